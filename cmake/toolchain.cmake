@@ -1,0 +1,31 @@
+# One dialect and one set of warnings for every room.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# -O3 without -march=native: one binary for every x86-64, kernels are chosen at run time.
+set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
+
+find_program(EFIMD_CCACHE ccache)
+if(EFIMD_CCACHE)
+  set(CMAKE_C_COMPILER_LAUNCHER ${EFIMD_CCACHE})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${EFIMD_CCACHE})
+endif()
+
+set(EFIMD_SANITIZE "" CACHE STRING "Sanitizers for every target, as in -fsanitize=...")
+if(EFIMD_SANITIZE)
+  add_compile_options(-fsanitize=${EFIMD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${EFIMD_SANITIZE})
+endif()
+
+add_library(efimd_options INTERFACE)
+target_include_directories(efimd_options INTERFACE ${CMAKE_SOURCE_DIR})
+target_compile_options(efimd_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+
+# efimd_room(NAME SOURCES ... USES ...): the static library of one room.
+function(efimd_room name)
+  cmake_parse_arguments(ROOM "" "" "SOURCES;USES" ${ARGN})
+  add_library(efimd_${name} STATIC ${ROOM_SOURCES})
+  target_link_libraries(efimd_${name} PUBLIC efimd_options ${ROOM_USES})
+endfunction()

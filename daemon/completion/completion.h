@@ -1,0 +1,138 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/text/document.h"
+#include "engine/engine.h"
+
+namespace efimd::completion {
+
+/// Where generation ends besides the end of text and budgets.
+enum class StopRule { kNone, kLine, kBlock };
+
+struct Options {
+  int tokens_max = 64;
+  StopRule stop = StopRule::kBlock;
+  float temperature = 0.0F;
+  float top_p = 1.0F;
+  int top_k = 0;
+  std::uint64_t seed = 0;
+};
+
+/// What the user did since the last request for this document (design.md, section 7).
+enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
+std::string_view event_name(Event event);
+
+/// What an answer cost and where it came from; written to the editor as efim/receipt.
+struct Receipt {
+  Event event = Event::kOpen;
+  std::string source = "none";  ///< "engine" or "none" (more sources: later)
+  int prompt_tokens = 0;
+  int reused_tokens = 0;
+  int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
+  int generated_tokens = 0;
+  double queue_ms = 0;
+  double first_token_ms = 0;  ///< from the request's arrival
+  double total_ms = 0;
+  std::string reason;  ///< why there is no suggestion; empty when there is one
+};
+
+/// Text to put in place of bytes [replace_begin, replace_end) of the request's snapshot. replace_begin is the cursor;
+/// replace_end is past it only when the text swallows what stands there (auto-closed brackets). Line ends are "\n".
+struct Item {
+  std::string text;
+  std::size_t replace_begin = 0;
+  std::size_t replace_end = 0;
+};
+
+struct Outcome {
+  std::optional<Item> item;
+  Receipt receipt;
+  bool superseded = false;  ///< stopped by its token: nothing to show, not even an empty list
+};
+
+/// A document as completion knows it: one open text of one editor session.
+struct DocumentKey {
+  std::uint64_t session = 0;
+  std::string uri;
+  auto operator<=>(const DocumentKey&) const = default;
+};
+
+struct Request {
+  DocumentKey document;
+  text::SnapshotPtr snapshot;
+  std::size_t cursor = 0;
+  bool insert_spaces = true;  ///< what the buffer's own text says wins
+  Options options;
+  std::stop_token stop;
+  std::chrono::steady_clock::time_point arrived;
+};
+
+/// Loads the model, on the engine thread. `progress` takes 0..1 and may be called from that thread only.
+using EngineFactory = std::function<Result<std::unique_ptr<engine::Engine>>(
+    const std::function<void(double)>& progress, std::stop_token stop)>;
+
+enum class EngineState { kLoading, kReady, kFailed };
+
+/// What the status shows; a copy, taken under the service's own synchronization.
+struct ServiceStatus {
+  EngineState state = EngineState::kLoading;
+  double load_progress = 0;
+  std::string failure;  ///< Error::message() when kFailed
+  std::string device_kind, device_name;
+  int window_tokens = 0;
+  engine::KvUsage kv;
+  struct File {
+    std::string uri;
+    bool open = false;
+    int anchors = 0;
+    int tokens_device = 0;
+    double last_use_s = 0;  ///< seconds ago
+    std::uint64_t hits = 0;    ///< requests that reused an anchor
+    std::uint64_t misses = 0;
+  };
+  std::vector<File> files;
+  struct EventCounts {
+    std::uint64_t count = 0;
+    double evaluated_mean = 0, reused_mean = 0;
+    double first_token_ms_p50 = 0, first_token_ms_p95 = 0;
+  };
+  std::map<std::string, EventCounts> events;
+  std::map<std::string, std::uint64_t> silence;  ///< reason -> count
+};
+
+/// Runs completions on its own engine thread: request -> plan -> sequence -> generated text -> the item shown.
+///
+/// Thread: submit(), close() and status() from any; `done` is called on the engine thread, exactly once for each
+/// submitted request, also at destruction. Nothing here waits for the model: while it loads, requests are answered
+/// at once with the reason.
+class CompletionService {
+ public:
+  struct Settings {
+    std::size_t requests_max = 256;  ///< queued; more are answered with a reason
+    std::size_t documents_max = 64;  ///< anchors kept, least recently used first out
+  };
+  CompletionService(EngineFactory factory, Settings settings,
+                    std::function<void()> on_state_change);
+  ~CompletionService();
+
+  void submit(Request request, std::function<void(Outcome)> done);
+  /// The editor closed the document: its anchor is kept as the first to be dropped.
+  void close(DocumentKey document);
+  ServiceStatus status() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace efimd::completion

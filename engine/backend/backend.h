@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+
+#include "base/error.h"
+#include "engine/types.h"
+
+namespace efimd::engine {
+
+/// Rows of a step that belong to one sequence: `count` rows from `first`, at consecutive positions.
+struct StepSequence {
+  int first = 0;
+  int count = 0;
+  int position = 0;  ///< of the first row: the tokens already in KV (C)
+  /// Pages of the whole sequence including the new rows: token c lies in page_table[c / P], slot c % P.
+  std::span<const PageIndex> page_table;
+};
+
+/// One evaluation: T tokens of one or more sequences, evaluated together so that the weights are read once.
+struct Step {
+  std::span<const TokenId> tokens;  ///< [T], T <= Backend::step_tokens_max()
+  std::span<const StepSequence> sequences;
+  std::span<const int> logits_rows;  ///< rows (0..T-1) whose logits are wanted, usually each sequence's last
+};
+
+/// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
+///
+/// The forward pass (engine/forward.cpp) is written once over this interface. Activations stay on the device between
+/// calls: x [T][D] is the residual stream. Operations run in the order of declaration, layer by layer.
+///
+/// Thread: engine.  Owns: page memory and activations; the model's file stays mapped by its Model.
+/// Fails with kDeviceLost or kNoMemory; after a failure the step is void and KV of its rows is undefined.
+/// Batch invariance: a row's results depend only on its sequence's tokens and positions, bit for bit, never on the
+/// other rows of the step or on how a prompt was cut into steps (KV-5 rests on this).
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  virtual std::string kind() const = 0;  ///< "cpu", "cuda", "vulkan"
+  virtual std::string name() const = 0;  ///< "Intel Xeon, AVX-512 VNNI, 2 threads"
+  virtual int step_tokens_max() const = 0;
+  virtual int page_count() const = 0;
+  virtual std::size_t page_bytes() const = 0;  ///< K and V of kPageTokens tokens, all layers
+  virtual std::size_t resident_bytes() const = 0;  ///< page memory in use so far
+
+  /// x = embedding rows of the tokens. Keeps `step` (its spans must live until logits()).
+  virtual Result<void> begin(const Step& step) = 0;
+  /// norm(x) -> q, k, v (+ bias), RoPE on q and k, k and v into their pages.
+  virtual Result<void> attention_input(int layer) = 0;
+  /// Causal attention of every row over its sequence's pages.
+  virtual Result<void> attention(int layer) = 0;
+  /// x += output projection of the attention.
+  virtual Result<void> attention_output(int layer) = 0;
+  /// norm(x) -> silu(gate) * up.
+  virtual Result<void> feed_forward_input(int layer) = 0;
+  /// x += down projection.
+  virtual Result<void> feed_forward_output(int layer) = 0;
+  /// norm(x) of the wanted rows times the output matrix: [logits_rows.size()][V] f32, valid until begin().
+  virtual Result<std::span<const float>> logits() = 0;
+
+  /// Copies the first `tokens` tokens of a page, all layers.
+  virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;
+};
+
+}  // namespace efimd::engine

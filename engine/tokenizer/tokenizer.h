@@ -1,0 +1,75 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/types.h"
+
+namespace efimd::engine {
+
+class GgufFile;
+
+/// The order in which a model reads the text around the hole.
+enum class FimOrder {
+  kNone,  ///< not trained for filling in
+  kPsm,   ///< <PRE> before <SUF> after <MID>, which EFIM extends
+  kSpm,   ///< <SUF> after <PRE> before
+};
+
+/// The special tokens that frame a prompt; kNoToken where the vocabulary has none.
+struct FimTokens {
+  FimOrder order = FimOrder::kNone;
+  TokenId prefix = kNoToken;
+  TokenId suffix = kNoToken;
+  TokenId middle = kNoToken;
+  TokenId repository = kNoToken;
+  TokenId file_separator = kNoToken;
+  std::string reason;  ///< how they were recognized, or why not: "metadata", "by text", ...
+};
+
+/// Where a text stands; sentencepiece models put their dummy space in front of kTextStart only.
+enum class Fragment { kTextStart, kInside };
+
+/// Text to token ids and back, for one vocabulary.
+///
+/// Thread: any, after construction (const calls only). Limits: encode() takes any valid UTF-8; invalid bytes are
+/// encoded as U+FFFD. Text that spells a special token is encoded as plain text, never as that token.
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+
+  /// Reads the tokenizer.* keys of `file`. The strings that it keeps are copies.
+  static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufFile& file);
+
+  virtual std::vector<TokenId> encode(std::string_view text, Fragment where) const = 0;
+
+  /// The bytes that `token` adds to the text: empty for control tokens and ids outside the vocabulary. May be a
+  /// part of a code point. Lives as long as the tokenizer.
+  virtual std::string_view bytes(TokenId token) const = 0;
+
+  /// The largest cut of `text` at the start of its last line or earlier such that tokens on both sides are what
+  /// they would be together (facts.md, section 2; A-2). `text` ends at the cursor; 0 is always a cut.
+  virtual std::size_t line_cut(std::string_view text) const = 0;
+
+  virtual int size() const = 0;
+  /// Control, unused and unknown tokens: never part of a completion's text.
+  virtual bool is_control(TokenId token) const = 0;
+  /// End of text, end of turn, and every FIM or repository token: generation stops before it.
+  virtual bool ends_generation(TokenId token) const = 0;
+  /// The token that every prompt starts with; kNoToken when the model wants none.
+  virtual TokenId bos() const = 0;
+  virtual const FimTokens& fim() const = 0;
+
+  /// All ids joined to text.
+  std::string decode(const std::vector<TokenId>& tokens) const {
+    std::string text;
+    for (const TokenId token : tokens) text += bytes(token);
+    return text;
+  }
+};
+
+}  // namespace efimd::engine
