@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 
 namespace efimd::utf8 {
 
@@ -60,6 +61,17 @@ void append(std::string& text, char32_t value) {
     put(0x80 | (value >> 6 & 0x3F));
     put(0x80 | (value & 0x3F));
   }
+}
+
+std::size_t ascii_prefix(std::string_view text) {
+  std::size_t byte = 0;
+  for (; byte + 8 <= text.size(); byte += 8) {
+    std::uint64_t eight = 0;
+    std::memcpy(&eight, text.data() + byte, 8);
+    if ((eight & 0x8080808080808080U) != 0) break;
+  }
+  while (byte < text.size() && static_cast<std::uint8_t>(text[byte]) < 0x80) ++byte;
+  return byte;
 }
 
 std::size_t valid_prefix(std::string_view text) {

@@ -20,6 +20,9 @@ CodePoint decode(std::string_view text, std::size_t byte);
 /// Appends `value` (U+FFFD when it is not a scalar value).
 void append(std::string& text, char32_t value);
 
+/// Bytes of the leading part that is ASCII, eight at a time: most of any source text.
+std::size_t ascii_prefix(std::string_view text);
+
 /// Bytes of the longest valid leading part.
 std::size_t valid_prefix(std::string_view text);
 

@@ -48,14 +48,19 @@ class Engine {
   /// Its full pages stay findable by content until they are evicted (KV-3).
   virtual void close_sequence(SequenceId sequence) = 0;
 
-  /// Makes the sequence hold exactly `tokens` (not empty) and its last token's logits ready. Reuses the sequence's
-  /// own leading tokens, then resident pages with the same identity (KV-1), and evaluates the rest in steps.
-  /// kStopped between steps when `stop` fires: what was evaluated stays. kWindowFull past window_tokens().
+  /// Makes the sequence hold exactly `tokens` (not empty) and its last token's logits ready. Reuses
+  /// the sequence's own leading tokens, then resident pages with the same identity (KV-1), and
+  /// evaluates the rest in steps. A prompt that is in KV whole costs its last token, or nothing
+  /// while its logits are at hand. kStopped between steps when `stop` fires: what was evaluated
+  /// stays. kWindowFull past window_tokens(), and when other sequences hold too much of the KV
+  /// budget: close some and hold again.
   virtual Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
                                   std::stop_token stop) = 0;
-  /// Evaluates one more token behind what the sequence holds: a generation step.
+  /// Evaluates one more token behind what the sequence holds: a generation step. On failure nothing
+  /// changes but the logits, which are gone.
   virtual Result<void> append(SequenceId sequence, TokenId token) = 0;
-  /// Logits behind the sequence's last token, [V]; valid until the next hold() or append() of any sequence.
+  /// Logits behind the sequence's last token, [V]; valid until the next hold() or append() of any
+  /// sequence. Empty after a hold() that failed or was stopped.
   virtual std::span<const float> logits(SequenceId sequence) const = 0;
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;
@@ -68,6 +73,7 @@ class Engine {
 struct EngineOptions {
   std::size_t kv_budget_bytes = std::size_t{1} << 30;
   int window_tokens_max = 8192;  ///< lowered to the model's context and the KV budget
+  int step_tokens_max = 64;      ///< lowered to the backend's; a stop is looked at between steps
 };
 
 /// The engine over a real backend, which must have been made with at least one window of pages.

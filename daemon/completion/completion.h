@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -11,16 +12,18 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/completion/event.h"
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
 
-/// Where generation ends besides the end of text and budgets.
+/// Where generation ends besides the end of text and budgets; stop_rules.h says it in full.
 enum class StopRule { kNone, kLine, kBlock };
 
 struct Options {
   int tokens_max = 64;
+  int time_max_ms = 3000;  ///< for generation, from its start; then what is there is shown
   StopRule stop = StopRule::kBlock;
   float temperature = 0.0F;
   float top_p = 1.0F;
@@ -28,26 +31,23 @@ struct Options {
   std::uint64_t seed = 0;
 };
 
-/// What the user did since the last request for this document (design.md, section 7).
-enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
-std::string_view event_name(Event event);
-
 /// What an answer cost and where it came from; written to the editor as efim/receipt.
 struct Receipt {
   Event event = Event::kOpen;
-  std::string source = "none";  ///< "engine" or "none" (more sources: later)
+  std::string source = "none";  ///< "engine" once the model was asked, else "none"
   int prompt_tokens = 0;
   int reused_tokens = 0;
   int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
   int generated_tokens = 0;
-  double queue_ms = 0;
-  double first_token_ms = 0;  ///< from the request's arrival
+  double queue_ms = 0;        ///< from the request's arrival to the start of work
+  double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;
   std::string reason;  ///< why there is no suggestion; empty when there is one
 };
 
-/// Text to put in place of bytes [replace_begin, replace_end) of the request's snapshot. replace_begin is the cursor;
-/// replace_end is past it only when the text swallows what stands there (auto-closed brackets). Line ends are "\n".
+/// Text to put in place of bytes [replace_begin, replace_end) of the request's snapshot.
+/// replace_begin is the cursor; replace_end is past it, on the same line, only when the text
+/// swallows what stands there (auto-closed brackets). Line ends are "\n".
 struct Item {
   std::string text;
   std::size_t replace_begin = 0;
@@ -57,7 +57,9 @@ struct Item {
 struct Outcome {
   std::optional<Item> item;
   Receipt receipt;
-  bool superseded = false;  ///< stopped by its token: nothing to show, not even an empty list
+  /// Stopped by its token, by a newer request for its document or by the document's or the
+  /// service's end: nothing to show, not even an empty list.
+  bool superseded = false;
 };
 
 /// A document as completion knows it: one open text of one editor session.
@@ -77,7 +79,8 @@ struct Request {
   std::chrono::steady_clock::time_point arrived;
 };
 
-/// Loads the model, on the engine thread. `progress` takes 0..1 and may be called from that thread only.
+/// Loads the model, on the engine thread. `progress` takes 0..1 and may be called from that thread
+/// only.
 using EngineFactory = std::function<Result<std::unique_ptr<engine::Engine>>(
     const std::function<void(double)>& progress, std::stop_token stop)>;
 
@@ -89,44 +92,59 @@ struct ServiceStatus {
   double load_progress = 0;
   std::string failure;  ///< Error::message() when kFailed
   std::string device_kind, device_name;
-  int window_tokens = 0;
+  int window_tokens = 0;  ///< most tokens of a prompt (A-4); 0 until ready
+  double prompt_tokens_per_s =
+      0;  ///< measured once after loading; 0 when Settings fixed the window
   engine::KvUsage kv;
   struct File {
     std::string uri;
     bool open = false;
     int anchors = 0;
     int tokens_device = 0;
-    double last_use_s = 0;  ///< seconds ago
-    std::uint64_t hits = 0;    ///< requests that reused an anchor
+    double last_use_s = 0;   ///< seconds ago
+    std::uint64_t hits = 0;  ///< requests that reused an anchor
     std::uint64_t misses = 0;
   };
   std::vector<File> files;
   struct EventCounts {
     std::uint64_t count = 0;
     double evaluated_mean = 0, reused_mean = 0;
-    double first_token_ms_p50 = 0, first_token_ms_p95 = 0;
+    double first_token_ms_p50 = 0, first_token_ms_p95 = 0;  ///< of the last 512
   };
   std::map<std::string, EventCounts> events;
-  std::map<std::string, std::uint64_t> silence;  ///< reason -> count
+  std::map<std::string, std::uint64_t> silence;  ///< reason, without its details -> count
 };
 
-/// Runs completions on its own engine thread: request -> plan -> sequence -> generated text -> the item shown.
+/// Runs completions on its own engine thread: request -> plan -> sequence -> generated text -> the
+/// item shown.
 ///
-/// Thread: submit(), close() and status() from any; `done` is called on the engine thread, exactly once for each
-/// submitted request, also at destruction. Nothing here waits for the model: while it loads, requests are answered
-/// at once with the reason.
+/// The newest request wins: a newer one for the same document stops the older, which is answered
+/// superseded within a step of the engine (a chunk of the prompt, or one generated token).
+///
+/// Thread: submit(), close() and status() from any. Nothing here waits for the model: while it
+/// loads or when it could not be loaded, requests are answered at once with the reason.
+/// `done` is called exactly once for each submitted request: on the engine thread, also at
+/// destruction (superseded); or, for a request that is refused at once (loading, no model, queue
+/// full), on the submitting thread before submit() returns.
+/// Fails: never; what goes wrong is an answer with a reason.
 class CompletionService {
  public:
   struct Settings {
     std::size_t requests_max = 256;  ///< queued; more are answered with a reason
-    std::size_t documents_max = 64;  ///< anchors kept, least recently used first out
+    std::size_t documents_max = 64;  ///< anchors and sequences kept, least recently used first out
+    int prompt_tokens_max = 0;       ///< 0: as many as the measured speed allows (A-4)
+    int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
   };
+  /// `on_state_change` is called on the engine thread when loading has ended or failed.
   CompletionService(EngineFactory factory, Settings settings,
                     std::function<void()> on_state_change);
+  /// Stops what runs, answers what is outstanding, joins. Waits for the factory, which sees its
+  /// stop token fire.
   ~CompletionService();
 
   void submit(Request request, std::function<void(Outcome)> done);
-  /// The editor closed the document: its anchor is kept as the first to be dropped.
+  /// The editor closed the document: its requests are superseded, its anchor is kept as the first
+  /// to be dropped.
   void close(DocumentKey document);
   ServiceStatus status() const;
 

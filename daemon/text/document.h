@@ -9,35 +9,28 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/text/line_index.h"
 
 namespace efimd::text {
 
-/// Consequence: didChange that would grow past it makes the document unusable for completion until it is reopened.
+/// Consequence: didChange that would grow past it makes the document unusable for completion until
+/// it is reopened.
 inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;
 /// Edits that a snapshot remembers; an older reader compares texts instead.
 inline constexpr std::size_t kRecentEditsMax = 256;
 
+/// Bytes that one revision may move to make room for its edits: a second or two of the machine's
+/// time. Past it (some 16,000 edits all over a 1 MB text, 300 over a 50 MB one) the revision is
+/// refused, as a document that grew too large.
+inline constexpr std::size_t kRevisionBytesMovedMax = std::size_t{8} << 30;
+
 /// One replacement, in bytes of the text just before it.
 struct Edit {
-  std::uint64_t serial = 0;  ///< of the snapshot that it produced
+  std::uint64_t serial = 0;  ///< of the version that it produced
   std::size_t begin = 0;
   std::size_t removed = 0;
   std::size_t inserted = 0;
-};
-
-/// Where lines start. A line ends at "\n", "\r\n" or a lone "\r" (LSP, TextDocument).
-class LineIndex {
- public:
-  explicit LineIndex(std::string_view text);
-  std::size_t line_count() const { return starts_.size(); }
-  /// First byte of `line`; the text's size for lines past the end.
-  std::size_t start(std::size_t line) const;
-  /// One past the last byte of the line's content, its terminator left out.
-  std::size_t content_end(std::string_view text, std::size_t line) const;
-  std::size_t line_of(std::size_t byte) const;
-
- private:
-  std::vector<std::size_t> starts_;
+  bool operator==(const Edit&) const = default;
 };
 
 /// One immutable version of a document: valid UTF-8 bytes with their lines and how they came to be.
@@ -47,12 +40,14 @@ class Snapshot {
  public:
   std::string_view bytes() const { return bytes_; }
   const LineIndex& lines() const { return lines_; }
+  /// The content of `line` without its terminator; empty past the end.
+  std::string_view line(std::size_t line) const { return lines_.content(bytes_, line); }
   /// Counts versions of this document in this process; grows by one with each edit.
   std::uint64_t serial() const { return serial_; }
   /// Oldest first, ending with the edit that made this snapshot; empty for an opened text.
   std::span<const Edit> recent_edits() const { return recent_edits_; }
-  /// The edits that lead from version `serial` to this one; nullopt-like `complete == false` when they are no
-  /// longer remembered.
+  /// The edits that lead from version `serial` to this one; nullopt-like `complete == false` when
+  /// they are no longer remembered, or `serial` is of the future.
   struct Since {
     bool complete = false;
     std::span<const Edit> edits;
@@ -61,7 +56,9 @@ class Snapshot {
 
  private:
   friend class Document;
-  Snapshot(std::string bytes, std::uint64_t serial, std::vector<Edit> recent_edits);
+  friend class Revision;
+  Snapshot(std::string bytes, LineIndex lines, std::uint64_t serial,
+           std::vector<Edit> recent_edits);
   std::string bytes_;
   LineIndex lines_;
   std::uint64_t serial_;
@@ -70,17 +67,55 @@ class Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
+/// Edits in sequence that become one new version together, each seeing the text that the one before
+/// left: the changes of one didChange. One copy of the text in all; after that an edit moves only
+/// the bytes behind it.
+///
+/// Thread: its owner's.
+class Revision {
+ public:
+  explicit Revision(SnapshotPtr base);
+
+  std::string_view bytes() const { return edited() ? bytes_ : base_->bytes(); }
+  const LineIndex& lines() const { return edited() ? lines_ : base_->lines(); }
+  std::string_view line(std::size_t line) const { return lines().content(bytes(), line); }
+
+  /// Replaces bytes [begin, end). Ends are clamped to the text and moved down to code point
+  /// boundaries; invalid UTF-8 becomes U+FFFD. kBadInput, and nothing changed, when the result
+  /// would pass kDocumentBytesMax.
+  Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
+  Result<void> replace_all(std::string_view text) { return replace(0, bytes().size(), text); }
+
+ private:
+  friend class Document;
+  bool edited() const { return !edits_.empty(); }
+  void apply(const Edit& edit, std::string_view text);
+  SnapshotPtr snapshot() &&;
+
+  SnapshotPtr base_;
+  std::string bytes_;  ///< these two only once edited()
+  LineIndex lines_;
+  std::vector<Edit> edits_;  ///< since base_
+  std::size_t bytes_moved_ = 0;
+};
+
 /// The current version of one open document. Thread: its owner's (io).
 class Document {
  public:
-  /// Invalid UTF-8 becomes U+FFFD, so that every snapshot is valid.
+  /// Invalid UTF-8 becomes U+FFFD, so that every snapshot is valid. Takes any size: see open().
   explicit Document(std::string_view text);
+  /// As the constructor; kBadInput past kDocumentBytesMax.
+  static Result<Document> open(std::string_view text);
 
   const SnapshotPtr& snapshot() const { return snapshot_; }
-  /// Replaces bytes [begin, end). Ends are clamped to the text and moved down to code point boundaries.
-  /// kBadInput, and nothing changed, when the result would pass kDocumentBytesMax.
+  /// As Revision's; each makes one version.
   Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
   Result<void> replace_all(std::string_view text);
+
+  /// Several edits as one version: revise(), edit, adopt(). adopt() wants a revision of the current
+  /// snapshot.
+  Revision revise() const { return Revision(snapshot_); }
+  void adopt(Revision revision);
 
  private:
   SnapshotPtr snapshot_;

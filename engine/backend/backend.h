@@ -22,7 +22,8 @@ struct StepSequence {
 struct Step {
   std::span<const TokenId> tokens;  ///< [T], T <= Backend::step_tokens_max()
   std::span<const StepSequence> sequences;
-  std::span<const int> logits_rows;  ///< rows (0..T-1) whose logits are wanted, usually each sequence's last
+  std::span<const int>
+      logits_rows;  ///< rows (0..T-1) whose logits are wanted, usually each sequence's last
 };
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
@@ -42,7 +43,7 @@ class Backend {
   virtual std::string name() const = 0;  ///< "Intel Xeon, AVX-512 VNNI, 2 threads"
   virtual int step_tokens_max() const = 0;
   virtual int page_count() const = 0;
-  virtual std::size_t page_bytes() const = 0;  ///< K and V of kPageTokens tokens, all layers
+  virtual std::size_t page_bytes() const = 0;      ///< K and V of kPageTokens tokens, all layers
   virtual std::size_t resident_bytes() const = 0;  ///< page memory in use so far
 
   /// x = embedding rows of the tokens. Keeps `step` (its spans must live until logits()).

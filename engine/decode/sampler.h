@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
@@ -16,17 +17,33 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
-/// Chooses the next token from logits. The same options and logits give the same tokens on every machine.
+/// Chooses the next token from logits. The same options and logits give the same tokens on every
+/// machine.
 class Sampler {
  public:
   explicit Sampler(SamplingOptions options);
-  /// `logits` is [V]; NaN counts as -inf.
+  /// `logits` is [V]; NaN counts as -inf. kNoToken when no logit is above -inf: nothing may be
+  /// chosen, generation ends.
   TokenId choose(std::span<const float> logits);
 
  private:
+  struct Candidate {
+    float logit = 0;
+    TokenId id = kNoToken;
+    std::uint64_t weight = 0;  ///< probability in units of 2^-40 of the best token's
+  };
+  /// The best first; ties go to the smaller id.
+  static bool better(const Candidate& a, const Candidate& b) {
+    return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
+  }
+  void collect(std::span<const float> logits, float best);
+  void weigh(float best);
+  void keep_top_p();
+  TokenId draw();
+
   SamplingOptions options_;
   std::mt19937_64 random_;
-  std::vector<std::pair<float, TokenId>> candidates_;
+  std::vector<Candidate> candidates_;
 };
 
 }  // namespace efimd::engine

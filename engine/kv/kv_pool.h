@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <optional>
+#include <set>
 #include <span>
+#include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
@@ -15,12 +17,17 @@ namespace efimd::engine {
 
 /// Bookkeeping of the device's KV pages; the bytes are the Backend's.
 ///
-///   KV-1  A full page's identity is the digest of (root = model and KV type, parent page's identity, its token ids).
-///   KV-2  Full pages are immutable and shared by reference count; a partial page belongs to one sequence.
-///   KV-3  A page is evicted only when no sequence uses it and no resident page has it as parent (leaves first),
+///   KV-1  A full page's identity is the digest of (root = model and KV type, parent page's
+///   identity, its token ids). KV-2  Full pages are immutable and shared by reference count; a
+///   partial page belongs to one sequence. KV-3  A page is evicted only when no sequence uses it
+///   and no resident page has it as parent (leaves first),
 ///         oldest use first.
 ///
-/// State of a page:  free -> private (one sequence writes it) -> sealed (full, indexed, shared) -> free (evicted).
+/// State of a page:  free -> private (one sequence writes it) -> sealed (full, indexed, shared) ->
+/// free (evicted).
+///
+/// Whoever references a page also references its parents, and releases children first; so every
+/// page that nobody references can be evicted, sooner or later.
 ///
 /// Thread: engine.  Never fails its owner: when every page is referenced, take() says kWindowFull.
 class KvPool {
@@ -32,9 +39,13 @@ class KvPool {
   /// Gives a private page back.
   void give_back(PageIndex page);
 
-  /// Seals a full private page whose parent is `parent` (nullopt for the first page). When a page of the same
-  /// identity is resident already, that one is referenced and returned and `page` is given back.
+  /// Seals a full private page whose parent is `parent` (nullopt for the first page). When a page
+  /// of the same identity is resident already, that one is referenced and returned and `page` is
+  /// given back.
   PageIndex seal(PageIndex page, std::optional<PageIndex> parent, std::span<const TokenId> tokens);
+  /// Makes a sealed page private again, so that its rows may be overwritten. False, and nothing
+  /// changed, unless the caller's is its only reference and no resident page has it as parent.
+  bool unseal(PageIndex page);
   /// The resident page with this identity, referenced, or nullopt.
   std::optional<PageIndex> find(std::optional<PageIndex> parent, std::span<const TokenId> tokens);
 
@@ -43,12 +54,46 @@ class KvPool {
 
   /// Identity of a sealed page.
   Digest identity(PageIndex page) const;
-  int pages_used() const;  ///< private and sealed
-  int page_count() const;
+  int pages_used() const { return page_count() - static_cast<int>(free_.size()); }
+  /// Pages that take() can still hand out: free, or sealed and referenced by nobody.
+  int pages_available() const { return static_cast<int>(free_.size()) + unreferenced_; }
+  int page_count() const { return static_cast<int>(pages_.size()); }
 
   /// Checks every invariant above; for tests. Empty when all hold, else the first that does not.
   std::string check() const;
-  // (private part: see kv_pool.cpp's author)
+
+ private:
+  enum class State : std::uint8_t { kFree, kPrivate, kSealed };
+  struct Page {
+    State state = State::kFree;
+    int references = 0;
+    int children = 0;            ///< resident pages that have it as parent
+    PageIndex parent = kNoPage;  ///< of a sealed page; kNoPage for the first of a sequence
+    Digest identity = {};        ///< of a sealed page
+    std::uint64_t last_use = 0;  ///< pool time at which it was last referenced or released
+  };
+  static constexpr PageIndex kNoPage = -1;
+
+  Page& at(PageIndex page) { return pages_[static_cast<std::size_t>(page)]; }
+  const Page& at(PageIndex page) const { return pages_[static_cast<std::size_t>(page)]; }
+  Digest identity_behind(std::optional<PageIndex> parent, std::span<const TokenId> tokens) const;
+  static bool evictable(const Page& page) {
+    return page.state == State::kSealed && page.references == 0 && page.children == 0;
+  }
+  /// Lists the page as evictable when it is.
+  void offer(PageIndex page);
+  void evict_oldest();
+  /// Takes a sealed page without references out of the index and tells its parent.
+  void unlink(PageIndex page);
+  std::string check_page(PageIndex page, int children) const;
+
+  Digest root_;
+  std::vector<Page> pages_;
+  std::vector<PageIndex> free_;  ///< last in, first out: memory that was never touched stays so
+  std::unordered_map<Digest, PageIndex> index_;              ///< identity -> sealed page
+  std::set<std::pair<std::uint64_t, PageIndex>> evictable_;  ///< (last_use, page), oldest first
+  int unreferenced_ = 0;                                     ///< sealed pages without references
+  std::uint64_t now_ = 0;                                    ///< counts uses
 };
 
 }  // namespace efimd::engine

@@ -20,14 +20,21 @@ namespace efimd::engine {
 enum class TensorType : std::uint32_t { kF32 = 0, kF16 = 1, kQ8_0 = 8, kBF16 = 30 };
 
 std::string_view tensor_type_name(TensorType type);
-/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes (f16 scale, then int8 x 32).
+/// The name of any of GGML's types, also of those that this build does not read; "type 99" for
+/// numbers without one.
+std::string ggml_type_name(std::uint32_t number);
+/// The names of all readable types, for refusals: "F32, F16, BF16 and Q8_0".
+std::string_view readable_types();
+/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes (f16 scale,
+/// then int8 x 32).
 struct TensorBlock {
   int elements;
   int bytes;
 };
 TensorBlock tensor_block(TensorType type);
 
-/// A tensor inside a mapped file: `rows` rows of `cols` contiguous elements (rows == 1 for vectors, 0 when absent).
+/// A tensor inside a mapped file: `rows` rows of `cols` contiguous elements (rows == 1 for vectors,
+/// 0 when absent).
 struct TensorView {
   TensorType type = TensorType::kF32;
   const std::byte* data = nullptr;
@@ -45,22 +52,24 @@ struct TensorView {
 };
 
 /// The values of an array entry; strings point into the mapping.
-using GgufArray = std::variant<std::vector<std::string_view>, std::vector<std::int64_t>,
-                               std::vector<double>>;
+using GgufArray =
+    std::variant<std::vector<std::string_view>, std::vector<std::int64_t>, std::vector<double>>;
 /// One metadata value. Integers of every width (and bool) read as int64, floats as double.
 using GgufValue = std::variant<std::int64_t, double, std::string_view, GgufArray>;
 
-/// A GGUF file (versions 2 and 3, little-endian), read and checked whole before anything is used: every count,
-/// length, type, offset and alignment lies inside the file. A fault names the key or tensor and the byte.
+/// A GGUF file (versions 2 and 3, little-endian), read and checked whole before anything is used:
+/// every count, length, type, offset and alignment lies inside the file. A fault names the key or
+/// tensor and the byte. Weight bytes are not touched, so that opening costs the same for a model of
+/// any size.
 ///
-///   offset  size  field                       then
-///   0       4     "GGUF"                      metadata: key string, u32 type, value
-///   4       4     version                     tensor directory: name, u32 axes, u64 x axes, u32 type, u64 offset
-///   8       8     tensor count                padding to general.alignment (32)
-///   16      8     metadata count              tensor data
+///   offset  size  field              then
+///   0       4     "GGUF"             metadata: key string, u32 type, value
+///   4       4     version            tensor directory: name, u32 axes, u64 x axes, u32 type,
+///   8       8     tensor count         u64 offset from the start of the data
+///   16      8     metadata count     padding to general.alignment (32); tensor data
 ///
-/// Source: the format's specification (ggml/docs/gguf.md). Limits: kMetadataMax, kTensorsMax, kArrayMax, kStringMax
-/// (gguf.cpp); more is refused.
+/// Source: the format's specification (ggml/docs/gguf.md). Limits: the k…Max of gguf_reader.cpp;
+/// more is refused.
 class GgufFile {
  public:
   static Result<GgufFile> open(const std::filesystem::path& path);
@@ -85,7 +94,9 @@ class GgufFile {
   const std::map<std::string, TensorView, std::less<>>& tensors() const { return tensors_; }
   const TensorView* tensor(std::string_view name) const;
   /// Tensor name -> GGML type number, for files with types that this build cannot run.
-  const std::map<std::string, std::uint32_t, std::less<>>& unreadable() const { return unreadable_; }
+  const std::map<std::string, std::uint32_t, std::less<>>& unreadable() const {
+    return unreadable_;
+  }
 
  private:
   friend class GgufReader;

@@ -25,16 +25,16 @@ enum class RopePairs {
 /// The sizes of a decoder, by the letters of style.md.
 struct ModelShape {
   Architecture architecture = Architecture::kLlama;
-  int layers = 0;         ///< L
-  int width = 0;          ///< D
-  int heads = 0;          ///< H
-  int kv_heads = 0;       ///< Hk, divides H
-  int head_width = 0;     ///< E, even; heads * head_width need not equal width
-  int feed_forward = 0;   ///< F
-  int vocabulary = 0;     ///< V
-  int context_tokens = 0; ///< trained context
+  int layers = 0;          ///< L
+  int width = 0;           ///< D
+  int heads = 0;           ///< H
+  int kv_heads = 0;        ///< Hk, divides H
+  int head_width = 0;      ///< E, even; heads * head_width need not equal width
+  int feed_forward = 0;    ///< F
+  int vocabulary = 0;      ///< V
+  int context_tokens = 0;  ///< trained context
   RopePairs rope_pairs = RopePairs::kAdjacent;
-  int rope_width = 0;     ///< leading elements of a head that are rotated; even, <= head_width
+  int rope_width = 0;  ///< leading elements of a head that are rotated; even, <= head_width
   float rope_base = 10000.0F;
   float rope_scale = 1.0F;  ///< positions are multiplied by it: 1 / factor of linear scaling
   float norm_epsilon = 1e-5F;
@@ -46,8 +46,8 @@ struct ModelShape {
   }
 };
 
-/// One decoder block. Matrices are [rows = outputs][cols = inputs], rows contiguous; vectors are F32. Biases are
-/// empty (rows == 0) where the architecture has none.
+/// One decoder block. Matrices are [rows = outputs][cols = inputs], rows contiguous; vectors are
+/// F32. Biases are empty (rows == 0) where the architecture has none.
 struct LayerWeights {
   TensorView attention_norm;                    ///< [D]
   TensorView query, key, value;                 ///< [H*E][D], [Hk*E][D], [Hk*E][D]
@@ -70,8 +70,8 @@ struct ModelWeights {
 /// Owns: the mapping that its TensorViews point into. Thread: any (immutable).
 class Model {
  public:
-  /// Refuses with the offending key or tensor: a damaged file, an architecture, tensor type or tokenizer that this
-  /// build cannot run, a file without weights.
+  /// Refuses with the offending key or tensor: a damaged file, an architecture, tensor type or
+  /// tokenizer that this build cannot run, a file without weights.
   static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path);
 
   const std::filesystem::path& path() const { return path_; }
@@ -80,8 +80,8 @@ class Model {
   const ModelWeights& weights() const { return weights_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GgufFile& file() const { return *file_; }
-  /// Names the model in KV identities: digest of the metadata, the tensor directory, the file's size and 4 KiB of
-  /// every tensor, so that a 15 GB file costs no full read.
+  /// Names the model in KV identities: digest of the metadata, the tensor directory, the file's
+  /// size and 4 KiB of every tensor, so that a 15 GB file costs no full read.
   Digest digest() const { return digest_; }
   std::uint64_t parameters() const { return parameters_; }
   std::uint64_t weight_bytes() const { return weight_bytes_; }
@@ -92,6 +92,8 @@ class Model {
 
  private:
   Model() = default;
+  /// Fills in what follows from the file alone: name, digest, counts.
+  void describe();
   std::filesystem::path path_;
   std::string name_;
   std::unique_ptr<GgufFile> file_;

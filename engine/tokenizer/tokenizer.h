@@ -36,8 +36,9 @@ enum class Fragment { kTextStart, kInside };
 
 /// Text to token ids and back, for one vocabulary.
 ///
-/// Thread: any, after construction (const calls only). Limits: encode() takes any valid UTF-8; invalid bytes are
-/// encoded as U+FFFD. Text that spells a special token is encoded as plain text, never as that token.
+/// Thread: any, after construction (const calls only). Limits: encode() takes any valid UTF-8;
+/// invalid bytes are encoded as U+FFFD. Text that spells a special token is encoded as plain text,
+/// never as that token.
 class Tokenizer {
  public:
   virtual ~Tokenizer() = default;
@@ -47,12 +48,13 @@ class Tokenizer {
 
   virtual std::vector<TokenId> encode(std::string_view text, Fragment where) const = 0;
 
-  /// The bytes that `token` adds to the text: empty for control tokens and ids outside the vocabulary. May be a
-  /// part of a code point. Lives as long as the tokenizer.
+  /// The bytes that `token` adds to the text: empty for control tokens and ids outside the
+  /// vocabulary. May be a part of a code point. Lives as long as the tokenizer.
   virtual std::string_view bytes(TokenId token) const = 0;
 
-  /// The largest cut of `text` at the start of its last line or earlier such that tokens on both sides are what
-  /// they would be together (facts.md, section 2; A-2). `text` ends at the cursor; 0 is always a cut.
+  /// The largest cut of `text` at the start of its last line or earlier such that tokens on both
+  /// sides are what they would be together (facts.md, section 2; A-2). `text` ends at the cursor; 0
+  /// is always a cut.
   virtual std::size_t line_cut(std::string_view text) const = 0;
 
   virtual int size() const = 0;

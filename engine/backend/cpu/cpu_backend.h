@@ -10,21 +10,30 @@
 namespace efimd::engine {
 
 /// Instruction sets that the CPU kernels are written for. kScalar is the specification.
-enum class Isa { kScalar, kAvx2, kAvx512 };
+enum class Isa {
+  kScalar,
+  kAvx2,    ///< with FMA and F16C
+  kAvx512,  ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes kAvx2
+};
 
 std::string_view isa_name(Isa isa);
 /// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avx512) lowers it, for tests.
 Isa best_isa();
 
 struct CpuOptions {
-  int threads = 0;  ///< 0: one per physical core
-  std::optional<Isa> isa;
+  int threads = 0;         ///< 0: one per physical core
+  std::optional<Isa> isa;  ///< best_isa() when absent; kUnsupported when it does not run here
   int page_count = 0;
   int step_tokens_max = 64;
 };
 
-/// The CPU device. KV is f16; weights are used where the file is mapped.
+/// The CPU device. KV is f16; weights are used where the file is mapped. Activations take about
+/// step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks.
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
+                                                  const CpuOptions& options);
+/// The same over weights without a file, which outlive the result: for tests and benchmarks.
+Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelShape& shape,
+                                                  const ModelWeights& weights,
                                                   const CpuOptions& options);
 
 }  // namespace efimd::engine

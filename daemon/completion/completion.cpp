@@ -1,0 +1,124 @@
+#include "daemon/completion/completion.h"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+#include <variant>
+
+#include "daemon/completion/mailbox.h"
+#include "daemon/completion/pace.h"
+#include "daemon/completion/silence.h"
+#include "daemon/completion/status_board.h"
+#include "daemon/completion/worker.h"
+
+// One engine thread: it loads the model, measures it, then takes one message after the other. What
+// must not wait for it (superseding, refusing, the status) is done by the caller's thread in
+// Mailbox and StatusBoard.
+
+namespace efimd::completion {
+
+struct CompletionService::Impl {
+  Impl(EngineFactory factory, Settings settings_, std::function<void()> on_state_change)
+      : settings(settings_), mailbox(settings_.requests_max) {
+    thread = std::thread([this, load = std::move(factory), changed = std::move(on_state_change)] {
+      run(load, changed);
+    });
+  }
+
+  ~Impl() {
+    loading.request_stop();
+    mailbox.close();
+    thread.join();
+  }
+
+  void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
+    std::unique_ptr<Worker> worker = load(factory);
+    if (on_state_change && !loading.stop_requested()) on_state_change();
+    while (std::optional<Message> message = mailbox.take()) {
+      if (!worker) continue;  // only closed documents: requests are refused
+      if (const JobPtr* job = std::get_if<JobPtr>(&*message)) {
+        answer(*worker, **job);
+      } else {
+        worker->close(std::get<DocumentKey>(*message));
+        publish(*worker);
+      }
+    }
+  }
+
+  std::unique_ptr<Worker> load(const EngineFactory& factory) {
+    auto engine = factory([this](double progress) { board.set_load_progress(progress); },
+                          loading.get_token());
+    if (!engine) {
+      board.set_failed(engine.error());
+      return nullptr;
+    }
+    const int window = (*engine)->window_tokens();
+    int prompt_tokens = std::min(settings.prompt_tokens_max, window);
+    double speed = 0;
+    if (settings.prompt_tokens_max <= 0) {
+      const Result<double> measured = measure_prompt_speed(**engine, loading.get_token());
+      if (!measured) {
+        board.set_failed(measured.error());
+        return nullptr;
+      }
+      speed = *measured;
+      prompt_tokens = prompt_tokens_for(speed, settings.cold_prompt_ms, window);
+    }
+    auto worker =
+        std::make_unique<Worker>(std::move(*engine), prompt_tokens, settings.documents_max);
+    board.set_ready(worker->engine(), prompt_tokens, speed);
+    return worker;
+  }
+
+  void answer(Worker& worker, Job& job) {
+    Answer answer = worker.serve(job);
+    mailbox.finished(job);
+    publish(worker);
+    if (!answer.outcome.superseded) board.count_answer(answer.outcome.receipt);
+    if (!answer.silence.empty()) board.count_silence(answer.silence);
+    job.done(std::move(answer.outcome));
+  }
+
+  void publish(const Worker& worker) {
+    board.set_documents(worker.documents().rows(), worker.engine().kv_usage());
+  }
+
+  void refuse(Job& job, const Silence& silence) {
+    board.count_silence(silence.reason);
+    Outcome outcome;
+    outcome.receipt.reason = silence.message();
+    outcome.receipt.total_ms = std::chrono::duration<double, std::milli>(
+                                   std::chrono::steady_clock::now() - job.request.arrived)
+                                   .count();
+    job.done(std::move(outcome));
+  }
+
+  const Settings settings;
+  StatusBoard board;
+  Mailbox mailbox;
+  std::stop_source loading;
+  std::thread thread;  ///< last: it uses all of the above
+};
+
+CompletionService::CompletionService(EngineFactory factory, Settings settings,
+                                     std::function<void()> on_state_change)
+    : impl_(std::make_unique<Impl>(std::move(factory), settings, std::move(on_state_change))) {}
+
+CompletionService::~CompletionService() = default;
+
+void CompletionService::submit(Request request, std::function<void(Outcome)> done) {
+  auto job = std::make_unique<Job>(std::move(request), std::move(done));
+  if (const auto refusal = impl_->board.refusal()) {
+    impl_->refuse(*job, *refusal);
+  } else if (!impl_->mailbox.post(job)) {
+    impl_->refuse(*job, {silence::kQueueFull, {}});
+  }
+}
+
+void CompletionService::close(DocumentKey document) {
+  impl_->mailbox.close_document(std::move(document));
+}
+
+ServiceStatus CompletionService::status() const { return impl_->board.status(); }
+
+}  // namespace efimd::completion

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace efimd::completion {
+
+/// Why there is no suggestion. The constants are what the status counts under; `detail` follows the
+/// reason in the receipt.
+struct Silence {
+  std::string_view reason;
+  std::string detail;
+  std::string message() const { return std::string(reason) + detail; }
+};
+
+namespace silence {
+
+inline constexpr std::string_view kLoading = "the model is still loading";
+inline constexpr std::string_view kNoModel = "no model";
+inline constexpr std::string_view kQueueFull = "too many requests at once";
+inline constexpr std::string_view kCannotFillIn = "the model cannot fill in text here";
+inline constexpr std::string_view kNoRoom = "the prompt does not fit the KV memory";
+inline constexpr std::string_view kEngineFailed = "the engine failed";
+inline constexpr std::string_view kNoBudget = "no tokens may be generated";
+inline constexpr std::string_view kNothing = "the model proposes nothing here";
+inline constexpr std::string_view kNothingOnLine = "the model proposes nothing on this line";
+inline constexpr std::string_view kOnlyBlanks = "only white space";
+inline constexpr std::string_view kRepeats = "it would repeat the text after the cursor";
+inline constexpr std::string_view kUnreadable = "the model's text is not readable";
+
+}  // namespace silence
+
+}  // namespace efimd::completion

@@ -1,0 +1,103 @@
+#include "daemon/completion/status_board.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace efimd::completion {
+
+namespace {
+
+constexpr std::size_t kLatenciesMax = 512;
+
+/// The nearest-rank percentile; 0 without values.
+double percentile(std::vector<double> values, double share) {
+  if (values.empty()) return 0;
+  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(values.size())));
+  const auto at = values.begin() + static_cast<std::ptrdiff_t>(std::max<std::size_t>(rank, 1) - 1);
+  std::nth_element(values.begin(), at, values.end());
+  return *at;
+}
+
+}  // namespace
+
+void StatusBoard::set_load_progress(double progress) {
+  const std::lock_guard lock(mutex_);
+  status_.load_progress = std::clamp(progress, 0.0, 1.0);
+}
+
+void StatusBoard::set_ready(const engine::Engine& engine, int window_tokens,
+                            double prompt_tokens_per_s) {
+  const std::lock_guard lock(mutex_);
+  status_.state = EngineState::kReady;
+  status_.load_progress = 1;
+  status_.device_kind = engine.device_kind();
+  status_.device_name = engine.device_name();
+  status_.window_tokens = window_tokens;
+  status_.prompt_tokens_per_s = prompt_tokens_per_s;
+  status_.kv = engine.kv_usage();
+}
+
+void StatusBoard::set_failed(const Error& error) {
+  const std::lock_guard lock(mutex_);
+  status_.state = EngineState::kFailed;
+  status_.failure = error.message();
+}
+
+std::optional<Silence> StatusBoard::refusal() const {
+  const std::lock_guard lock(mutex_);
+  switch (status_.state) {
+    case EngineState::kLoading: {
+      const int percent = static_cast<int>(status_.load_progress * 100);
+      return Silence{silence::kLoading, " (" + std::to_string(percent) + " %)"};
+    }
+    case EngineState::kFailed:
+      return Silence{silence::kNoModel, ": " + status_.failure};
+    case EngineState::kReady:
+      break;
+  }
+  return std::nullopt;
+}
+
+void StatusBoard::count_silence(std::string_view reason) {
+  const std::lock_guard lock(mutex_);
+  ++status_.silence[std::string(reason)];
+}
+
+void StatusBoard::count_answer(const Receipt& receipt) {
+  const std::lock_guard lock(mutex_);
+  Counts& counts = events_[std::string(event_name(receipt.event))];
+  ++counts.count;
+  counts.evaluated += receipt.evaluated_tokens;
+  counts.reused += receipt.reused_tokens;
+  if (receipt.first_token_ms <= 0) return;
+  if (counts.first_token_ms.size() < kLatenciesMax) {
+    counts.first_token_ms.push_back(receipt.first_token_ms);
+  } else {
+    counts.first_token_ms[counts.next++ % kLatenciesMax] = receipt.first_token_ms;
+  }
+}
+
+void StatusBoard::set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv) {
+  const std::lock_guard lock(mutex_);
+  rows_ = std::move(rows);
+  status_.kv = kv;
+}
+
+ServiceStatus StatusBoard::status() const {
+  const auto now = std::chrono::steady_clock::now();
+  const std::lock_guard lock(mutex_);
+  ServiceStatus status = status_;
+  for (const Documents::Row& row : rows_) {
+    status.files.push_back(row.file);
+    status.files.back().last_use_s = std::chrono::duration<double>(now - row.used_at).count();
+  }
+  for (const auto& [name, counts] : events_) {
+    const auto count = static_cast<double>(counts.count);
+    status.events[name] = {counts.count, counts.evaluated / count, counts.reused / count,
+                           percentile(counts.first_token_ms, 0.50),
+                           percentile(counts.first_token_ms, 0.95)};
+  }
+  return status;
+}
+
+}  // namespace efimd::completion

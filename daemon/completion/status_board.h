@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/completion.h"
+#include "daemon/completion/documents.h"
+#include "daemon/completion/silence.h"
+
+namespace efimd::completion {
+
+/// What the service tells of itself: written by the engine thread (and by submit() where it
+/// refuses), read by any.
+///
+/// A lock and not a message: the status must be answered, and a request refused, while the engine
+/// thread is busy for seconds. Nothing is done under the lock but copying.
+class StatusBoard {
+ public:
+  void set_load_progress(double progress);
+  void set_ready(const engine::Engine& engine, int window_tokens, double prompt_tokens_per_s);
+  void set_failed(const Error& error);
+
+  /// Why a request cannot even be queued: nullopt when the engine is ready.
+  std::optional<Silence> refusal() const;
+
+  void count_silence(std::string_view reason);
+  void count_answer(const Receipt& receipt);
+  void set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv);
+
+  ServiceStatus status() const;
+
+ private:
+  struct Counts {
+    std::uint64_t count = 0;
+    double evaluated = 0, reused = 0;    ///< sums
+    std::vector<double> first_token_ms;  ///< the last kLatenciesMax, as a ring
+    std::size_t next = 0;
+  };
+
+  mutable std::mutex mutex_;
+  ServiceStatus status_;  ///< without files and events, which status() makes
+  std::vector<Documents::Row> rows_;
+  std::map<std::string, Counts, std::less<>> events_;
+};
+
+}  // namespace efimd::completion

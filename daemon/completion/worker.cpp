@@ -1,0 +1,177 @@
+#include "daemon/completion/worker.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/completion/fit.h"
+#include "daemon/completion/stop_rules.h"
+
+namespace efimd::completion {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double ms_between(Clock::time_point begin, Clock::time_point end) {
+  return std::chrono::duration<double, std::milli>(end - begin).count();
+}
+
+bool is_blank(std::string_view text) {
+  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
+}
+
+StopPlace stop_place(const text::Snapshot& snapshot, std::size_t cursor) {
+  const text::LineIndex& lines = snapshot.lines();
+  std::size_t line = lines.line_of(cursor);
+  const std::size_t begin = lines.start(line);
+  StopPlace place{std::string(snapshot.bytes().substr(begin, cursor - begin)), {}};
+  while (++line < lines.line_count())
+    if (const std::string_view content = snapshot.line(line); !is_blank(content)) {
+      place.next_line = content;
+      break;
+    }
+  return place;
+}
+
+/// Tokens kept free behind the prompt, so that there is room to generate.
+int reserved(const Options& options, int window_tokens) {
+  return std::clamp(options.tokens_max, 0, window_tokens / 4);
+}
+
+}  // namespace
+
+Worker::Worker(std::unique_ptr<engine::Engine> engine, int prompt_tokens_max,
+               std::size_t documents_max)
+    : engine_(std::move(engine)),
+      prompt_tokens_max_(prompt_tokens_max),
+      documents_(*engine_, documents_max) {}
+
+Answer Worker::serve(const Job& job) {
+  const Request& request = job.request;
+  Answer answer;
+  Receipt& receipt = answer.outcome.receipt;
+  receipt.queue_ms = ms_between(request.arrived, Clock::now());
+  if (job.stop.stop_requested()) {
+    answer.outcome.superseded = true;
+  } else {
+    DocumentState& document = documents_.use(request.document);
+    Or<Item> item = complete(job, document, receipt);
+    if (item) {
+      document.last->shown = Shown{item->text, item->replace_begin};
+      answer.outcome.item = std::move(*item);
+    } else if (item.error().superseded) {
+      answer.outcome.superseded = true;
+    } else {
+      document.last->shown.reset();
+      answer.silence = item.error().silence.reason;
+      receipt.reason = item.error().silence.message();
+    }
+  }
+  receipt.total_ms = ms_between(request.arrived, Clock::now());
+  return answer;
+}
+
+Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Receipt& receipt) {
+  const Request& request = job.request;
+  const std::size_t cursor = std::min(request.cursor, request.snapshot->bytes().size());
+  receipt.event = classify(document.last ? &*document.last : nullptr,
+                           documents_.is_current(request.document), *request.snapshot, cursor);
+  documents_.set_current(request.document);
+  Or<prompt::Plan> planned = plan(request, document);
+  if (!document.last) document.last.emplace();
+  forget_moved(*document.last, *request.snapshot);
+  document.last->serial = request.snapshot->serial();
+  document.last->cursor = cursor;
+  document.open = true;
+  if (!planned) return tl::unexpected(planned.error());
+
+  ++(planned->change == prompt::AnchorChange::kKept ? document.hits : document.misses);
+  document.anchor = std::move(planned->anchor);
+  if (auto held = hold(job, document, *planned, receipt); !held)
+    return tl::unexpected(held.error());
+  Or<Generated> generated = generate_text(job, document, *planned, receipt);
+  if (!generated) return tl::unexpected(generated.error());
+  return shape(request, *planned, *generated);
+}
+
+Worker::Or<prompt::Plan> Worker::plan(const Request& request, DocumentState& document) const {
+  const engine::Tokenizer& tokenizer = engine_->tokenizer();
+  const int window = engine_->window_tokens();
+  const int budget = std::min(window - reserved(request.options, window), prompt_tokens_max_);
+  // A text that was closed is another one when it is opened again; its versions count from 1.
+  if (!document.open && document.anchor) {
+    if (spells(*document.anchor, *request.snapshot, tokenizer)) {
+      document.anchor->serial = request.snapshot->serial();
+    } else {
+      document.anchor.reset();
+    }
+  }
+  Result<prompt::Plan> plan =
+      prompt::plan(document.anchor ? &*document.anchor : nullptr, *request.snapshot, request.cursor,
+                   tokenizer, prompt::Windows::of(budget));
+  if (plan) return std::move(*plan);
+  return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + plan.error().message()}});
+}
+
+tl::unexpected<Worker::Nothing> Worker::failed(DocumentState& document, const Error& error) {
+  if (error.fault == Fault::kStopped) return tl::unexpected(Nothing{true, {}});
+  documents_.drop_sequence(document);
+  return tl::unexpected(Nothing{false, {silence::kEngineFailed, ": " + error.message()}});
+}
+
+Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const prompt::Plan& plan,
+                              Receipt& receipt) {
+  const Nothing no_room{false, {silence::kNoRoom, {}}};
+  if (plan.tokens.size() > static_cast<std::size_t>(engine_->window_tokens()))
+    return tl::unexpected(no_room);
+  for (;;) {
+    const auto cost =
+        engine_->hold(documents_.sequence_of(document), plan.tokens, job.stop.get_token());
+    if (cost) {
+      receipt.source = "engine";
+      receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
+      receipt.reused_tokens = cost->reused;
+      receipt.evaluated_tokens = cost->evaluated;
+      return {};
+    }
+    if (cost.error().fault != Fault::kWindowFull) return failed(document, cost.error());
+    if (!documents_.make_room(document)) return tl::unexpected(no_room);
+  }
+}
+
+Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& document,
+                                            const prompt::Plan& plan, Receipt& receipt) {
+  const Request& request = job.request;
+  StopRules rules(request.options.stop, stop_place(*request.snapshot, plan.cursor));
+  Options options = request.options;
+  // The last token is not evaluated.
+  const int room = engine_->window_tokens() - static_cast<int>(plan.tokens.size()) + 1;
+  options.tokens_max = std::min(options.tokens_max, room);
+  GenerationSetting setting{*engine_, *document.sequence, job.stop.get_token()};
+  setting.make_room = [&] { return documents_.make_room(document); };
+  Result<Generated> generated = generate(setting, options, rules);
+  if (!generated) return failed(document, generated.error());
+  receipt.generated_tokens = static_cast<int>(generated->tokens.size());
+  if (generated->first_token)
+    receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
+  // also when superseded, for the KV of these tokens is there.
+  if (!generated->tokens.empty()) prompt::offer(*document.anchor, generated->tokens);
+  if (generated->end == End::kStopped) return tl::unexpected(Nothing{true, {}});
+  return std::move(*generated);
+}
+
+Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
+                               const Generated& generated) const {
+  const auto nothing = [](std::string_view reason) {
+    return tl::unexpected(Nothing{false, {reason, {}}});
+  };
+  if (generated.tokens.empty())
+    return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
+  if (generated.blank_line) return nothing(silence::kNothingOnLine);
+  Fitted fitted =
+      fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end, request.insert_spaces});
+  if (fitted.text.empty()) return nothing(fitted.silence);
+  return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
+}
+
+}  // namespace efimd::completion

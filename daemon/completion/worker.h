@@ -1,0 +1,60 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "base/error.h"
+#include "daemon/completion/completion.h"
+#include "daemon/completion/documents.h"
+#include "daemon/completion/generate.h"
+#include "daemon/completion/mailbox.h"
+#include "daemon/completion/silence.h"
+#include "daemon/prompt/planner.h"
+
+namespace efimd::completion {
+
+/// An answer, and under which reason the status counts its silence (empty when it is not silent).
+struct Answer {
+  Outcome outcome;
+  std::string_view silence;
+};
+
+/// Answers one request after the other: event, plan, KV, generation, fit.
+///
+/// Thread: engine. Never fails: what goes wrong is an answer with a reason.
+class Worker {
+ public:
+  /// `prompt_tokens_max`: most tokens of a prompt, at most the engine's window.
+  Worker(std::unique_ptr<engine::Engine> engine, int prompt_tokens_max, std::size_t documents_max);
+
+  Answer serve(const Job& job);
+  void close(const DocumentKey& document) { documents_.close(document); }
+
+  const engine::Engine& engine() const { return *engine_; }
+  const Documents& documents() const { return documents_; }
+
+ private:
+  /// Why there is nothing to show.
+  struct Nothing {
+    bool superseded = false;
+    Silence silence;
+  };
+  template <class T>
+  using Or = tl::expected<T, Nothing>;
+
+  Or<Item> complete(const Job& job, DocumentState& document, Receipt& receipt);
+  Or<prompt::Plan> plan(const Request& request, DocumentState& document) const;
+  Or<void> hold(const Job& job, DocumentState& document, const prompt::Plan& plan,
+                Receipt& receipt);
+  Or<Generated> generate_text(const Job& job, DocumentState& document, const prompt::Plan& plan,
+                              Receipt& receipt);
+  Or<Item> shape(const Request& request, const prompt::Plan& plan,
+                 const Generated& generated) const;
+  tl::unexpected<Nothing> failed(DocumentState& document, const Error& error);
+
+  std::unique_ptr<engine::Engine> engine_;
+  int prompt_tokens_max_;
+  Documents documents_;
+};
+
+}  // namespace efimd::completion

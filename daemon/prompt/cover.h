@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "daemon/prompt/planner.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace efimd::prompt {
+
+/// Tokens for `increment` (the hole's text up to the cursor), from those that `anchor` has.
+///
+/// Token ids are state: generated tokens keep their ids while the text agrees, and offered
+/// ones are adopted as soon as it does. Typed text behind the last generated token is tokenized
+/// afresh from its line's cut, which changes its last 0-3 tokens per typed character (facts.md,
+/// section 2) and leaves what a fresh tokenization of the line would give.
+std::vector<CoveredToken> cover(std::string_view increment, const Anchor& anchor,
+                                const engine::Tokenizer& tokenizer);
+
+}  // namespace efimd::prompt

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/service/document_mirror.h"
+#include "lsp/json_rpc.h"
+#include "lsp/position.h"
+
+namespace efimd::service {
+
+/// One editor's conversation with whichever daemon lives: passes messages through and keeps what a
+/// new daemon must be told. No I/O and no clock: bodies in, bodies out; bridge.h moves the bytes
+/// and decides when to connect.
+///
+///   B-1  The editor sees one server: one answer to each request, never a second initialize answer,
+///   no error because a
+///        daemon died.
+///   B-2  What a new daemon is told equals what the old one knew: initialize, initialized, the open
+///   documents with their
+///        current texts, the unanswered requests in their order.
+///   B-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
+///   open progress is closed.
+///
+///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp;  any --disconnected()-->
+///   kNone
+///
+/// Thread: its owner's.  Limits: kPendingMax unanswered requests (more are answered as cancelled by
+/// the server).
+class BridgeSession {
+ public:
+  static constexpr std::size_t kPendingMax = 1024;
+  static constexpr std::size_t kConfigurationsMax = 16;
+
+  /// A message body, from the editor or the daemon.
+  void editor_says(std::string body);
+  void daemon_says(std::string body);
+
+  void connected();
+  void disconnected();
+  /// No daemon can be had for now: what waits is answered with nothing, an unanswered initialize
+  /// with the reason. The editor's user is told once per outage.
+  void give_up(const std::string& reason);
+
+  /// The last daemon served for a while: the next outage is news again.
+  void forget_outage() { outage_told_ = false; }
+
+  /// Whether a daemon should be looked for: something waits for one, or the editor said something
+  /// since the last one died. An idle editor does not bring back a daemon that was stopped.
+  bool wants_daemon() const;
+  /// Whether the connection is of no use, and why: the daemon refused to initialize or sent
+  /// nonsense.
+  const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
+  /// Set once the editor sent `exit`: 0 after a shutdown, else 1.
+  std::optional<int> exit_code() const { return exit_code_; }
+
+  /// Bodies to be sent now, in order; the caller takes them.
+  std::vector<std::string> take_for_editor() { return std::exchange(for_editor_, {}); }
+  std::vector<std::string> take_for_daemon() { return std::exchange(for_daemon_, {}); }
+
+ private:
+  enum class Link { kNone, kGreeting, kUp };
+  struct Pending {
+    lsp::Id id;
+    std::string method;
+    std::string body;
+    bool cancelled = false;
+  };
+  struct Greeting {
+    lsp::Id id;  ///< the editor's
+    lsp::Json params;
+    bool answered = false;
+  };
+
+  void on_editor_request(const lsp::Message& message, std::string body);
+  void on_editor_notification(const lsp::Message& message, std::string body);
+  void on_editor_response(const lsp::Message& message);
+  void on_initialize(const lsp::Message& message);
+  void on_cancel(const lsp::Json& params);
+  void on_daemon_response(const lsp::Message& message, std::string body);
+  void on_daemon_request(const lsp::Message& message);
+  void on_greeting_answered(const lsp::Message& message);
+  void note_progress(const lsp::Json& params);
+  bool accept_encoding(const lsp::Json& result);
+  void replay();
+  void answer_empty(const Pending& request);
+  void answer_cancelled(const lsp::Id& id);
+  void to_editor(std::string body) { for_editor_.push_back(std::move(body)); }
+  void to_daemon(std::string body) { for_daemon_.push_back(std::move(body)); }
+
+  Link link_ = Link::kNone;
+  std::optional<Greeting> greeting_;
+  lsp::Id greeting_id_;  ///< of the initialize request that the present daemon got from us
+  std::uint64_t ids_made_ = 0;
+  bool initialized_ = false;
+  bool shut_down_ = false;
+  bool touched_ = false;  ///< the editor said something that no daemon has heard
+  bool outage_told_ = false;
+  std::optional<int> exit_code_;
+  std::optional<std::string> hang_up_;
+  std::optional<lsp::PositionEncoding> encoding_;
+  DocumentMirror documents_;
+  std::deque<std::string>
+      configurations_;  ///< didChangeConfiguration bodies: later ones may set fewer keys
+  std::deque<Pending> pending_;
+  std::map<std::string, lsp::Id>
+      daemon_requests_;             ///< the name that the editor sees -> the daemon's id
+  std::set<std::string> progress_;  ///< tokens (as JSON) that the daemon began and has not ended
+  std::vector<std::string> for_editor_;
+  std::vector<std::string> for_daemon_;
+};
+
+}  // namespace efimd::service

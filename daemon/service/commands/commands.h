@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "daemon/service/options.h"
+#include "daemon/service/paths.h"
+
+namespace efimd::service {
+
+// The commands of the CLI. Each prints its answer on stdout and returns the process's exit code: 0,
+// or 1 with a reason on stderr.
+
+int run_lsp(const Paths& paths);
+int run_serve(const Paths& paths, const CommandLine::Serve& options);
+/// Never starts a daemon.
+int run_status(const Paths& paths, const CommandLine& line);
+/// 1 also where there is no suggestion; the reason is on stderr.
+int run_complete(const Paths& paths, const CommandLine& line);
+int run_model_list(const Paths& paths, const CommandLine& line);
+int run_model_info(const Paths& paths, const CommandLine& line);
+/// 1 when something is wrong.
+int run_doctor(const Paths& paths, const CommandLine& line);
+/// 0 also when no daemon runs: that is what was asked for.
+int run_stop(const Paths& paths);
+
+/// "efimd: message" on stderr; 1.
+int failed(const Error& error);
+
+}  // namespace efimd::service

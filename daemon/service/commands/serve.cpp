@@ -1,0 +1,20 @@
+#include "daemon/service/serve.h"
+
+#include <fcntl.h>
+
+#include "daemon/service/commands/commands.h"
+
+namespace efimd::service {
+
+int run_serve(const Paths& paths, const CommandLine::Serve& options) {
+  ServeOptions serve;
+  if (options.background) serve.log_to = ServeOptions::LogTo::kFile;
+  if (options.ready_fd >= 0) {
+    if (::fcntl(options.ready_fd, F_SETFD, FD_CLOEXEC) != 0)
+      return failed({Fault::kBadInput, "--ready-fd: no such descriptor is open", "leave it out"});
+    serve.ready = UniqueFd(options.ready_fd);
+  }
+  return run_daemon(paths, load_config(paths.config_file), std::move(serve));
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/error.h"
+#include "daemon/service/options.h"
+
+namespace efimd::service {
+
+/// A file's text and a cursor in it, as LSP wants them: lines and characters (code points) from 0.
+struct SourcePlace {
+  std::string uri;
+  std::string text;  ///< valid UTF-8
+  std::size_t line = 0;
+  std::size_t character = 0;
+};
+
+/// Reads `place.file`. kBadInput where it is too large, not UTF-8 (with the place), or the place is
+/// outside of it.
+Result<SourcePlace> read_source(const Place& place);
+
+}  // namespace efimd::service

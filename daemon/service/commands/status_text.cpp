@@ -1,0 +1,151 @@
+#include "daemon/service/commands/status_text.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "daemon/service/commands/table.h"
+#include "lsp/uri.h"
+
+namespace efimd::service {
+
+using Json = nlohmann::json;
+
+namespace {
+
+const Json& at(const Json& value, const char* key) {
+  static const Json kNull;
+  if (!value.is_object()) return kNull;
+  const auto found = value.find(key);
+  return found == value.end() ? kNull : *found;
+}
+
+std::string text(const Json& value) {
+  if (value.is_string()) return value.get<std::string>().empty() ? "-" : value.get<std::string>();
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  return value.is_number_integer() ? value.dump() : "-";
+}
+
+double number(const Json& value) { return value.is_number() ? value.get<double>() : 0.0; }
+
+/// `value` as `show` writes numbers, or "-".
+template <class Show>
+std::string shown(const Json& value, Show show) {
+  return value.is_number() ? show(value.get<double>()) : "-";
+}
+
+std::string one_decimal(double value) { return fmt::format("{:.1f}", value); }
+
+std::string state_text(const Json& state) {
+  const std::string name = text(at(state, "name"));
+  if (name == "loading")
+    return fmt::format("loading, {:.0f} %", 100 * number(at(state, "progress")));
+  if (name == "failed") return fmt::format("failed: {}", text(at(state, "message")));
+  return name;
+}
+
+std::string model_text(const Json& model) {
+  if (at(model, "name").is_null()) return text(at(model, "path"));
+  return fmt::format("{} ({}, {} parameters, {}, {} FIM, window {} tokens)",
+                     text(at(model, "name")), text(at(model, "architecture")),
+                     shown(at(model, "parameters"), count_text), text(at(model, "fileType")),
+                     text(at(model, "fimOrder")), text(at(model, "windowTokens")));
+}
+
+std::string overview(const Json& status) {
+  const Json& model = at(status, "model");
+  const Json& device = at(status, "device");
+  const std::string device_text =
+      at(device, "kind").is_null()
+          ? text(at(device, "reason"))
+          : fmt::format("{}, {} ({})", text(at(device, "kind")), text(at(device, "name")),
+                        text(at(device, "reason")));
+  return listing(
+      {{"efimd", fmt::format("{}, process {}, up {}", text(at(status, "version")),
+                             text(at(status, "pid")), shown(at(status, "uptimeS"), duration_text))},
+       {"state", state_text(at(status, "state"))},
+       {"model", model_text(model)},
+       {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
+       {"device", device_text}});
+}
+
+std::string memory_table(const Json& memory) {
+  std::vector<std::vector<std::string>> rows;
+  for (const char* tier : {"device", "host", "disk"}) {
+    const Json& bytes = at(memory, tier);
+    rows.push_back({tier, shown(at(bytes, "usedBytes"), bytes_text),
+                    shown(at(bytes, "budgetBytes"), bytes_text)});
+  }
+  return table({{"KV in", Align::kLeft}, {"used"}, {"budget"}}, rows);
+}
+
+std::string files_table(const Json& files) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& file : files)
+    rows.push_back({lsp::display(text(at(file, "uri"))), text(at(file, "open")),
+                    text(at(file, "anchors")), text(at(file, "tokensDevice")),
+                    text(at(file, "tokensHost")), text(at(file, "tokensDisk")),
+                    text(at(file, "hits")), text(at(file, "misses")),
+                    shown(at(file, "lastUseS"), duration_text)});
+  return table({{"file", Align::kLeft},
+                {"open"},
+                {"anchors"},
+                {"device"},
+                {"host"},
+                {"disk"},
+                {"hits"},
+                {"misses"},
+                {"last use"}},
+               rows);
+}
+
+std::string events_table(const Json& events) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& [name, event] : events.items())
+    rows.push_back({name, text(at(event, "count")), shown(at(event, "evaluatedMean"), one_decimal),
+                    shown(at(event, "reusedMean"), one_decimal),
+                    shown(at(event, "firstTokenMsP50"), one_decimal),
+                    shown(at(event, "firstTokenMsP95"), one_decimal)});
+  return table(
+      {{"event", Align::kLeft}, {"count"}, {"evaluated"}, {"reused"}, {"first ms p50"}, {"p95"}},
+      rows);
+}
+
+std::string silence_table(const Json& silence) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& reason : silence)
+    rows.push_back({text(at(reason, "reason")), text(at(reason, "count"))});
+  return table({{"no suggestion because", Align::kLeft}, {"count"}}, rows);
+}
+
+std::string sessions_table(const Json& sessions) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& session : sessions)
+    if (!text(at(session, "client")).starts_with('-'))
+      rows.push_back({text(at(session, "client")), text(at(session, "documents")),
+                      text(at(session, "requests")), text(at(session, "accepted"))});
+  if (rows.empty()) return "no editor is connected\n";
+  return table({{"editor", Align::kLeft}, {"documents"}, {"requests"}, {"accepted"}}, rows);
+}
+
+}  // namespace
+
+std::string status_text(const Json& status) {
+  std::vector<std::string> parts = {overview(status), memory_table(at(status, "memory")),
+                                    sessions_table(at(status, "sessions"))};
+  if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
+    parts.push_back(files_table(files));
+  if (const Json& events = at(status, "events"); events.is_object() && !events.empty())
+    parts.push_back(events_table(events));
+  if (const Json& silence = at(status, "silence"); silence.is_array() && !silence.empty())
+    parts.push_back(silence_table(silence));
+  const Json& config = at(status, "config");
+  for (const Json& warning : at(config, "warnings"))
+    parts.push_back(fmt::format("warning: {}:{}: {}\n", text(at(config, "file")),
+                                text(at(warning, "line")), text(at(warning, "message"))));
+  return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/completion.h"
+
+namespace efimd::service {
+
+/// Something in config.toml or the environment that was passed over; never fatal.
+struct ConfigWarning {
+  int line = 0;  ///< of the file; 0 when it is about the whole of it or the environment
+  std::string message;
+};
+
+/// What the user configured, with defaults for the rest. A value: read once at start.
+struct Config {
+  std::optional<std::filesystem::path> model;  ///< as written; model_catalog.h finds the file
+  std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
+  std::string device_kind = "auto";  ///< "auto" or "cpu"
+  int device_threads = 0;            ///< 0: one per physical core
+  std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
+  completion::Options completion;
+  int cold_prompt_ms = 2000;
+  int idle_exit_s = 900;  ///< 0: never
+  std::string log_level = "info";
+
+  std::filesystem::path file;  ///< where it was looked for
+  bool file_read = false;      ///< false: absent, unreadable or malformed; defaults are in use
+  std::vector<ConfigWarning> warnings;
+};
+
+/// One key of config.toml as the help, the README and the validation know it. The only list of keys
+/// there is.
+struct ConfigKey {
+  std::string_view name;  ///< "completion.max_tokens"
+  std::string_view type;  ///< "integer 1-4096"
+  std::string_view
+      default_value;  ///< as written in TOML; `model` has none: the text says what is used
+  std::string_view meaning;
+};
+std::span<const ConfigKey> config_keys();
+/// Every key with its meaning and default, commented out: a config.toml to start from.
+std::string config_help();
+/// The same as the README's table, in Markdown.
+std::string config_table();
+
+std::optional<completion::StopRule> stop_rule_from(std::string_view name);
+
+/// Reads `text`; unknown keys and wrong types become warnings and leave the default, malformed TOML
+/// leaves all of them. `file` is for messages.
+Config parse_config(std::string_view text, const std::filesystem::path& file);
+
+/// Reads `file` (absent is fine), then EFIMD_MODEL and EFIMD_DEVICE through `environment`
+/// (std::getenv's shape). Limits: files over kConfigBytesMax (config.cpp) are refused with a
+/// warning.
+Config load_config(const std::filesystem::path& file,
+                   const std::function<const char*(const char*)>& environment);
+/// The same with the process's environment.
+Config load_config(const std::filesystem::path& file);
+
+/// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
+std::size_t kv_budget_bytes(const Config& config);
+
+}  // namespace efimd::service

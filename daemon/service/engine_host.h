@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "daemon/completion/completion.h"
+
+namespace efimd::engine {
+class Model;
+}
+
+namespace efimd::service {
+
+/// What the status says of a model.
+struct ModelInfo {
+  std::string name;
+  std::string path;
+  std::string architecture;  ///< "llama", "qwen2"
+  std::uint64_t parameters = 0;
+  std::string file_type;  ///< "F16", "Q8_0"
+  std::string fim_order;  ///< "psm", "spm", "none"
+  std::string digest;
+};
+ModelInfo model_info(const engine::Model& model);
+
+/// Handed from the engine thread, which opens the model, to io, which shows it. A lock and not a
+/// message: the value is written once and only looked at when somebody asks for the status.
+class OpenedModel {
+ public:
+  void set(ModelInfo info);
+  std::optional<ModelInfo> get() const;  ///< nullopt until a model was opened
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<ModelInfo> info_;
+};
+
+struct EngineSetup {
+  Result<std::filesystem::path>
+      model;        ///< an error becomes the factory's, so that it is seen where one looks
+  int threads = 0;  ///< 0: one per physical core
+  std::size_t kv_budget_bytes = 0;
+};
+
+/// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), makes the CPU
+/// device with as many pages as the budget holds, and the engine over it. `opened` is told as soon
+/// as the file was validated.
+completion::EngineFactory make_engine_factory(EngineSetup setup,
+                                              std::shared_ptr<OpenedModel> opened);
+
+}  // namespace efimd::service

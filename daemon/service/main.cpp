@@ -1,0 +1,58 @@
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "daemon/service/commands/commands.h"
+
+namespace efimd::service {
+
+namespace {
+
+int run(const CommandLine& line) {
+  const auto paths = find_paths();
+  if (!paths) return failed(paths.error());
+  switch (line.command) {
+    using Command = CommandLine::Command;
+    case Command::kLsp:
+      return run_lsp(*paths);
+    case Command::kServe:
+      return run_serve(*paths, line.serve);
+    case Command::kStatus:
+      return run_status(*paths, line);
+    case Command::kComplete:
+      return run_complete(*paths, line);
+    case Command::kModelList:
+      return run_model_list(*paths, line);
+    case Command::kModelInfo:
+      return run_model_info(*paths, line);
+    case Command::kDoctor:
+      return run_doctor(*paths, line);
+    case Command::kStop:
+      return run_stop(*paths);
+  }
+  return 2;
+}
+
+int run_command_line(std::vector<std::string> arguments) {
+  const auto line = parse_command_line(std::move(arguments));
+  if (line) return run(*line);
+  const NothingToRun& nothing = line.error();
+  std::fputs(nothing.text.c_str(), nothing.code == 0 ? stdout : stderr);
+  return nothing.code;
+}
+
+}  // namespace
+
+}  // namespace efimd::service
+
+int main(int argc, char** argv) {
+  // An end that goes away is an error of the write to it, not the process's death.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return efimd::service::run_command_line({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    return efimd::service::failed({efimd::Fault::kIo, error.what(), ""});
+  }
+}

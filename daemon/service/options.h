@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "base/error.h"
+
+namespace efimd::service {
+
+/// "FILE:LINE:COLUMN", both from 1, the column in characters. FILE may hold colons.
+struct Place {
+  std::filesystem::path file;
+  std::size_t line = 0;
+  std::size_t column = 0;
+};
+Result<Place> parse_place(std::string_view text);
+
+/// What a command line asks for.
+struct CommandLine {
+  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kDoctor, kStop };
+  Command command = Command::kLsp;
+  bool json = false;
+
+  struct Serve {
+    bool background = false;  ///< started by a bridge: the log goes to its file
+    int ready_fd = -1;
+  } serve;
+
+  struct Complete {
+    Place place;
+    std::optional<int> tokens_max;
+    std::optional<std::string> stop;  ///< "none", "line" or "block"
+    std::optional<double> temperature;
+    bool receipt = false;
+  } complete;
+
+  std::filesystem::path model_file;  ///< empty: the one in use
+};
+
+/// Nothing to run: help, the version (code 0, `text` for stdout), or wrong usage (code 2, `text`
+/// for stderr).
+struct NothingToRun {
+  int code = 0;
+  std::string text;
+};
+
+/// `arguments` without the program's name.
+tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);
+
+}  // namespace efimd::service

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace efimd::service {
+
+/// A Unix socket's path with its ending zero must fit sockaddr_un (108 on Linux, 104 on macOS).
+extern const std::size_t kSocketPathMax;
+
+/// Where this user's daemon lives. Only names: nothing is created, see ensure_private_directory().
+///
+///   EFIMD_RUNTIME_DIR | $XDG_RUNTIME_DIR/efimd | /run/user/UID/efimd | TEMP/efimd-UID   socket,
+///   locks EFIMD_CONFIG      | $XDG_CONFIG_HOME/efimd/config.toml | ~/.config/efimd/config.toml
+///   EFIMD_CACHE_DIR   | $XDG_CACHE_HOME/efimd  | ~/.cache/efimd
+///   EFIMD_STATE_DIR   | $XDG_STATE_HOME/efimd  | ~/.local/state/efimd                   log
+///
+/// Relative XDG_* values are ignored, as their specification wants; relative EFIMD_* ones are made
+/// absolute.
+struct Paths {
+  std::filesystem::path runtime_dir;
+  std::filesystem::path config_file;
+  std::filesystem::path cache_dir;
+  std::filesystem::path state_dir;
+  /// What a user should know about the choice ("no $XDG_RUNTIME_DIR: …"), for doctor and the log.
+  std::vector<std::string> notes;
+
+  std::filesystem::path socket() const { return runtime_dir / "daemon.sock"; }
+  /// flock()ed by the daemon for life; its pid is inside. A starting daemon waits for it with a
+  /// deadline, since the one before it unlinks its socket first and lets the lock go last.
+  std::filesystem::path daemon_lock() const { return runtime_dir / "daemon.lock"; }
+  /// flock()ed by whoever starts the daemon, so that racing bridges start one.
+  std::filesystem::path spawn_lock() const { return runtime_dir / "spawn.lock"; }
+  std::filesystem::path log_file() const { return state_dir / "efimd.log"; }
+};
+
+/// What find_paths() asks of the process and the machine; tests put their own in.
+struct Surroundings {
+  std::function<std::optional<std::string>(const char* name)>
+      variable;  ///< unset or empty: nullopt
+  uid_t user = 0;
+  std::filesystem::path run_user_root;  ///< "/run/user"
+  std::filesystem::path temp_directory;
+  std::filesystem::path home;  ///< when $HOME is unset; may be empty
+
+  static Surroundings of_this_process();
+};
+
+/// kBadInput when the socket's path would be longer than the system allows or no home directory is
+/// known.
+Result<Paths> find_paths(const Surroundings& surroundings = Surroundings::of_this_process());
+
+}  // namespace efimd::service

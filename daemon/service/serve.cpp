@@ -1,0 +1,104 @@
+#include "daemon/service/serve.h"
+
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+#include <spdlog/sinks/rotating_file_sink.h>
+#include <spdlog/sinks/stdout_sinks.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <memory>
+#include <system_error>
+#include <utility>
+
+#include "daemon/service/daemon.h"
+#include "daemon/service/engine_host.h"
+#include "daemon/service/model_catalog.h"
+
+namespace efimd::service {
+
+namespace {
+
+constexpr std::size_t kLogBytesMax = std::size_t{5} << 20;  ///< then the file is turned over
+constexpr std::size_t kLogFilesMax = 2;                     ///< beside the current one
+
+spdlog::sink_ptr make_sink(const Paths& paths, ServeOptions::LogTo to) {
+  if (to == ServeOptions::LogTo::kStderr) return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  try {
+    return std::make_shared<spdlog::sinks::rotating_file_sink_st>(paths.log_file().string(),
+                                                                  kLogBytesMax, kLogFilesMax);
+  } catch (const spdlog::spdlog_ex& error) {
+    fmt::print(stderr, "efimd: no log file: {}; logging here\n", error.what());
+    return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  }
+}
+
+/// Thread: io only, so that sinks need no lock.
+std::shared_ptr<spdlog::logger> make_log(const Paths& paths, const Config& config,
+                                         ServeOptions::LogTo to) {
+  auto log = std::make_shared<spdlog::logger>("efimd", make_sink(paths, to));
+  log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  log->set_level(spdlog::level::from_str(config.log_level));
+  log->flush_on(spdlog::level::info);
+  return log;
+}
+
+/// What is in use, and what was passed over.
+void log_start(spdlog::logger& log, const Paths& paths, const Config& config,
+               const Result<ModelChoice>& model) {
+  log.info("efimd {} (pid {}) listens at {}", EFIMD_VERSION, ::getpid(), paths.socket().string());
+  for (const std::string& note : paths.notes) log.info("{}", note);
+  log.info("configuration: {}{}", config.file.string(), config.file_read ? "" : " (not in use)");
+  for (const ConfigWarning& warning : config.warnings)
+    log.warn("configuration, line {}: {}", warning.line, warning.message);
+  if (model) log.info("model: {} ({})", model->path.string(), model->reason);
+}
+
+Daemon::Settings settings_of(const Paths& paths, const Config& config,
+                             const Result<ModelChoice>& model) {
+  Daemon::Settings settings;
+  settings.socket = paths.socket();
+  settings.lock = paths.daemon_lock();
+  settings.config = config;
+  settings.idle_exit = std::chrono::seconds(config.idle_exit_s);
+  settings.opened_model = std::make_shared<OpenedModel>();
+  if (model) {
+    settings.model_path = model->path.string();
+    settings.model_reason = model->reason;
+  }
+  EngineSetup engine{model.map([](const ModelChoice& chosen) { return chosen.path; }),
+                     config.device_threads, kv_budget_bytes(config)};
+  settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
+  return settings;
+}
+
+int refuse(UniqueFd ready, const Error& error) {
+  fmt::print(stderr, "efimd: {}\n", error.message());
+  report_ready(std::move(ready), tl::unexpected(error));
+  return 1;
+}
+
+}  // namespace
+
+int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
+  ::umask(077);
+  if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
+    return refuse(std::move(options.ready), folder.error());
+  std::error_code ignored;  // without a state folder the log goes to stderr
+  std::filesystem::create_directories(paths.state_dir, ignored);
+  const auto log = make_log(paths, config, options.log_to);
+  const auto model = choose_model(config, find_model_places());
+  Daemon::Settings settings = settings_of(paths, config, model);
+  settings.log = log;
+  auto daemon = Daemon::open(std::move(settings));
+  if (!daemon) return refuse(std::move(options.ready), daemon.error());
+  (*daemon)->stop_on_signals();
+  report_ready(std::move(options.ready), {});
+  log_start(*log, paths, config, model);
+  (*daemon)->run();
+  log->info("finished");
+  return 0;
+}
+
+}  // namespace efimd::service

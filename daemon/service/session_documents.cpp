@@ -1,0 +1,197 @@
+// The part of Session that deals with text: open documents, and completions for them.
+#include <fmt/format.h>
+#include <spdlog/logger.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/service/session.h"
+#include "lsp/uri.h"
+
+namespace efimd::service {
+
+using lsp::Json;
+
+namespace {
+
+constexpr char kNotOpen[] = "the document is not open";
+constexpr char kSuperseded[] = "superseded by a newer request";
+
+std::string too_large_text() {
+  return fmt::format("the document is larger than {} MiB", text::kDocumentBytesMax >> 20);
+}
+
+Json version_json(const std::optional<std::int32_t>& version) {
+  return version ? Json(*version) : Json(nullptr);
+}
+
+}  // namespace
+
+std::size_t Session::byte_at(std::string_view bytes, const text::LineIndex& lines,
+                             const lsp::Position& position) const {
+  const std::size_t begin = lines.start(position.line);
+  const std::size_t end = std::max(begin, lines.content_end(bytes, position.line));
+  return begin + lsp::byte_of(bytes.substr(begin, end - begin), position.character, encoding_);
+}
+
+lsp::Position Session::position_at(const text::Snapshot& snapshot, std::size_t byte) const {
+  const std::size_t line = snapshot.lines().line_of(byte);
+  const std::size_t begin = snapshot.lines().start(line);
+  const std::string_view before = snapshot.bytes().substr(begin, byte - begin);
+  return {static_cast<std::uint32_t>(line), lsp::character_of(before, before.size(), encoding_)};
+}
+
+void Session::did_open(const lsp::Message& message) {
+  const auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
+  if (!params) return;
+  if (documents_.size() >= kDocumentsMax && !documents_.contains(params->uri)) {
+    host_.log().warn("session {}: more than {} open documents; {} is passed over", id_,
+                     kDocumentsMax, lsp::display(params->uri));
+    return;
+  }
+  documents_.insert_or_assign(params->uri, opened(*params));
+}
+
+Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
+  if (auto document = text::Document::open(params.text))
+    return {std::move(*document), params.version, {}};
+  return {text::Document(""), params.version, too_large_text()};
+}
+
+void Session::did_change(const lsp::Message& message) {
+  const auto params = params_of<lsp::DidChangeTextDocumentParams>(message);
+  if (!params) return;
+  const auto found = documents_.find(params->uri);
+  if (found == documents_.end()) {
+    host_.log().warn("session {}: a change to {}, which is not open; it is ignored", id_,
+                     lsp::display(params->uri));
+    return;
+  }
+  OpenDocument& open = found->second;
+  if (params->version) open.version = params->version;
+  if (!open.unusable.empty()) return;
+  auto revision = revised(open.document, params->contentChanges);
+  if (revision) return open.document.adopt(std::move(*revision));
+  host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
+                   revision.error().message());
+  open = {text::Document(""), open.version, too_large_text()};
+}
+
+Result<text::Revision> Session::revised(
+    const text::Document& document,
+    std::span<const lsp::TextDocumentContentChangeEvent> changes) const {
+  text::Revision revision = document.revise();
+  for (const auto& change : changes) {
+    std::size_t begin = 0, end = revision.bytes().size();
+    if (change.range) {
+      begin = byte_at(revision.bytes(), revision.lines(), change.range->start);
+      end = byte_at(revision.bytes(), revision.lines(), change.range->end);
+    }
+    const auto replaced = revision.replace(std::min(begin, end), std::max(begin, end), change.text);
+    if (!replaced) return tl::unexpected(replaced.error());
+  }
+  return revision;
+}
+
+void Session::did_close(const lsp::Message& message) {
+  const auto params = params_of<lsp::DidCloseTextDocumentParams>(message);
+  if (!params || documents_.erase(params->uri) == 0) return;
+  if (const auto pending = take_pending(params->uri)) answer(pending->id, nullptr);
+  host_.close_document({id_, params->uri});
+}
+
+void Session::inline_completion(const lsp::Message& message) {
+  const auto params = params_of<lsp::InlineCompletionParams>(message);
+  if (!params) return;
+  ++completions_;
+  if (const auto older = take_pending(params->uri)) answer(older->id, nullptr);
+  Asked asked{message.id, params->uri, std::nullopt, nullptr, completions_};
+  const auto found = documents_.find(params->uri);
+  if (found == documents_.end()) return answer_empty(asked, kNotOpen);
+  asked.version = found->second.version;
+  if (!found->second.unusable.empty()) return answer_empty(asked, found->second.unusable);
+  asked.snapshot = found->second.document.snapshot();
+  submit(std::move(asked), params->position);
+}
+
+void Session::submit(Asked asked, const lsp::Position& position) {
+  Pending& pending = pending_[asked.uri];
+  pending = {asked.id, std::stop_source(), asked.number};
+  completion::Request request;
+  request.document = {id_, asked.uri};
+  request.snapshot = asked.snapshot;
+  request.cursor = byte_at(asked.snapshot->bytes(), asked.snapshot->lines(), position);
+  request.options = options_;
+  request.stop = pending.stop.get_token();
+  request.arrived = std::chrono::steady_clock::now();
+  host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
+                                         const completion::Outcome& outcome) {
+    if (const auto session = self.lock()) session->finished(asked, outcome);
+  });
+}
+
+std::optional<Session::Pending> Session::take_pending(const std::string& uri) {
+  auto taken = pending_.extract(uri);
+  if (taken.empty()) return std::nullopt;
+  taken.mapped().stop.request_stop();
+  return std::move(taken.mapped());
+}
+
+void Session::finished(const Asked& asked, const completion::Outcome& outcome) {
+  if (state_ == State::kEnded) return;
+  const auto found = pending_.find(asked.uri);
+  const bool waiting = found != pending_.end() && found->second.number == asked.number;
+  completion::Receipt receipt = outcome.receipt;
+  if (!waiting || outcome.superseded) {
+    if (receipt.reason.empty()) receipt.reason = kSuperseded;
+    if (waiting) answer(asked.id, nullptr);
+  } else if (outcome.item) {
+    answer(asked.id, lsp::inline_completion_list(std::vector{item_of(asked, *outcome.item)}));
+  } else {
+    answer(asked.id, lsp::inline_completion_list({}));
+  }
+  if (waiting) pending_.erase(found);
+  send_receipt(asked, receipt);
+}
+
+lsp::InlineCompletionItem Session::item_of(const Asked& asked, const completion::Item& item) const {
+  lsp::InlineCompletionItem shown;
+  shown.insertText = item.text;
+  shown.filterText = item.text;
+  shown.range = {position_at(*asked.snapshot, item.replace_begin),
+                 position_at(*asked.snapshot, item.replace_end)};
+  shown.command =
+      lsp::Command{"Accept", kAcceptCommand, {Json(asked.uri), version_json(asked.version)}};
+  return shown;
+}
+
+void Session::answer_empty(const Asked& asked, const std::string& reason) {
+  answer(asked.id, lsp::inline_completion_list({}));
+  host_.count_silence(reason);
+  completion::Receipt receipt;
+  receipt.reason = reason;
+  send_receipt(asked, receipt);
+}
+
+void Session::send_receipt(const Asked& asked, const completion::Receipt& receipt) {
+  if (!receipts_) return;
+  Json params = {{"request", lsp::to_json(asked.id)},
+                 {"uri", asked.uri},
+                 {"version", version_json(asked.version)},
+                 {"event", completion::event_name(receipt.event)},
+                 {"source", receipt.source},
+                 {"promptTokens", receipt.prompt_tokens},
+                 {"reusedTokens", receipt.reused_tokens},
+                 {"evaluatedTokens", receipt.evaluated_tokens},
+                 {"generatedTokens", receipt.generated_tokens},
+                 {"healedTokens", 0},
+                 {"restoredTokens", 0},
+                 {"exact", true},
+                 {"queueMs", receipt.queue_ms},
+                 {"firstTokenMs", receipt.first_token_ms},
+                 {"totalMs", receipt.total_ms}};
+  if (!receipt.reason.empty()) params["reason"] = receipt.reason;
+  notify("efim/receipt", std::move(params));
+}
+
+}  // namespace efimd::service

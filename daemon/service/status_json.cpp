@@ -1,0 +1,135 @@
+#include "daemon/service/status_json.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <utility>
+
+namespace efimd::service {
+
+using Json = nlohmann::json;
+
+namespace {
+
+std::string_view state_name(completion::EngineState state) {
+  switch (state) {
+    case completion::EngineState::kLoading:
+      return "loading";
+    case completion::EngineState::kReady:
+      return "ready";
+    case completion::EngineState::kFailed:
+      return "failed";
+  }
+  return "failed";
+}
+
+Json state_json(const completion::ServiceStatus& service) {
+  return {{"name", state_name(service.state)},
+          {"progress", service.load_progress},
+          {"message", service.failure}};
+}
+
+Json model_json(const StatusParts& parts) {
+  Json model = {{"path", parts.model_path}, {"reason", parts.model_reason}};
+  if (parts.model) {
+    model["name"] = parts.model->name;
+    model["path"] = parts.model->path;
+    model["architecture"] = parts.model->architecture;
+    model["parameters"] = parts.model->parameters;
+    model["fileType"] = parts.model->file_type;
+    model["fimOrder"] = parts.model->fim_order;
+    model["digest"] = parts.model->digest;
+  }
+  if (parts.service.window_tokens > 0) model["windowTokens"] = parts.service.window_tokens;
+  return model;
+}
+
+Json device_json(const StatusParts& parts) {
+  Json device = {{"reason", parts.device_reason}};
+  if (!parts.service.device_kind.empty()) {
+    device["kind"] = parts.service.device_kind;
+    device["name"] = parts.service.device_name;
+  }
+  return device;
+}
+
+Json tier_json(std::size_t budget_bytes, std::size_t used_bytes) {
+  return {{"budgetBytes", budget_bytes}, {"usedBytes", used_bytes}};
+}
+
+Json file_json(const completion::ServiceStatus::File& file) {
+  return {{"uri", file.uri},
+          {"open", file.open},
+          {"anchors", file.anchors},
+          {"tokensDevice", file.tokens_device},
+          {"tokensHost", 0},
+          {"tokensDisk", 0},
+          {"lastUseS", file.last_use_s},
+          {"hits", file.hits},
+          {"misses", file.misses}};
+}
+
+Json event_json(const completion::ServiceStatus::EventCounts& event) {
+  return {{"count", event.count},
+          {"evaluatedMean", event.evaluated_mean},
+          {"reusedMean", event.reused_mean},
+          {"firstTokenMsP50", event.first_token_ms_p50},
+          {"firstTokenMsP95", event.first_token_ms_p95}};
+}
+
+Json silence_json(const completion::ServiceStatus& service) {
+  std::vector<std::pair<std::string, std::uint64_t>> reasons(service.silence.begin(),
+                                                             service.silence.end());
+  std::stable_sort(reasons.begin(), reasons.end(),
+                   [](const auto& a, const auto& b) { return a.second > b.second; });
+  Json silence = Json::array();
+  for (const auto& [reason, count] : reasons)
+    silence.push_back({{"reason", reason}, {"count", count}});
+  return silence;
+}
+
+Json session_json(const SessionInfo& session) {
+  return {{"id", session.id},
+          {"client", session.client},
+          {"documents", session.documents},
+          {"requests", session.requests},
+          {"accepted", session.accepted}};
+}
+
+Json config_json(const Config& config) {
+  Json warnings = Json::array();
+  for (const ConfigWarning& warning : config.warnings)
+    warnings.push_back({{"line", warning.line}, {"message", warning.message}});
+  return {{"file", config.file.string()}, {"read", config.file_read}, {"warnings", warnings}};
+}
+
+template <class T, class ToJson>
+Json list_of(const std::vector<T>& values, ToJson to_json) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(to_json(value));
+  return list;
+}
+
+}  // namespace
+
+Json status_json(const StatusParts& parts) {
+  Json events = Json::object();
+  for (const auto& [name, counts] : parts.service.events) events[name] = event_json(counts);
+  return {{"version", parts.version},
+          {"pid", parts.pid},
+          {"uptimeS", parts.uptime_s},
+          {"state", state_json(parts.service)},
+          {"model", model_json(parts)},
+          {"device", device_json(parts)},
+          {"memory",
+           {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
+            {"host", tier_json(0, 0)},
+            {"disk", tier_json(0, 0)}}},
+          {"files", list_of(parts.service.files, file_json)},
+          {"events", std::move(events)},
+          {"silence", silence_json(parts.service)},
+          {"sessions", list_of(parts.sessions, session_json)},
+          {"config", config_json(parts.config)}};
+}
+
+}  // namespace efimd::service

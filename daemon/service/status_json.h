@@ -1,0 +1,55 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/completion/completion.h"
+#include "daemon/service/config.h"
+#include "daemon/service/engine_host.h"
+
+namespace efimd::service {
+
+/// One connected editor or command.
+struct SessionInfo {
+  std::uint64_t id = 0;
+  std::string client;  ///< "Neovim 0.12.0"; empty before initialize and for commands
+  std::size_t documents = 0;
+  std::uint64_t requests = 0;  ///< for completions
+  std::uint64_t accepted = 0;  ///< whole items, as the editor reports them
+};
+
+struct StatusParts {
+  std::string version;
+  int pid = 0;
+  std::int64_t uptime_s = 0;
+  std::optional<ModelInfo> model;
+  std::string
+      model_path;  ///< the chosen file, also when it could not be opened; empty when none was found
+  std::string model_reason;  ///< why this one
+  std::string device_reason;
+  completion::ServiceStatus service;
+  Config config;
+  std::vector<SessionInfo> sessions;
+};
+
+/// The answer to efim/status, which `efimd status --json` prints as it is:
+///
+///   version, pid, uptimeS
+///   state     {name: "loading"|"ready"|"failed", progress: 0..1, message}
+///   model     {name, path, reason, architecture, parameters, fileType, windowTokens, fimOrder,
+///   digest}
+///             path and reason at once, the rest when the model was opened; windowTokens with the
+///             device
+///   device    {kind, name, reason}                      kind and name when there is one
+///   memory    {device, host, disk}: {budgetBytes, usedBytes}; a tier that this build lacks has 0
+///   and 0 files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits,
+///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
+///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
+///   sessions  [{id, client, documents, requests, accepted}]
+///   config    {file, read, warnings: [{line, message}]}
+nlohmann::json status_json(const StatusParts& parts);
+
+}  // namespace efimd::service

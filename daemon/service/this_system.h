@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+
+#include "base/error.h"
+
+namespace efimd::service {
+
+// What differs between Linux, macOS and the BSDs, and nothing else.
+
+/// Whether the other end of a Unix socket runs as this user (SO_PEERCRED; getpeereid elsewhere).
+bool peer_is_this_user(int fd);
+
+/// The file that this process runs.
+Result<std::filesystem::path> own_executable();
+
+/// Marks descriptors from `first` on close-on-exec. Async-signal-safe.
+void close_on_exec_from(int first);
+
+/// Bytes of memory in this machine, 0 when the system does not say.
+std::uint64_t memory_bytes();
+
+}  // namespace efimd::service

@@ -1,0 +1,120 @@
+#include "daemon/text/document.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/utf8.h"
+
+namespace efimd::text {
+
+namespace {
+
+/// Room that a text keeps for the edits behind its first, so that they need not copy it again.
+constexpr std::size_t kSpareBytes = 4096;
+
+std::size_t boundary_at_or_before(std::string_view text, std::size_t byte) {
+  byte = std::min(byte, text.size());
+  while (byte > 0 && byte < text.size() && utf8::is_continuation(text[byte])) --byte;
+  return byte;
+}
+
+Error too_large(std::size_t bytes) {
+  return {Fault::kBadInput,
+          "document: " + std::to_string(bytes) + " bytes, over the limit of " +
+              std::to_string(kDocumentBytesMax),
+          "no completions in it until it is reopened smaller"};
+}
+
+Error too_many_edits(std::size_t edits) {
+  return {Fault::kBadInput,
+          "document: one change makes more than " + std::to_string(edits) +
+              " replacements in a text too large for so many",
+          "no completions in it until it is reopened"};
+}
+
+/// The last kRecentEditsMax of `old` and `fresh` together.
+std::vector<Edit> recent(std::span<const Edit> old, std::span<const Edit> fresh) {
+  if (fresh.size() > kRecentEditsMax) fresh = fresh.last(kRecentEditsMax);
+  const std::size_t kept = std::min(old.size(), kRecentEditsMax - fresh.size());
+  std::vector<Edit> edits;
+  edits.reserve(kept + fresh.size());
+  edits.insert(edits.end(), old.end() - static_cast<std::ptrdiff_t>(kept), old.end());
+  edits.insert(edits.end(), fresh.begin(), fresh.end());
+  return edits;
+}
+
+}  // namespace
+
+Snapshot::Snapshot(std::string bytes, LineIndex lines, std::uint64_t serial,
+                   std::vector<Edit> recent_edits)
+    : bytes_(std::move(bytes)),
+      lines_(std::move(lines)),
+      serial_(serial),
+      recent_edits_(std::move(recent_edits)) {}
+
+Snapshot::Since Snapshot::edits_since(std::uint64_t serial) const {
+  if (serial > serial_ || serial_ - serial > recent_edits_.size()) return {};
+  return {true, std::span(recent_edits_).last(static_cast<std::size_t>(serial_ - serial))};
+}
+
+Revision::Revision(SnapshotPtr base) : base_(std::move(base)), lines_(std::string_view{}) {}
+
+Result<void> Revision::replace(std::size_t begin, std::size_t end, std::string_view text) {
+  const std::string_view old = bytes();
+  begin = boundary_at_or_before(old, begin);
+  end = std::max(begin, boundary_at_or_before(old, end));
+  std::string valid;
+  if (utf8::valid_prefix(text) != text.size()) text = valid = utf8::sanitized(text);
+  const std::size_t size = old.size() - (end - begin) + text.size();
+  if (size > kDocumentBytesMax) return tl::unexpected(too_large(size));
+  bytes_moved_ += size - begin;
+  if (bytes_moved_ > kRevisionBytesMovedMax) return tl::unexpected(too_many_edits(edits_.size()));
+  apply({base_->serial() + edits_.size() + 1, begin, end - begin, text.size()}, text);
+  return {};
+}
+
+void Revision::apply(const Edit& edit, std::string_view text) {
+  if (edited()) {
+    bytes_.replace(edit.begin, edit.removed, text);
+  } else {
+    const std::string_view old = base_->bytes();
+    bytes_.reserve(old.size() - edit.removed + edit.inserted + kSpareBytes);
+    bytes_.append(old.substr(0, edit.begin)).append(text);
+    bytes_.append(old.substr(edit.begin + edit.removed));
+    lines_ = base_->lines();
+  }
+  lines_.replace(bytes_, edit.begin, edit.removed, edit.inserted);
+  edits_.push_back(edit);
+}
+
+SnapshotPtr Revision::snapshot() && {
+  if (!edited()) return std::move(base_);
+  return SnapshotPtr(new Snapshot(std::move(bytes_), std::move(lines_), edits_.back().serial,
+                                  recent(base_->recent_edits(), edits_)));
+}
+
+Document::Document(std::string_view text) {
+  std::string bytes = utf8::sanitized(text);
+  LineIndex lines(bytes);
+  snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), 1, {}));
+}
+
+Result<Document> Document::open(std::string_view text) {
+  if (text.size() > kDocumentBytesMax) return tl::unexpected(too_large(text.size()));
+  return Document(text);
+}
+
+Result<void> Document::replace(std::size_t begin, std::size_t end, std::string_view text) {
+  Revision revision = revise();
+  Result<void> replaced = revision.replace(begin, end, text);
+  if (replaced) adopt(std::move(revision));
+  return replaced;
+}
+
+Result<void> Document::replace_all(std::string_view text) {
+  return replace(0, snapshot_->bytes().size(), text);
+}
+
+void Document::adopt(Revision revision) { snapshot_ = std::move(revision).snapshot(); }
+
+}  // namespace efimd::text

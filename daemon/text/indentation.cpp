@@ -1,0 +1,111 @@
+#include "daemon/text/indentation.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+
+namespace efimd::text {
+
+namespace {
+
+/// Up to kIndentationBytesMax bytes on each side of `near`; cut lines at its ends are the caller's
+/// to bear.
+std::string_view surroundings(std::string_view text, std::size_t near) {
+  near = std::min(near, text.size());
+  const std::size_t begin = near - std::min(near, kIndentationBytesMax);
+  return text.substr(begin, near - begin + kIndentationBytesMax);
+}
+
+/// The line that starts at `begin` and where the next one starts (text.size() + 1 behind the last
+/// line).
+struct Line {
+  std::string_view content;
+  std::string_view ending;
+  std::size_t next = 0;
+};
+
+Line line_at(std::string_view text, std::size_t begin) {
+  const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
+  std::string_view ending = text.substr(end, 1);
+  if (text.substr(end, 2) == "\r\n") ending = text.substr(end, 2);
+  const std::size_t next = ending.empty() ? text.size() + 1 : end + ending.size();
+  return {text.substr(begin, end - begin), ending, next};
+}
+
+/// Calls visit(line) for the lines around `near`, at most kIndentationLinesMax of them, first to
+/// last.
+template <class Visit>
+void for_lines_around(std::string_view text, std::size_t near, Visit visit) {
+  const std::string_view around = surroundings(text, near);
+  std::size_t at = std::min(near, kIndentationBytesMax);
+  at = std::min(at, around.size());
+  for (std::size_t lines = 0; at > 0 && lines < kIndentationLinesMax / 2;) {
+    --at;
+    if (around[at] == '\n' || around[at] == '\r') ++lines;
+  }
+  for (std::size_t lines = 0; at <= around.size() && lines < kIndentationLinesMax; ++lines) {
+    const Line line = line_at(around, at);
+    visit(line);
+    at = line.next;
+  }
+}
+
+/// Votes of the lines seen so far.
+struct IndentationVotes {
+  int tabs = 0;
+  int spaces = 0;
+  std::array<int, 9>
+      step{};  ///< lines whose indent differs by so many spaces from that of the line before
+  std::ptrdiff_t width = 0;  ///< of the last indent in spaces
+
+  void add(std::string_view line) {
+    const std::string_view blanks = leading_blanks(line);
+    if (blanks.size() == line.size()) return;  // a blank line says nothing
+    if (blanks.starts_with('\t')) {
+      ++tabs;
+      return;
+    }
+    if (!blanks.empty()) ++spaces;
+    const auto columns = static_cast<std::ptrdiff_t>(blanks.size());
+    const std::ptrdiff_t change = std::abs(columns - width);
+    if (change > 0 && change < static_cast<std::ptrdiff_t>(step.size()))
+      ++step[static_cast<std::size_t>(change)];
+    width = columns;
+  }
+};
+
+}  // namespace
+
+std::string_view leading_blanks(std::string_view line) {
+  return line.substr(0, std::min(line.find_first_not_of(" \t"), line.size()));
+}
+
+Indentation indentation_of(std::string_view text, std::size_t near) {
+  IndentationVotes votes;
+  for_lines_around(text, near, [&](const Line& line) { votes.add(line.content); });
+  Indentation out;
+  if (votes.tabs + votes.spaces == 0) return out;
+  out.known = true;
+  out.tabs = votes.tabs > votes.spaces;
+  // A step of one column is how comments and arguments are aligned; it counts only where there is
+  // no other.
+  const auto most = std::max_element(votes.step.begin() + 2, votes.step.end());
+  if (*most > 0)
+    out.spaces = static_cast<int>(most - votes.step.begin());
+  else if (votes.step[1] > 0)
+    out.spaces = 1;
+  return out;
+}
+
+std::string_view line_ending_of(std::string_view text, std::size_t near) {
+  static constexpr std::array<std::string_view, 3> kEndings = {"\n", "\r\n", "\r"};
+  std::array<int, 3> votes{};
+  for_lines_around(text, near, [&](const Line& line) {
+    const auto found = std::find(kEndings.begin(), kEndings.end(), line.ending);
+    if (found != kEndings.end()) ++votes[static_cast<std::size_t>(found - kEndings.begin())];
+  });
+  const auto most = std::max_element(votes.begin(), votes.end());
+  return kEndings[static_cast<std::size_t>(most - votes.begin())];
+}
+
+}  // namespace efimd::text

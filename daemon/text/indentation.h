@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace efimd::text {
+
+/// Lines looked at, nearest first: around the cursor the habits of the place win over those of the
+/// file's other end.
+inline constexpr std::size_t kIndentationLinesMax = 512;
+/// Bytes looked at on each side; a minified line of megabytes says nothing.
+inline constexpr std::size_t kIndentationBytesMax = 64 * 1024;
+
+/// How a text indents: one tab, or `spaces` spaces, per level.
+struct Indentation {
+  bool tabs = false;
+  int spaces = 4;
+  bool known =
+      false;  ///< false: no indented line was found, and the caller's own default should win
+
+  /// The characters of one level.
+  std::string unit() const {
+    return tabs ? "\t" : std::string(static_cast<std::size_t>(spaces), ' ');
+  }
+  bool operator==(const Indentation&) const = default;
+};
+
+/// What the lines around `near` use: tabs when most indented lines start with one, else the
+/// commonest step between neighbouring lines (1 to 8 spaces).
+Indentation indentation_of(std::string_view text, std::size_t near);
+
+/// The line ending that most of the lines around `near` have: "\n", "\r\n" or "\r"; "\n" for a text
+/// of one line.
+std::string_view line_ending_of(std::string_view text, std::size_t near);
+
+/// The leading blanks (spaces and tabs) of `line`.
+std::string_view leading_blanks(std::string_view line);
+
+}  // namespace efimd::text

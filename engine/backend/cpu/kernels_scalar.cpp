@@ -1,0 +1,173 @@
+// The specification: what every other table must compute, written for reading.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "engine/backend/cpu/half.h"
+#include "engine/backend/cpu/kernels.h"
+
+namespace efimd::engine::cpu {
+
+namespace {
+
+/// An element of T at any address.
+template <class T>
+T read(const unsigned char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+struct ReadF32 {
+  static constexpr int kBytes = 4;
+  static float at(const unsigned char* data) { return read<float>(data); }
+};
+struct ReadF16 {
+  static constexpr int kBytes = 2;
+  static float at(const unsigned char* data) { return half_to_float(read<std::uint16_t>(data)); }
+};
+struct ReadBF16 {
+  static constexpr int kBytes = 2;
+  static float at(const unsigned char* data) { return bfloat_to_float(read<std::uint16_t>(data)); }
+};
+
+/// sum over k of row[k] * x[k]; k goes to lane k % 8, the lanes are added in order.
+template <class Reader>
+float dot(const unsigned char* row, const float* x, int cols) {
+  constexpr int kLanes = 8;
+  float lanes[kLanes] = {};
+  for (int k = 0; k < cols; ++k)
+    lanes[k % kLanes] += Reader::at(row + static_cast<std::size_t>(k) * Reader::kBytes) * x[k];
+  float sum = 0.0F;
+  for (const float lane : lanes) sum += lane;
+  return sum;
+}
+
+/// sum over groups of (integer dot product) * (weight scale * input scale).
+float dot_q8_0(const unsigned char* row, const std::int8_t* x, const float* scales, int cols) {
+  float sum = 0.0F;
+  for (int group = 0; group < cols / kGroup; ++group) {
+    const unsigned char* block = row + static_cast<std::size_t>(group) * kGroupBytes;
+    std::int32_t products = 0;
+    for (int i = 0; i < kGroup; ++i)
+      products += static_cast<std::int8_t>(block[2 + i]) * x[group * kGroup + i];
+    sum +=
+        static_cast<float>(products) * (half_to_float(read<std::uint16_t>(block)) * scales[group]);
+  }
+  return sum;
+}
+
+float dot_any(const Weights& weights, int n, const Inputs& in, int t) {
+  const unsigned char* row = weights.data + static_cast<std::size_t>(n) * weights.row_bytes;
+  const auto offset = static_cast<std::size_t>(t) * static_cast<std::size_t>(weights.cols);
+  switch (weights.type) {
+    case WeightType::kF32:
+      return dot<ReadF32>(row, in.values + offset, weights.cols);
+    case WeightType::kF16:
+      return dot<ReadF16>(row, in.values + offset, weights.cols);
+    case WeightType::kBF16:
+      return dot<ReadBF16>(row, in.values + offset, weights.cols);
+    case WeightType::kQ8_0:
+      break;
+  }
+  return dot_q8_0(row, in.quants + offset, in.scales + offset / kGroup, weights.cols);
+}
+
+void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
+  for (int n = rows.first; n < rows.last; ++n) {
+    for (int t = 0; t < in.tokens; ++t) {
+      float& target =
+          out.values[static_cast<std::size_t>(t) * out.stride + static_cast<std::size_t>(n)];
+      const float product = dot_any(weights, n, in, t) + (out.bias != nullptr ? out.bias[n] : 0.0F);
+      target = out.store == Store::kAdd ? target + product : product;
+    }
+  }
+}
+
+/// One query over one page: the online softmax step.
+///   k [E][P] f16, v [P][value_width] f16; the first `visible` tokens count
+void attend_page(const AttentionTask& task, const float* q, const std::uint16_t* k, int visible,
+                 float* record) {
+  const std::uint16_t* v = k + task.head_width * kPageTokens;
+  float weight[kPageTokens];
+  float maximum = record[0];
+  for (int c = 0; c < visible; ++c) {
+    weight[c] = 0.0F;
+    for (int e = 0; e < task.head_width; ++e)
+      weight[c] += q[e] * half_to_float(k[e * kPageTokens + c]);
+    maximum = std::max(maximum, weight[c]);
+  }
+  const float kept = std::exp(record[0] - maximum);  // 0 on the first page: m is -inf
+  float sum = 0.0F;
+  for (int c = 0; c < visible; ++c) sum += weight[c] = std::exp(weight[c] - maximum);
+  record[0] = maximum;
+  record[1] = record[1] * kept + sum;
+  for (int e = 0; e < task.head_width; ++e) {
+    float& acc = record[kRecordHead + e];
+    acc *= kept;
+    for (int c = 0; c < visible; ++c) acc += weight[c] * half_to_float(v[c * task.value_width + e]);
+  }
+}
+
+void attention(const AttentionTask& task) {
+  for (int r = 0; r < task.rows; ++r) {
+    const int visible = std::min(task.tokens, task.position + r + 1);
+    for (int g = 0; g < task.group; ++g) {
+      const float* q = task.q + static_cast<std::size_t>(r) * task.q_stride +
+                       static_cast<std::size_t>(g) * static_cast<std::size_t>(task.head_width);
+      float* record = task.record + static_cast<std::size_t>(r) * task.record_row_stride +
+                      static_cast<std::size_t>(g) * task.record_stride;
+      record[0] = -std::numeric_limits<float>::infinity();
+      std::fill(record + 1, record + kRecordHead + task.value_width, 0.0F);
+      for (int first = 0; first < visible; first += kPageTokens) {
+        const auto page = static_cast<std::size_t>(task.page_table[first / kPageTokens]);
+        attend_page(task, q, task.kv + page * task.page_stride,
+                    std::min(kPageTokens, visible - first), record);
+      }
+    }
+  }
+}
+
+void rms_norm(const float* x, const float* weight, int width, float epsilon, float* out) {
+  double squares = 0.0;
+  for (int i = 0; i < width; ++i) squares += static_cast<double>(x[i]) * x[i];
+  const float scale = static_cast<float>(1.0 / std::sqrt(squares / width + epsilon));
+  for (int i = 0; i < width; ++i) out[i] = x[i] * scale * weight[i];
+}
+
+void quantize(const float* x, int width, std::int8_t* quants, float* scales,
+              std::int32_t* offsets) {
+  for (int group = 0; group < width / kGroup; ++group, x += kGroup, quants += kGroup) {
+    float largest = 0.0F;
+    for (int i = 0; i < kGroup; ++i) largest = std::max(largest, std::fabs(x[i]));
+    const bool zero = largest < kQuantizeFloor;
+    const float inverse = zero ? 0.0F : 127.0F / largest;
+    scales[group] = zero ? 0.0F : largest / 127.0F;
+    std::int32_t sum = 0;
+    for (int i = 0; i < kGroup; ++i) {
+      // fmax and fmin drop a NaN, which no integer can hold.
+      const float level = std::fmin(std::fmax(std::nearbyint(x[i] * inverse), -127.0F), 127.0F);
+      quants[i] = static_cast<std::int8_t>(level);
+      sum += quants[i];
+    }
+    offsets[group] = -128 * sum;
+  }
+}
+
+void silu_mul(const float* gate, const float* up, int count, float* out) {
+  for (int i = 0; i < count; ++i) out[i] = gate[i] / (1.0F + std::exp(-gate[i])) * up[i];
+}
+
+void to_half(const float* x, int count, std::uint16_t* out) {
+  for (int i = 0; i < count; ++i) out[i] = float_to_half(std::clamp(x[i], -kHalfMax, kHalfMax));
+}
+
+}  // namespace
+
+const CpuKernels& scalar_kernels() {
+  static constexpr CpuKernels kKernels{matmul, attention, rms_norm, quantize, silu_mul, to_half};
+  return kKernels;
+}
+
+}  // namespace efimd::engine::cpu

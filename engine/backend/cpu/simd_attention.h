@@ -1,0 +1,179 @@
+#pragma once
+
+// Attention over KV pages, over the Vector of the file that includes this; the specification is attention() in
+// kernels_scalar.cpp.
+//   q        [rows][G][E]           f32, rotated, times 1 / sqrt(E)
+//   k, v     [E][P], [P][Ev]        f16, one page after the other through the page table
+//   record   [rows][G] of m, l, acc [Ev]
+// K is stored with tokens side by side, so that a score is a lane of its own: summed over e in order, no reduction.
+// V is stored with elements side by side: an output element is a lane, summed over the tokens in order. Tokens that a
+// query does not see have weight 0 exactly. So a query's result does not depend on which queries share its tile.
+// Reads 4 * C * E bytes per KV head for up to kTileQueries queries at a time.
+#include "engine/backend/cpu/kernels.h"
+#include "engine/backend/cpu/simd_rows.h"
+
+namespace efimd::engine::cpu {
+namespace {
+
+constexpr int kPageRegs = kPageTokens / kLanes;
+static_assert(kPageTokens % (2 * kLanes) == 0, "scores of a page fill pairs of registers");
+
+/// N queries of one tile, their q and records, and how many tokens of the page each sees (ascending).
+template <int N>
+struct Queries {
+  const float* q[N];
+  float* record[N];
+  int visible[N];
+};
+
+/// scores[i][c] = q[i] . K[c] for all tokens of the page, also those that hold nothing yet.
+template <int N>
+void page_scores(const Queries<N>& queries, const std::uint16_t* k, int width,
+                 float (*scores)[kPageTokens]) {
+  for (int half = 0; half < kPageRegs / 2; ++half) {
+    Reg sums[N][2];
+    for (int i = 0; i < N; ++i) sums[i][0] = sums[i][1] = Vector::zero();
+    for (int e = 0; e < width; ++e) {
+      const std::uint16_t* at = k + e * kPageTokens + half * 2 * kLanes;
+      const Reg left = Vector::load_half(at);
+      const Reg right = Vector::load_half(at + kLanes);
+#pragma GCC unroll 8
+      for (int i = 0; i < N; ++i) {
+        const Reg q = Vector::set(queries.q[i][e]);
+        sums[i][0] = Vector::fma(q, left, sums[i][0]);
+        sums[i][1] = Vector::fma(q, right, sums[i][1]);
+      }
+    }
+    for (int i = 0; i < N; ++i) {
+      Vector::store(scores[i] + half * 2 * kLanes, sums[i][0]);
+      Vector::store(scores[i] + half * 2 * kLanes + kLanes, sums[i][1]);
+    }
+  }
+}
+
+/// Scores to weights exp(s - m), in place; updates the record's m and l. Returns what the accumulator keeps.
+inline float page_softmax(float* scores, int visible, float* record) {
+  Reg values[kPageRegs];
+  Reg largest = Vector::set(record[0]);
+  for (int j = 0; j < kPageRegs; ++j) {
+    const int count = visible - j * kLanes;
+    const int kept = count < 0 ? 0 : count > kLanes ? kLanes : count;
+    values[j] = Vector::select_first(kept, Vector::load(scores + j * kLanes),
+                                     Vector::set(-__builtin_inff()));
+    largest = Vector::max(largest, values[j]);
+  }
+  const float maximum = Vector::maximum(largest);
+  Reg sum = Vector::zero();
+  for (int j = 0; j < kPageRegs; ++j) {
+    const int count = visible - j * kLanes;
+    const int kept = count < 0 ? 0 : count > kLanes ? kLanes : count;
+    const Reg weight = exp_of(Vector::sub(values[j], Vector::set(maximum)));
+    values[j] = Vector::select_first(kept, weight, Vector::zero());
+    sum = Vector::add(sum, values[j]);
+    Vector::store(scores + j * kLanes, values[j]);
+  }
+  // The first page has m = -inf: its accumulator is 0, and exp_of gives a finite factor for it.
+  float factor[kLanes];
+  Vector::store(factor, exp_of(Vector::set(record[0] - maximum)));
+  record[0] = maximum;
+  record[1] = record[1] * factor[0] + Vector::sum(sum);
+  return factor[0];
+}
+
+/// acc[i][e] = acc[i][e] * kept[i] + sum over c of weights[i][c] * V[c][e], W registers of e at a time.
+template <int N, int W>
+void page_values(const Queries<N>& queries, const std::uint16_t* v, int stride, int first,
+                 int tokens, const float* kept, const float (*weights)[kPageTokens]) {
+  Reg acc[N][W];
+  for (int i = 0; i < N; ++i)
+    for (int j = 0; j < W; ++j)
+      acc[i][j] = Vector::mul(Vector::set(kept[i]),
+                              Vector::load(queries.record[i] + kRecordHead + first + j * kLanes));
+  for (int c = 0; c < tokens; ++c) {
+    Reg values[W];
+    for (int j = 0; j < W; ++j) values[j] = Vector::load_half(v + c * stride + first + j * kLanes);
+#pragma GCC unroll 8
+    for (int i = 0; i < N; ++i) {
+      const Reg weight = Vector::set(weights[i][c]);
+      for (int j = 0; j < W; ++j) acc[i][j] = Vector::fma(weight, values[j], acc[i][j]);
+    }
+  }
+  for (int i = 0; i < N; ++i)
+    for (int j = 0; j < W; ++j)
+      Vector::store(queries.record[i] + kRecordHead + first + j * kLanes, acc[i][j]);
+}
+
+/// Queries first .. first + N - 1 (row = index / G, head = index % G) over the page that starts at token `start`.
+template <int N>
+void attend_tile(const AttentionTask& task, int first, int start, const std::uint16_t* k) {
+  Queries<N> queries;
+  for (int i = 0; i < N; ++i) {
+    const int row = (first + i) / task.group;
+    const int head = (first + i) % task.group;
+    queries.q[i] = task.q + static_cast<std::size_t>(row) * task.q_stride +
+                   static_cast<std::size_t>(head) * static_cast<std::size_t>(task.head_width);
+    queries.record[i] = task.record + static_cast<std::size_t>(row) * task.record_row_stride +
+                        static_cast<std::size_t>(head) * task.record_stride;
+    const int seen = task.position + row + 1 < task.tokens ? task.position + row + 1 : task.tokens;
+    queries.visible[i] = seen - start < kPageTokens ? seen - start : kPageTokens;
+  }
+  alignas(64) float weights[N][kPageTokens];
+  float kept[N];
+  page_scores<N>(queries, k, task.head_width, weights);
+  for (int i = 0; i < N; ++i)
+    kept[i] = page_softmax(weights[i], queries.visible[i], queries.record[i]);
+  const std::uint16_t* v = k + task.head_width * kPageTokens;
+  const int tokens = queries.visible[N - 1];
+  int e = 0;
+  for (; e + 2 * kLanes <= task.value_width; e += 2 * kLanes)
+    page_values<N, 2>(queries, v, task.value_width, e, tokens, kept, weights);
+  for (; e < task.value_width; e += kLanes)
+    page_values<N, 1>(queries, v, task.value_width, e, tokens, kept, weights);
+}
+
+using AttendTile = void (*)(const AttentionTask&, int, int, const std::uint16_t*);
+constexpr AttendTile kAttendTiles[] = {attend_tile<1>, attend_tile<2>, attend_tile<3>,
+                                       attend_tile<4>,
+#if defined(__AVX512F__)
+                                       attend_tile<5>, attend_tile<6>, attend_tile<7>,
+                                       attend_tile<8>
+#endif
+};
+static_assert(sizeof(kAttendTiles) / sizeof(AttendTile) == Vector::kTileQueries);
+
+void start_records(const AttentionTask& task) {
+  for (int row = 0; row < task.rows; ++row) {
+    for (int head = 0; head < task.group; ++head) {
+      float* record = task.record + static_cast<std::size_t>(row) * task.record_row_stride +
+                      static_cast<std::size_t>(head) * task.record_stride;
+      record[0] = -__builtin_inff();
+      for (int i = 1; i < kRecordHead + task.value_width; ++i) record[i] = 0.0F;
+    }
+  }
+}
+
+/// Asks for the next page's K and V while this one is computed: the table makes them no stream for the hardware.
+inline void prefetch_page(const std::uint16_t* k, int elements) {
+  for (int i = 0; i < elements; i += 32) __builtin_prefetch(k + i);
+}
+
+void attention(const AttentionTask& task) {
+  start_records(task);
+  const int queries = task.rows * task.group;
+  const int page_elements = kPageTokens * (task.head_width + task.value_width);
+  for (int start = 0; start < task.tokens; start += kPageTokens) {
+    const PageIndex* page = task.page_table + start / kPageTokens;
+    const std::uint16_t* k = task.kv + static_cast<std::size_t>(page[0]) * task.page_stride;
+    if (start + kPageTokens < task.tokens)
+      prefetch_page(task.kv + static_cast<std::size_t>(page[1]) * task.page_stride, page_elements);
+    // Rows in front of this page's first token see nothing of it.
+    const int first_row = start > task.position ? start - task.position : 0;
+    for (int i = first_row * task.group; i < queries; i += Vector::kTileQueries) {
+      const int count = queries - i < Vector::kTileQueries ? queries - i : Vector::kTileQueries;
+      kAttendTiles[count - 1](task, i, start, k);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace efimd::engine::cpu

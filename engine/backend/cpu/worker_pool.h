@@ -1,0 +1,63 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <thread>
+#include <vector>
+
+namespace efimd::engine::cpu {
+
+/// Physical cores that this process may run on; at least 1.
+int physical_cores();
+
+/// Threads that share the chunks of one loop after the other with the thread that calls.
+///
+/// Chunks are handed out one at a time from a counter, because a virtual machine's cores are stolen for milliseconds: a
+/// fixed share would wait for the slowest. Idle workers spin for kSpin, which spans the gaps inside a step, then
+/// sleep: between steps they use no processor time.
+///
+/// Thread: parallel_for() from one thread at a time. Owns: its threads; the destructor joins them.
+/// Fails: the constructor throws std::system_error when a thread cannot be started.
+class WorkerPool {
+ public:
+  /// `threads` in all, the caller included; 1 starts none.
+  explicit WorkerPool(int threads);
+  ~WorkerPool();
+  WorkerPool(const WorkerPool&) = delete;
+  WorkerPool& operator=(const WorkerPool&) = delete;
+
+  static constexpr int kChunksMax = (1 << 20) - 1;
+
+  int threads() const { return static_cast<int>(workers_.size()) + 1; }
+
+  /// body(chunk) for every chunk in 0 .. chunks - 1, in any order, on any of the threads; returns when all are done.
+  /// `body` must not throw and must write to places that no other chunk writes. chunks <= kChunksMax.
+  template <class Body>
+  void parallel_for(int chunks, const Body& body) {
+    run(
+        chunks, [](const void* context, int chunk) { (*static_cast<const Body*>(context))(chunk); },
+        &body);
+  }
+
+ private:
+  using Call = void (*)(const void* context, int chunk);
+
+  void run(int chunks, Call call, const void* context);
+  /// Takes chunks of the loop that is current until none is left.
+  void take_chunks();
+  void work();
+  void shut_down();
+
+  // One loop. A late worker may read the fields while the next loop is being set up; what it read is used only if it
+  // then claims a chunk under the same ticket: the loop was not finished, so its fields stood still.
+  std::atomic<Call> call_{nullptr};
+  std::atomic<const void*> context_{nullptr};
+  alignas(64) std::atomic<std::uint64_t> ticket_{
+      0};  ///< loop number (24 bits), chunks (20), next chunk (20)
+  alignas(64) std::atomic<int> finished_{0};  ///< chunks of the current loop
+  alignas(64) std::atomic<int> loop_{0};      ///< what idle workers wait on
+  std::atomic<bool> stop_{false};
+  std::vector<std::thread> workers_;
+};
+
+}  // namespace efimd::engine::cpu

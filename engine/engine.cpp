@@ -1,0 +1,21 @@
+#include "engine/engine.h"
+
+#include "engine/backend/backend.h"
+#include "engine/local_engine.h"
+#include "engine/model/model.h"
+
+namespace efimd::engine {
+
+Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
+                                            std::unique_ptr<Backend> backend,
+                                            const EngineOptions& options) {
+  const ModelFacts facts{.digest = model->digest(),
+                         .layers = model->shape().layers,
+                         .vocabulary = model->shape().vocabulary,
+                         .context_tokens = model->shape().context_tokens};
+  const Tokenizer* tokenizer = &model->tokenizer();
+  return LocalEngine::make(facts, {std::move(model), tokenizer}, std::move(backend), options)
+      .map([](std::unique_ptr<LocalEngine> engine) -> std::unique_ptr<Engine> { return engine; });
+}
+
+}  // namespace efimd::engine

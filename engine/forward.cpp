@@ -1,0 +1,24 @@
+#include "engine/forward.h"
+
+namespace efimd::engine {
+namespace {
+
+Result<void> run_layer(Backend& backend, int layer) {
+  return backend.attention_input(layer)
+      .and_then([&] { return backend.attention(layer); })
+      .and_then([&] { return backend.attention_output(layer); })
+      .and_then([&] { return backend.feed_forward_input(layer); })
+      .and_then([&] { return backend.feed_forward_output(layer); });
+}
+
+}  // namespace
+
+Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step) {
+  Result<void> done = backend.begin(step);
+  for (int layer = 0; done && layer < layers; ++layer) done = run_layer(backend, layer);
+  if (!done) return tl::unexpected(std::move(done).error());
+  if (step.logits_rows.empty()) return std::span<const float>();
+  return backend.logits();
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,171 @@
+#include "engine/kv/kv_pool.h"
+
+#include <fmt/format.h>
+
+#include <cassert>
+
+namespace efimd::engine {
+
+KvPool::KvPool(int page_count, Digest root)
+    : root_(root), pages_(static_cast<std::size_t>(page_count > 0 ? page_count : 0)) {
+  free_.reserve(pages_.size());
+  for (PageIndex page = this->page_count() - 1; page >= 0; --page) free_.push_back(page);
+}
+
+Result<PageIndex> KvPool::take() {
+  if (free_.empty()) evict_oldest();
+  if (free_.empty())
+    return fail(Fault::kWindowFull,
+                fmt::format("all {} KV pages ({} tokens) are in use", page_count(),
+                            page_count() * kPageTokens),
+                "close other sequences or raise the KV budget");
+  const PageIndex page = free_.back();
+  free_.pop_back();
+  at(page) = Page{.state = State::kPrivate, .references = 1};
+  return page;
+}
+
+void KvPool::give_back(PageIndex page) {
+  assert(at(page).state == State::kPrivate);
+  at(page) = Page{};
+  free_.push_back(page);
+}
+
+PageIndex KvPool::seal(PageIndex page, std::optional<PageIndex> parent,
+                       std::span<const TokenId> tokens) {
+  assert(at(page).state == State::kPrivate && tokens.size() == kPageTokens);
+  if (const std::optional<PageIndex> resident = find(parent, tokens)) {
+    give_back(page);
+    return *resident;
+  }
+  Page& sealed = at(page);
+  sealed.state = State::kSealed;
+  sealed.identity = identity_behind(parent, tokens);
+  sealed.parent = parent.value_or(kNoPage);
+  sealed.last_use = ++now_;
+  if (parent) ++at(*parent).children;
+  index_.emplace(sealed.identity, page);
+  return page;
+}
+
+bool KvPool::unseal(PageIndex page) {
+  Page& sealed = at(page);
+  assert(sealed.state == State::kSealed);
+  if (sealed.references != 1 || sealed.children != 0) return false;
+  unlink(page);
+  sealed = Page{.state = State::kPrivate, .references = 1};
+  return true;
+}
+
+std::optional<PageIndex> KvPool::find(std::optional<PageIndex> parent,
+                                      std::span<const TokenId> tokens) {
+  const auto found = index_.find(identity_behind(parent, tokens));
+  if (found == index_.end()) return std::nullopt;
+  reference(found->second);
+  return found->second;
+}
+
+void KvPool::reference(PageIndex page) {
+  Page& sealed = at(page);
+  assert(sealed.state == State::kSealed);
+  if (sealed.references++ == 0) {
+    --unreferenced_;
+    evictable_.erase({sealed.last_use, page});
+  }
+  sealed.last_use = ++now_;
+}
+
+void KvPool::release(PageIndex page) {
+  Page& sealed = at(page);
+  assert(sealed.state == State::kSealed && sealed.references > 0);
+  sealed.last_use = ++now_;
+  if (--sealed.references > 0) return;
+  ++unreferenced_;
+  offer(page);
+}
+
+Digest KvPool::identity(PageIndex page) const {
+  assert(at(page).state == State::kSealed);
+  return at(page).identity;
+}
+
+Digest KvPool::identity_behind(std::optional<PageIndex> parent,
+                               std::span<const TokenId> tokens) const {
+  return digest_of(std::as_bytes(tokens), parent ? identity(*parent) : root_);
+}
+
+void KvPool::offer(PageIndex page) {
+  if (evictable(at(page))) evictable_.emplace(at(page).last_use, page);
+}
+
+void KvPool::evict_oldest() {
+  if (evictable_.empty()) return;
+  const PageIndex page = evictable_.begin()->second;
+  evictable_.erase(evictable_.begin());
+  --unreferenced_;
+  unlink(page);
+  at(page) = Page{};
+  free_.push_back(page);
+}
+
+void KvPool::unlink(PageIndex page) {
+  const Page& sealed = at(page);
+  index_.erase(sealed.identity);
+  if (sealed.parent == kNoPage) return;
+  --at(sealed.parent).children;
+  offer(sealed.parent);
+}
+
+std::string KvPool::check() const {
+  std::vector<int> children(pages_.size(), 0);
+  std::size_t sealed = 0;
+  std::size_t open = 0;
+  int unreferenced = 0;
+  std::size_t leaves = 0;
+  for (const Page& page : pages_) {
+    if (page.state == State::kFree) ++open;
+    if (page.state != State::kSealed) continue;
+    ++sealed;
+    if (page.references == 0) ++unreferenced;
+    if (evictable(page)) ++leaves;
+    if (page.parent != kNoPage) ++children[static_cast<std::size_t>(page.parent)];
+  }
+  const std::set<PageIndex> free(free_.begin(), free_.end());
+  if (free.size() != free_.size()) return "a page is free twice";
+  if (free.size() != open) return "the free list is not the free pages";
+  if (index_.size() != sealed) return "KV-1: the index is not the sealed pages";
+  if (unreferenced != unreferenced_) return "the count of unreferenced pages is wrong";
+  if (evictable_.size() != leaves) return "KV-3: the evictable pages are not the unused leaves";
+  for (const PageIndex page : free)
+    if (at(page).state != State::kFree) return fmt::format("page {} is free and in use", page);
+  for (PageIndex page = 0; page < page_count(); ++page)
+    if (std::string fault = check_page(page, children[static_cast<std::size_t>(page)]);
+        !fault.empty())
+      return fault;
+  return {};
+}
+
+std::string KvPool::check_page(PageIndex index, int children) const {
+  const Page& page = at(index);
+  if (page.children != children)
+    return fmt::format("page {} counts {} children of {}", index, page.children, children);
+  if (page.references < 0) return fmt::format("page {} has negative references", index);
+  if (page.state == State::kFree && page.references != 0)
+    return fmt::format("free page {} is referenced", index);
+  if (page.state == State::kPrivate && page.references != 1)
+    return fmt::format("KV-2: private page {} has {} owners", index, page.references);
+  if (page.state != State::kSealed) return {};
+  const auto named = index_.find(page.identity);
+  if (named == index_.end() || named->second != index)
+    return fmt::format("KV-1: sealed page {} is not under its identity", index);
+  if (evictable(page) && !evictable_.contains({page.last_use, index}))
+    return fmt::format("KV-3: unused leaf {} is not evictable", index);
+  if (page.parent == kNoPage) return {};
+  if (at(page.parent).state != State::kSealed)
+    return fmt::format("KV-3: page {} outlived its parent {}", index, page.parent);
+  if (page.references > 0 && at(page.parent).references == 0)
+    return fmt::format("page {} is referenced, its parent {} is not", index, page.parent);
+  return {};
+}
+
+}  // namespace efimd::engine

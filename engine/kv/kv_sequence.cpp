@@ -1,0 +1,112 @@
+#include "engine/kv/kv_sequence.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "engine/backend/backend.h"
+
+namespace efimd::engine {
+
+// Why a cut inside a sealed page copies even when the page could be unsealed: what lies behind the
+// cut is most often a suggestion that was just generated. If the user accepts it, the next prompt
+// finds the sealed page by content; one copy of at most P - 1 rows per keystroke (384 KiB for a
+// 0.5B model) buys that.
+
+Result<int> KvSequence::reuse(std::span<const TokenId> tokens) {
+  const auto differ = std::mismatch(tokens_.begin(), tokens_.end(), tokens.begin(), tokens.end());
+  const int common = static_cast<int>(differ.first - tokens_.begin());
+  const int whole = common / kPageTokens;
+
+  std::vector<PageIndex> found;
+  std::optional<PageIndex> parent = parent_of(whole);
+  std::span<const TokenId> rest = tokens.subspan(static_cast<std::size_t>(whole) * kPageTokens);
+  while (rest.size() >= kPageTokens) {
+    const std::optional<PageIndex> page = pool_->find(parent, rest.first(kPageTokens));
+    if (!page) break;
+    found.push_back(*page);
+    parent = page;
+    rest = rest.subspan(kPageTokens);
+  }
+  if (found.empty()) return rewind_to(common);
+
+  drop_pages(whole);
+  table_.insert(table_.end(), found.begin(), found.end());
+  sealed_ = table_size();
+  tokens_.assign(tokens.begin(), rest.begin());
+  return size();
+}
+
+Result<int> KvSequence::rewind_to(int count) {
+  assert(count >= 0 && count <= size());
+  drop_pages(pages_for(count));
+  tokens_.resize(static_cast<std::size_t>(count));
+  if (count >= sealed_ * kPageTokens) return count;
+
+  const Result<bool> kept = make_private(count % kPageTokens);
+  if (kept && *kept) return count;
+  drop_pages(table_size() - 1);
+  tokens_.resize(static_cast<std::size_t>(table_size()) * kPageTokens);
+  if (!kept) return tl::unexpected(kept.error());
+  return size();
+}
+
+Result<void> KvSequence::reserve(int rows) {
+  const int before = table_size();
+  for (int missing = pages_missing(size() + rows); missing > 0; --missing) {
+    const Result<PageIndex> page = pool_->take();
+    if (!page) {
+      drop_pages(before);
+      return tl::unexpected(page.error());
+    }
+    table_.push_back(*page);
+  }
+  return {};
+}
+
+void KvSequence::commit(std::span<const TokenId> tokens) {
+  assert(size() + static_cast<int>(tokens.size()) <= table_size() * kPageTokens);
+  tokens_.insert(tokens_.end(), tokens.begin(), tokens.end());
+  for (; (sealed_ + 1) * kPageTokens <= size(); ++sealed_) {
+    PageIndex& page = table_[static_cast<std::size_t>(sealed_)];
+    const auto first = static_cast<std::size_t>(sealed_) * kPageTokens;
+    page = pool_->seal(page, parent_of(sealed_), std::span(tokens_).subspan(first, kPageTokens));
+  }
+}
+
+void KvSequence::abandon() { drop_pages(pages_for(size())); }
+
+std::optional<PageIndex> KvSequence::parent_of(int page) const {
+  if (page == 0) return std::nullopt;
+  return table_[static_cast<std::size_t>(page) - 1];
+}
+
+void KvSequence::drop_pages(int first) {
+  while (table_size() > first) {
+    const PageIndex page = table_.back();
+    table_.pop_back();
+    if (sealed_ > table_size()) {
+      pool_->release(page);
+      --sealed_;
+    } else {
+      pool_->give_back(page);
+    }
+  }
+}
+
+Result<bool> KvSequence::make_private(int rows) {
+  const PageIndex sealed = table_.back();
+  if (const Result<PageIndex> page = pool_->take()) {
+    if (Result<void> copied = backend_->copy_page(sealed, *page, rows); !copied) {
+      pool_->give_back(*page);
+      return tl::unexpected(std::move(copied).error());
+    }
+    pool_->release(sealed);
+    table_.back() = *page;
+  } else if (!pool_->unseal(sealed)) {
+    return false;
+  }
+  --sealed_;
+  return true;
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/error.h"
+#include "engine/kv/kv_pool.h"
+#include "engine/types.h"
+
+namespace efimd::engine {
+
+class Backend;
+
+/// One live sequence of tokens and the KV pages that hold it.
+///
+/// The leading, full pages of the table are sealed and shared; the rest are private. Only tokens
+/// whose KV was computed count as held: a step first reserves rows, evaluates into them, then
+/// commits or abandons them whole.
+///
+/// Thread: engine.  Owns: references to its pages; the pages belong to KvPool, their bytes to
+/// Backend, and both outlive it.
+class KvSequence {
+ public:
+  KvSequence(KvPool& pool, Backend& backend) : pool_(&pool), backend_(&backend) {}
+  ~KvSequence() { drop_pages(0); }
+  KvSequence(const KvSequence&) = delete;
+  KvSequence& operator=(const KvSequence&) = delete;
+
+  std::span<const TokenId> tokens() const { return tokens_; }
+  int size() const { return static_cast<int>(tokens_.size()); }
+  /// Covers held tokens, and reserved rows between reserve() and commit().
+  std::span<const PageIndex> page_table() const { return table_; }
+
+  /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for: its own common
+  /// prefix, then resident full pages of any sequence. Returns how many; drops everything else.
+  /// Never evaluates the model. Fails only as the Backend does, and then holds a part of the
+  /// prefix.
+  Result<int> reuse(std::span<const TokenId> tokens);
+
+  /// Drops the tokens behind the first `count`. A sealed page is never written again: when the cut
+  /// is inside one, its leading rows are copied into a private page. With no page left for that it
+  /// is unsealed if it is nobody else's, or else the cut moves down to the page's start. Returns
+  /// the tokens held.
+  Result<int> rewind_to(int count);
+
+  /// Makes the table cover `rows` more tokens. kWindowFull, and nothing changed, when the pool is
+  /// out of pages.
+  Result<void> reserve(int rows);
+  /// The KV of `tokens`, no more than were reserved, is computed: they are held, and full pages are
+  /// sealed.
+  void commit(std::span<const TokenId> tokens);
+  /// Gives back reserved pages that hold no committed row.
+  void abandon();
+
+  /// Pages that holding `count` tokens would take from the pool, beyond the table.
+  int pages_missing(int count) const { return std::max(0, pages_for(count) - table_size()); }
+
+ private:
+  static int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
+  int table_size() const { return static_cast<int>(table_.size()); }
+  std::optional<PageIndex> parent_of(int page) const;
+  /// Releases the table's pages from `first` on, children first.
+  void drop_pages(int first);
+  /// Makes the last page, which is sealed, private with its leading `rows` kept; false when it
+  /// cannot be.
+  Result<bool> make_private(int rows);
+
+  KvPool* pool_;
+  Backend* backend_;
+  std::vector<TokenId> tokens_;
+  std::vector<PageIndex> table_;
+  int sealed_ = 0;  ///< leading pages of the table that are sealed: size() / P between calls
+};
+
+}  // namespace efimd::engine

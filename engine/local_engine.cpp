@@ -1,0 +1,235 @@
+#include "engine/local_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string_view>
+
+#include "engine/backend/backend.h"
+#include "engine/forward.h"
+
+namespace efimd::engine {
+namespace {
+
+/// KV-1's root: pages of another model, element type or page size are never found.
+Digest kv_root(Digest model) {
+  const std::string kind = fmt::format("kv f16 pages of {}", kPageTokens);
+  return digest_of(std::as_bytes(std::span(kind)), model);
+}
+
+int pages_in_budget(const Backend& backend, const EngineOptions& options) {
+  const std::size_t pages =
+      options.kv_budget_bytes / std::max<std::size_t>(1, backend.page_bytes());
+  return static_cast<int>(
+      std::min(pages, static_cast<std::size_t>(std::max(0, backend.page_count()))));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LocalEngine>> LocalEngine::make(const ModelFacts& facts,
+                                                       std::shared_ptr<const Tokenizer> tokenizer,
+                                                       std::unique_ptr<Backend> backend,
+                                                       const EngineOptions& options) {
+  const int pages = pages_in_budget(*backend, options);
+  if (pages == 0)
+    return fail(Fault::kNoMemory,
+                fmt::format("the KV budget of {} bytes holds no page of {} bytes ({} tokens)",
+                            options.kv_budget_bytes, backend->page_bytes(), kPageTokens),
+                "raise the KV budget");
+  return std::unique_ptr<LocalEngine>(
+      new LocalEngine(facts, std::move(tokenizer), std::move(backend), pages, options));
+}
+
+LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,
+                         std::unique_ptr<Backend> backend, int page_count,
+                         const EngineOptions& options)
+    : facts_(facts),
+      tokenizer_(std::move(tokenizer)),
+      backend_(std::move(backend)),
+      pool_(page_count, kv_root(facts.digest)),
+      window_tokens_(
+          std::min({facts.context_tokens, options.window_tokens_max, page_count * kPageTokens})),
+      step_tokens_(std::max(1, std::min(options.step_tokens_max, backend_->step_tokens_max()))) {}
+
+LocalEngine::~LocalEngine() = default;
+
+SequenceId LocalEngine::open_sequence() {
+  const SequenceId id{next_id_++};
+  sequences_.emplace(std::piecewise_construct, std::forward_as_tuple(id),
+                     std::forward_as_tuple(pool_, *backend_));
+  return id;
+}
+
+void LocalEngine::close_sequence(SequenceId sequence) {
+  std::erase(logits_kept_, sequence);
+  sequences_.erase(sequence);
+}
+
+Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tokens,
+                                     std::stop_token stop) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  if (tokens.empty()) return fail(Fault::kBadInput, "a prompt needs at least one token");
+  if (Result<void> fits = check_window(tokens.size()); !fits)
+    return tl::unexpected(std::move(fits).error());
+  if (Result<void> known = check_tokens(tokens); !known)
+    return tl::unexpected(std::move(known).error());
+
+  const int total = static_cast<int>(tokens.size());
+  if (!sequence->logits.empty() && std::ranges::equal(sequence->kv.tokens(), tokens))
+    return PromptCost{.reused = total, .evaluated = 0};
+  if (Result<void> ready = prepare(*sequence, tokens); !ready)
+    return tl::unexpected(std::move(ready).error());
+
+  const int reused = sequence->kv.size();
+  for (int done = reused; done < total; done = sequence->kv.size()) {
+    if (stop.stop_requested())
+      return fail(Fault::kStopped, fmt::format("stopped after {} of {} tokens", done, total));
+    const int count = std::min(step_tokens_, total - done);
+    const BatchItem item{
+        .sequence = id,
+        .tokens = tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+        .logits_wanted = done + count == total};
+    if (Result<void> step = evaluate({&item, 1}); !step)
+      return tl::unexpected(std::move(step).error());
+  }
+  return PromptCost{.reused = reused, .evaluated = total - reused};
+}
+
+Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> tokens) {
+  sequence.logits.clear();
+  const int total = static_cast<int>(tokens.size());
+  Result<int> kept = sequence.kv.reuse(tokens);
+  if (kept && *kept == total) kept = sequence.kv.rewind_to(total - 1);
+  if (!kept) return tl::unexpected(std::move(kept).error());
+
+  const int missing = sequence.kv.pages_missing(total);
+  if (missing <= pool_.pages_available()) return {};
+  return fail(Fault::kWindowFull,
+              fmt::format("a prompt of {} tokens needs {} more KV pages, but other sequences leave "
+                          "{} of {} ({} MiB)",
+                          total, missing, pool_.pages_available(), pool_.page_count(),
+                          kv_usage().budget_bytes >> 20U),
+              "close other sequences or raise the KV budget");
+}
+
+Result<void> LocalEngine::append(SequenceId sequence, TokenId token) {
+  const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_wanted = true};
+  return evaluate({&item, 1});
+}
+
+Result<void> LocalEngine::evaluate(std::span<const BatchItem> items) {
+  if (Result<void> sound = check_items(items); !sound) return sound;
+  Result<void> done;
+  for (const BatchItem& item : items) {
+    Sequence& sequence = *find(item.sequence);
+    sequence.logits.clear();
+    if (done) done = sequence.kv.reserve(static_cast<int>(item.tokens.size()));
+  }
+  if (done) done = run_step(items);
+  if (!done)
+    for (const BatchItem& item : items) find(item.sequence)->kv.abandon();
+  return done;
+}
+
+Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
+  std::vector<TokenId> tokens;
+  std::vector<StepSequence> sequences;
+  std::vector<int> rows;
+  for (const BatchItem& item : items) {
+    const KvSequence& kv = find(item.sequence)->kv;
+    sequences.push_back({.first = static_cast<int>(tokens.size()),
+                         .count = static_cast<int>(item.tokens.size()),
+                         .position = kv.size(),
+                         .page_table = kv.page_table()});
+    tokens.insert(tokens.end(), item.tokens.begin(), item.tokens.end());
+    if (item.logits_wanted) rows.push_back(static_cast<int>(tokens.size()) - 1);
+  }
+  const Step step{.tokens = tokens, .sequences = sequences, .logits_rows = rows};
+  const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step);
+  if (!logits) return tl::unexpected(logits.error());
+
+  std::span<const float> rest = *logits;
+  for (const BatchItem& item : items) {
+    find(item.sequence)->kv.commit(item.tokens);
+    if (!item.logits_wanted) continue;
+    keep_logits(item.sequence, rest.first(static_cast<std::size_t>(facts_.vocabulary)));
+    rest = rest.subspan(static_cast<std::size_t>(facts_.vocabulary));
+  }
+  return {};
+}
+
+void LocalEngine::keep_logits(SequenceId id, std::span<const float> logits) {
+  std::erase(logits_kept_, id);
+  logits_kept_.push_back(id);
+  if (logits_kept_.size() > kLogitsKeptMax) {
+    find(logits_kept_.front())->logits = {};
+    logits_kept_.erase(logits_kept_.begin());
+  }
+  find(id)->logits.assign(logits.begin(), logits.end());
+}
+
+std::span<const float> LocalEngine::logits(SequenceId sequence) const {
+  const Sequence* found = find(sequence);
+  return found == nullptr ? std::span<const float>() : found->logits;
+}
+
+std::span<const TokenId> LocalEngine::held(SequenceId sequence) const {
+  const Sequence* found = find(sequence);
+  return found == nullptr ? std::span<const TokenId>() : found->kv.tokens();
+}
+
+KvUsage LocalEngine::kv_usage() const {
+  return {.budget_bytes = static_cast<std::size_t>(pool_.page_count()) * backend_->page_bytes(),
+          .used_bytes = static_cast<std::size_t>(pool_.pages_used()) * backend_->page_bytes()};
+}
+
+std::string LocalEngine::device_kind() const { return backend_->kind(); }
+std::string LocalEngine::device_name() const { return backend_->name(); }
+
+LocalEngine::Sequence* LocalEngine::find(SequenceId sequence) {
+  const auto found = sequences_.find(sequence);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+const LocalEngine::Sequence* LocalEngine::find(SequenceId sequence) const {
+  const auto found = sequences_.find(sequence);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+Result<void> LocalEngine::check_tokens(std::span<const TokenId> tokens) const {
+  const auto unknown = std::ranges::find_if(
+      tokens, [&](TokenId token) { return token < 0 || token >= facts_.vocabulary; });
+  if (unknown == tokens.end()) return {};
+  return fail(Fault::kBadInput,
+              fmt::format("token {} is outside the vocabulary of {}", *unknown, facts_.vocabulary));
+}
+
+Result<void> LocalEngine::check_items(std::span<const BatchItem> items) const {
+  std::size_t total = 0;
+  for (std::size_t at = 0; at < items.size(); ++at) {
+    const BatchItem& item = items[at];
+    const Sequence* sequence = find(item.sequence);
+    if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+    if (item.tokens.empty()) return fail(Fault::kBadInput, "a batch item has no tokens");
+    for (const BatchItem& other : items.first(at))
+      if (other.sequence == item.sequence)
+        return fail(Fault::kBadInput, "a batch names a sequence twice");
+    if (Result<void> known = check_tokens(item.tokens); !known) return known;
+    if (Result<void> fits = check_window(sequence->kv.tokens().size() + item.tokens.size()); !fits)
+      return fits;
+    total += item.tokens.size();
+  }
+  if (total <= static_cast<std::size_t>(step_tokens_)) return {};
+  return fail(Fault::kBadInput,
+              fmt::format("a batch of {} tokens is larger than a step of {}", total, step_tokens_));
+}
+
+Result<void> LocalEngine::check_window(std::size_t tokens) const {
+  if (tokens <= static_cast<std::size_t>(window_tokens_)) return {};
+  return fail(Fault::kWindowFull,
+              fmt::format("{} tokens do not fit the window of {}", tokens, window_tokens_),
+              "show the model less text, or raise the window or the KV budget");
+}
+
+}  // namespace efimd::engine

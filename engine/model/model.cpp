@@ -1,0 +1,82 @@
+#include "engine/model/model.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "base/utf8.h"
+#include "engine/model/model_reader.h"
+
+namespace efimd::engine {
+namespace {
+
+constexpr std::size_t kDigestSampleBytes = 4096;
+
+std::uint64_t tensor_bytes(const TensorView& tensor) {
+  return static_cast<std::uint64_t>(tensor.row_bytes()) * static_cast<std::uint64_t>(tensor.rows);
+}
+
+Digest digest_file(const GgufFile& file) {
+  Digest digest = digest_of(file.bytes().first(file.data_start()));
+  const std::uint64_t size = file.bytes().size();
+  digest = digest_of(std::as_bytes(std::span(&size, 1)), digest);
+  for (const auto& [name, tensor] : file.tensors()) {
+    const std::size_t sample = std::min<std::size_t>(tensor_bytes(tensor), kDigestSampleBytes);
+    digest = digest_of({tensor.data, sample}, digest);
+  }
+  return digest;
+}
+
+/// The type of most weight bytes.
+std::string dominant_type(const GgufFile& file) {
+  std::map<TensorType, std::uint64_t> bytes;
+  for (const auto& [name, tensor] : file.tensors()) bytes[tensor.type] += tensor_bytes(tensor);
+  const auto most = std::max_element(
+      bytes.begin(), bytes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  return std::string(tensor_type_name(most->first));
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
+  Result<GgufFile> opened = GgufFile::open(path);
+  if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  const std::shared_ptr<Model> model(new Model());
+  model->path_ = path;
+  model->file_ = std::make_unique<GgufFile>(std::move(*opened));
+  const GgufFile& file = *model->file_;
+  if (file.tensors().empty() && file.unreadable().empty())
+    return fail(Fault::kUnsupported, file.name() + ": has no weights, only a vocabulary",
+                "name a model's file");
+
+  ModelReader reader(file);
+  Result<ModelShape> shape = reader.read_shape();
+  if (!shape) return tl::unexpected<Error>(std::move(shape.error()));
+  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(file);
+  if (!tokenizer) return tl::unexpected<Error>(std::move(tokenizer.error()));
+  shape->vocabulary = (*tokenizer)->size();
+  Result<ModelWeights> weights = reader.read_weights(*shape);
+  if (!weights) return tl::unexpected<Error>(std::move(weights.error()));
+
+  model->shape_ = *shape;
+  model->tokenizer_ = std::move(*tokenizer);
+  model->weights_ = std::move(*weights);
+  model->describe();
+  return std::shared_ptr<const Model>(model);
+}
+
+void Model::describe() {
+  const GgufFile& file = *file_;
+  const auto name = file.string("general.name").value_or("");
+  name_ = name.empty() ? path_.stem().string() : utf8::sanitized(name);
+  digest_ = digest_file(file);
+  file_type_ = dominant_type(file);
+  fragment_trained_ = file.integer("efim.fragment_trained").value_or(0) != 0;
+  for (const auto& [tensor_name, tensor] : file.tensors()) {
+    parameters_ +=
+        static_cast<std::uint64_t>(tensor.rows) * static_cast<std::uint64_t>(tensor.cols);
+    weight_bytes_ += tensor_bytes(tensor);
+  }
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+
+#include "engine/model/model.h"
+
+namespace efimd::engine {
+
+/// Finds a decoder's shape and weights among a file's keys and tensors, up to the first fault. Used
+/// once.
+class ModelReader {
+ public:
+  explicit ModelReader(const GgufFile& file) : file_(file) {}
+
+  /// The shape but for the vocabulary, which is the tokenizer's.
+  Result<ModelShape> read_shape();
+  /// Every weight, its type and axes checked against `shape`; refuses tensors that the architecture
+  /// does not use, for they would change what the model computes.
+  Result<ModelWeights> read_weights(const ModelShape& shape);
+
+ private:
+  void read_architecture();
+  void read_sizes();
+  void read_heads();
+  void read_norm_and_rope();
+  void read_rope_scaling();
+  void refuse_variants();
+
+  /// The integer at ARCHITECTURE.`key` in 1..max; `fallback` when absent, a fault when there is
+  /// none.
+  int size_at(std::string_view key, std::optional<int> fallback = std::nullopt);
+  float real_at(std::string_view key, float fallback);
+  std::string key_of(std::string_view key) const { return architecture_ + "." + std::string(key); }
+
+  LayerWeights read_layer(const ModelShape& shape, int layer);
+  enum class Need { kRequired, kOptional };
+  TensorView matrix(const std::string& name, std::int64_t rows, std::int64_t cols, Need need);
+  TensorView vector(const std::string& name, std::int64_t size, Need need);
+  void refuse_unused();
+
+  /// Keeps the first fault only; what follows it is guesswork.
+  void refuse(Fault fault, std::string what, std::string remedy);
+  void damaged(std::string what) {
+    refuse(Fault::kBadInput, std::move(what), "download the file again or use another model");
+  }
+  void unsupported(std::string what) {
+    refuse(Fault::kUnsupported, std::move(what), "use another model");
+  }
+
+  const GgufFile& file_;
+  std::string architecture_;
+  ModelShape shape_;
+  std::set<std::string, std::less<>> used_;
+  std::optional<Error> error_;
+};
+
+}  // namespace efimd::engine

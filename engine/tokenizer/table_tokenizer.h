@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "engine/tokenizer/line_cut.h"
+#include "engine/tokenizer/special_tokens.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace efimd::engine {
+
+/// What byte-level BPE and sentencepiece share: each token's bytes and duties, in tables.
+class TableTokenizer : public Tokenizer {
+ public:
+  std::string_view bytes(TokenId token) const override;
+  std::size_t line_cut(std::string_view text) const override;
+  int size() const override { return static_cast<int>(ends_.size()) - 1; }
+  bool is_control(TokenId token) const override;
+  bool ends_generation(TokenId token) const override;
+  TokenId bos() const override { return bos_; }
+  const FimTokens& fim() const override { return special_.fim; }
+
+ protected:
+  TableTokenizer(SpecialTokens special, TokenId bos);
+
+  /// Appends the next token's bytes; called once for each, in order. Control tokens add none.
+  void add_bytes(std::string_view bytes);
+  /// Learns from encode() whether newlines and indents share tokens; the last step of construction.
+  void find_newline_glue();
+  bool contains(TokenId token) const { return token >= 0 && token < size(); }
+
+ private:
+  std::string pool_;                    ///< all tokens' bytes, one after another
+  std::vector<std::uint32_t> ends_{0};  ///< token i is pool_[ends_[i], ends_[i + 1])
+  SpecialTokens special_;
+  TokenId bos_;
+  NewlineGlue glue_ = NewlineGlue::kNone;
+};
+
+}  // namespace efimd::engine

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace efimd::lsp {
+
+/// The scheme in lower case ("file", "untitled", "vscode-notebook-cell"); empty when `uri` has
+/// none.
+std::string scheme_of(std::string_view uri);
+
+/// The path that a file: URI names, percent-decoded:
+///
+///   file:///home/a%20b.c          /home/a b.c
+///   file:///c%3A/src/x.cpp        c:/src/x.cpp       (also file:///C:/...)
+///   file://server/share/x.cpp     //server/share/x.cpp
+///
+/// kUnsupported for other schemes; kBadInput for a relative path, a broken %-escape or an encoded
+/// NUL.
+Result<std::string> path_of(std::string_view uri);
+
+/// The file: URI of an absolute path, with everything encoded that VS Code encodes. Also takes
+/// "c:/..." and "c:\...".
+std::string file_uri(std::string_view path);
+
+/// The path's last part, for prompts and file-type questions: "x.cpp"; of "untitled:Untitled-1",
+/// "Untitled-1".
+std::string base_name(std::string_view uri);
+
+/// For people: the path of a file: URI, else the decoded URI. Control characters are shown as "?",
+/// so that a name cannot write to a terminal.
+std::string display(std::string_view uri);
+
+}  // namespace efimd::lsp

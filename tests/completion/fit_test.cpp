@@ -1,0 +1,161 @@
+#include "daemon/completion/fit.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "daemon/completion/silence.h"
+#include "daemon/prompt/planner.h"
+#include "tests/support/marked.h"
+#include "tests/support/scripted_engine.h"
+
+using namespace efimd;
+using completion::Fitted;
+
+namespace {
+
+Fitted fit_at(const std::string& source, const std::string& generated, bool insert_spaces = true) {
+  const test::Marked place = test::marked(source);
+  const text::Document document(place.text);
+  const auto plan = prompt::plan(nullptr, *document.snapshot(), place.cursor,
+                                 test::ScriptedTokenizer(), prompt::Windows::of(4096));
+  REQUIRE(plan);
+  return completion::fit(generated,
+                         {*document.snapshot(), place.cursor, plan->tail_end, insert_spaces});
+}
+
+/// The document behind accepting what is shown, with `|` where the cursor ends; "-" and the reason
+/// when nothing is.
+std::string accepted(const std::string& source, const std::string& generated,
+                     bool insert_spaces = true) {
+  const test::Marked place = test::marked(source);
+  const Fitted fitted = fit_at(source, generated, insert_spaces);
+  if (fitted.text.empty()) return std::string("-").append(fitted.silence);
+  return place.text.substr(0, place.cursor) + fitted.text + "|" +
+         place.text.substr(fitted.replace_end);
+}
+
+std::string silent(std::string_view reason) { return std::string("-").append(reason); }
+
+}  // namespace
+
+TEST_CASE("F-5: auto-closed brackets are covered by the completion that closes them") {
+  CHECK(accepted("foo(^)", "a, b)") == "foo(a, b)|");
+  CHECK(accepted("foo(^)", "a, b);") == "foo(a, b);|");
+  CHECK(accepted("call(^);", "x, y);") == "call(x, y);|");
+  CHECK(accepted("call(^);", "x, y)") == "call(x, y)|;");
+  CHECK(accepted("call(^);", "x, y") == "call(x, y|);");
+  CHECK(accepted("{\"a\": [^]}", "1, 2]}") == "{\"a\": [1, 2]}|");
+  CHECK(accepted("{\"a\": [^]}", "1, 2]") == "{\"a\": [1, 2]|}");
+  CHECK(accepted("{\"a\": [^]}", "1, 2") == "{\"a\": [1, 2|]}");
+  CHECK(accepted("if (f(^))", "x)) {\n  y();\n}") == "if (f(x)) {\n  y();\n}|");
+  CHECK(accepted("foo(bar(^)", "x));") == "foo(bar(x));|");
+}
+
+TEST_CASE("F-5: brackets that the completion opens itself are its own") {
+  CHECK(accepted("foo(^)", "bar(a)") == "foo(bar(a)|)");
+  CHECK(accepted("foo(^)", "bar(a), c[0])") == "foo(bar(a), c[0])|");
+  CHECK(accepted("foo(^)", "\")\"") == "foo(\")\"|)");
+}
+
+TEST_CASE("F-5: a bracket that would be left unbalanced is cut") {
+  CHECK(accepted("foo[^]", "1)") == "foo[1|]");
+  CHECK(accepted("foo(^)", "a))") == "foo(a)|");
+  CHECK(accepted("foo(^)", ")") == silent(completion::silence::kRepeats));
+  CHECK(accepted("foo(^);", ");") == silent(completion::silence::kRepeats));
+}
+
+TEST_CASE("F-5: blanks of the tail stay in front of its brackets") {
+  CHECK(accepted("x = {^ };", "a: 1};") == "x = {a: 1 };|");
+  CHECK(accepted("x = {^ };", " a: 1 };") == "x = { a: 1 };|");
+}
+
+TEST_CASE("F-5: an auto-closed string ends where the completion ends it") {
+  CHECK(accepted("print(\"^\")", "hello\")") == "print(\"hello\")|");
+  CHECK(accepted("print(\"^\")", "hello") == "print(\"hello|\")");
+  CHECK(accepted("f([\"^\"])", "a\", \"b") == "f([\"a\", \"b|\"])");
+  CHECK(accepted("print(\"^\")", "a) (b\")") == "print(\"a) (b\")|");
+}
+
+TEST_CASE("F-5: angles count where one was auto-closed") {
+  CHECK(accepted("vector<^>", "int> a;") == "vector<int> a;|");
+  CHECK(accepted("vector<^>", "map<int, int>") == "vector<map<int, int>|>");
+}
+
+TEST_CASE("F-5: the rest of the line is not repeated") {
+  CHECK(accepted("foo(^, b);", "a, b);") == "foo(a|, b);");
+  CHECK(accepted("x = ^ + tail;", "head + tail;") == "x = head| + tail;");
+  CHECK(accepted("return ^x + y;", "x + y;") == silent(completion::silence::kRepeats));
+  CHECK(accepted("foo(^a, b);\n", "x, \nbar();") == "foo(x, |a, b);\n");
+  CHECK(accepted("foo(^end);", "send") == "foo(send|end);");
+}
+
+TEST_CASE("F-4: lines that follow are not repeated") {
+  CHECK(accepted("if (x) {^\n}\n", "\n    f();\n}") == "if (x) {\n    f();|\n}\n");
+  CHECK(accepted("a = 1\n^\nreturn a + b\n", "b = 2\nreturn a + b\n") ==
+        "a = 1\nb = 2|\nreturn a + b\n");
+  CHECK(accepted("def f():\n    ^\n    return x\n", "return x") ==
+        silent(completion::silence::kRepeats));
+  CHECK(accepted("def f():\n    ^\n\n\n    g()\n    return x\n", "g()\n    return x") ==
+        silent(completion::silence::kRepeats));
+  CHECK(accepted("^\nf();\ng();\nh();\n", "e();\nf();\ng()") == "e();|\nf();\ng();\nh();\n");
+}
+
+TEST_CASE("F-4: a line of another block is no repetition") {
+  CHECK(accepted("void f() {\n  if (x) {^\n}\n", "\n    g();\n  }") ==
+        "void f() {\n  if (x) {\n    g();\n  }|\n}\n");
+}
+
+TEST_CASE("F-4: of CRLF lines, too") {
+  CHECK(accepted("if (x) {^\r\n}\r\n", "\r\n    f();\r\n}") == "if (x) {\n    f();|\r\n}\r\n");
+}
+
+TEST_CASE("F-1: line ends become newlines") {
+  CHECK(accepted("if (x) {^", "\r\n  a();\r  b();\n}") == "if (x) {\n  a();\n  b();\n}|");
+}
+
+TEST_CASE("F-1: control characters, broken code points and what is behind them are never shown") {
+  CHECK(accepted("a = ^", "b\x1b[31mc") == "a = b|");
+  CHECK(accepted("a = ^", "b\x7f") == "a = b|");
+  CHECK(accepted("a = ^", "b\xC2\x9B") == "a = b|");
+  CHECK(accepted("a = ^", "caf\xC3") == "a = caf|");
+  CHECK(accepted("a = ^", "caf\xC3\xA9") == "a = caf\xC3\xA9|");
+  CHECK(accepted("a = ^", "x\xFFy") == "a = x|");
+  CHECK(accepted("a = ^", std::string("\0abc", 4)) == silent(completion::silence::kUnreadable));
+}
+
+TEST_CASE("F-2: no blanks at the end, nor twice at the beginning") {
+  CHECK(accepted("a = ^", "b;  \n\n  ") == "a = b;|");
+  CHECK(accepted("return ^;", " x") == "return x|;");
+  CHECK(accepted("return^", " x") == "return x|");
+  CHECK(accepted("x = ^b;", "a + ") == "x = a + |b;");
+  CHECK(accepted("    ^", "    deep();") == "        deep();|");
+}
+
+TEST_CASE("F-6: white space alone is silent") {
+  CHECK(accepted("a^", "  \n\t\n") == silent(completion::silence::kOnlyBlanks));
+  CHECK(accepted("a^", "") == silent(completion::silence::kNothing));
+}
+
+TEST_CASE("F-3: a buffer of tabs gets tabs") {
+  CHECK(accepted("f {\n\tx\n\tif y {^\n}\n", "\n        z\n    }") ==
+        "f {\n\tx\n\tif y {\n\t\tz\n\t}|\n}\n");
+  CHECK(accepted("f {\n\tx\n\tif y {^\n}\n", "\n    z\n  }") ==
+        "f {\n\tx\n\tif y {\n\t\tz\n\t}|\n}\n");
+  CHECK(accepted("f {\n\tx\n}\ng {\n^\n", "    y\n    z") == "f {\n\tx\n}\ng {\n\ty\n\tz|\n");
+}
+
+TEST_CASE("F-3: a buffer of spaces gets spaces") {
+  CHECK(accepted("f {\n  x\n  if y {^\n}\n", "\n\t\tz\n\t}") ==
+        "f {\n  x\n  if y {\n    z\n  }|\n}\n");
+}
+
+TEST_CASE("F-3: without an indented line the editor's setting decides") {
+  CHECK(accepted("f {^", "\n    x\n}", false) == "f {\n\tx\n}|");
+  CHECK(accepted("f {^", "\n\tx\n}", true) == "f {\n    x\n}|");
+}
+
+TEST_CASE("the item's range ends at the cursor unless it covers something") {
+  const Fitted fitted = fit_at("foo(^  ", "a");
+  CHECK(fitted.text == "a");
+  CHECK(fitted.replace_end == 4);
+}

@@ -1,0 +1,101 @@
+#pragma once
+
+#include <chrono>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "daemon/completion/completion.h"
+#include "tests/support/marked.h"
+#include "tests/support/scripted_engine.h"
+
+namespace efimd::test {
+
+/// A completion service over a scripted engine, and an editor with documents.
+///
+/// The window is fixed, so that nothing is measured: what the engine counts is what requests cost.
+class Harness {
+ public:
+  using Outcome = completion::Outcome;
+
+  explicit Harness(std::shared_ptr<EngineScript> script_ = std::make_shared<EngineScript>(),
+                   completion::CompletionService::Settings settings = fixed_window())
+      : script(std::move(script_)),
+        service(std::make_unique<completion::CompletionService>(
+            [s = script](const auto&, auto) -> Result<std::unique_ptr<engine::Engine>> {
+              return std::make_unique<ScriptedEngine>(s);
+            },
+            settings, [this] { loaded.set_value(); })) {
+    loaded.get_future().wait();
+  }
+
+  static completion::CompletionService::Settings fixed_window() {
+    completion::CompletionService::Settings settings;
+    settings.prompt_tokens_max = 2048;
+    return settings;
+  }
+
+  /// Opens `uri`, or makes its text this; the cursor is kept for ask().
+  void set(const std::string& marked_text, const std::string& uri = "file:///a") {
+    const Marked place = marked(marked_text);
+    documents.insert_or_assign(uri, text::Document(place.text));
+    cursors[uri] = place.cursor;
+  }
+  /// Replaces `removed` bytes at the cursor's offset `from` and puts the cursor behind `text`.
+  void type(const std::string& text, const std::string& uri = "file:///a") {
+    std::size_t& cursor = cursors[uri];
+    if (!documents.at(uri).replace(cursor, cursor, text)) std::abort();
+    cursor += text.size();
+  }
+  void erase(std::size_t bytes, const std::string& uri = "file:///a") {
+    std::size_t& cursor = cursors[uri];
+    if (!documents.at(uri).replace(cursor - bytes, cursor, "")) std::abort();
+    cursor -= bytes;
+  }
+  void accept(const completion::Item& item, const std::string& uri = "file:///a") {
+    if (!documents.at(uri).replace(item.replace_begin, item.replace_end, item.text)) std::abort();
+    cursors[uri] = item.replace_begin + item.text.size();
+  }
+
+  completion::Request request(const std::string& uri = "file:///a") {
+    completion::Request made;
+    made.document = {1, uri};
+    made.snapshot = documents.at(uri).snapshot();
+    made.cursor = cursors[uri];
+    made.options = options;
+    made.arrived = std::chrono::steady_clock::now();
+    return made;
+  }
+  std::future<Outcome> submit(completion::Request request) {
+    auto promise = std::make_shared<std::promise<Outcome>>();
+    auto answer = promise->get_future();
+    service->submit(std::move(request),
+                    [promise](Outcome outcome) { promise->set_value(std::move(outcome)); });
+    return answer;
+  }
+  std::future<Outcome> submit(const std::string& uri = "file:///a") { return submit(request(uri)); }
+  Outcome ask(const std::string& uri = "file:///a") { return submit(uri).get(); }
+  /// The suggestion's text, or "-" and why there is none.
+  std::string shown(const std::string& uri = "file:///a") {
+    const Outcome outcome = ask(uri);
+    return outcome.item ? outcome.item->text : std::string("-").append(outcome.receipt.reason);
+  }
+
+  std::shared_ptr<EngineScript> script;
+  std::promise<void> loaded;
+  completion::Options options;
+  std::map<std::string, text::Document> documents;
+  std::map<std::string, std::size_t> cursors;
+  std::unique_ptr<completion::CompletionService> service;  ///< last: it is gone first
+};
+
+/// A script that always continues with `text`.
+inline std::shared_ptr<EngineScript> says(std::string text) {
+  auto script = std::make_shared<EngineScript>();
+  script->continuation = [text = std::move(text)](const ScriptedPrompt&) { return text; };
+  return script;
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,286 @@
+#include "engine/backend/cpu/cpu_backend.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <limits>
+#include <numeric>
+#include <random>
+#include <string>
+
+#include "tests/engine/backend/check_close.h"
+#include "tests/engine/backend/memory_model.h"
+#include "tests/engine/backend/reference_forward.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::Backend;
+using engine::CpuOptions;
+using engine::Isa;
+using engine::kPageTokens;
+using engine::PageIndex;
+using engine::TensorType;
+using engine::TokenId;
+
+constexpr TensorType kTypes[] = {TensorType::kF32, TensorType::kF16, TensorType::kBF16,
+                                 TensorType::kQ8_0};
+
+std::unique_ptr<Backend> device(const MemoryModel& model, Isa isa, int threads) {
+  CpuOptions options;
+  options.isa = isa;
+  options.threads = threads;
+  options.page_count = 64;
+  auto backend = engine::make_cpu_backend(model.shape, model.weights, options);
+  REQUIRE(backend);
+  return *std::move(backend);
+}
+
+void forward_layers(Backend& backend, const engine::Step& step, int layers) {
+  REQUIRE(backend.begin(step));
+  for (int layer = 0; layer < layers; ++layer) {
+    REQUIRE(backend.attention_input(layer));
+    REQUIRE(backend.attention(layer));
+    REQUIRE(backend.attention_output(layer));
+    REQUIRE(backend.feed_forward_input(layer));
+    REQUIRE(backend.feed_forward_output(layer));
+  }
+}
+
+std::vector<TokenId> random_tokens(int count, int vocabulary, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  for (TokenId& token : tokens)
+    token = static_cast<TokenId>(random() % static_cast<unsigned>(vocabulary));
+  return tokens;
+}
+
+/// A page table that walks the pages in an order of its own.
+std::vector<PageIndex> pages_from(PageIndex first, PageIndex step) {
+  std::vector<PageIndex> pages(16);
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    pages[i] = (first + static_cast<PageIndex>(i) * step) % 64;
+  return pages;
+}
+
+/// Logits of all positions, [T][V], evaluated in steps of the given sizes, repeated.
+std::vector<float> evaluate(Backend& backend, const MemoryModel& model,
+                            const std::vector<TokenId>& tokens, const std::vector<int>& steps,
+                            const std::vector<PageIndex>& pages) {
+  std::vector<float> logits;
+  int done = 0;
+  for (std::size_t i = 0; done < static_cast<int>(tokens.size()); ++i) {
+    const int count = std::min(steps[i % steps.size()], static_cast<int>(tokens.size()) - done);
+    const engine::StepSequence sequence{0, count, done, pages};
+    std::vector<int> rows(static_cast<std::size_t>(count));
+    std::iota(rows.begin(), rows.end(), 0);
+    forward_layers(backend,
+                   {std::span(tokens).subspan(static_cast<std::size_t>(done), rows.size()),
+                    {&sequence, 1},
+                    rows},
+                   model.shape.layers);
+    const auto some = backend.logits();
+    REQUIRE(some);
+    logits.insert(logits.end(), some->begin(), some->end());
+    done += count;
+  }
+  return logits;
+}
+
+}  // namespace
+
+TEST_CASE("a tiny model's logits agree with f64 for every weight type and architecture") {
+  for (const TensorType type : kTypes) {
+    for (const bool qwen2 : {false, true}) {
+      engine::ModelShape shape = tiny_shape();
+      shape.rope_pairs = qwen2 ? engine::RopePairs::kHalves : engine::RopePairs::kAdjacent;
+      const MemoryModel model(shape, {type, qwen2, 3});
+      const std::vector<TokenId> tokens = random_tokens(70, shape.vocabulary, 1);
+      std::vector<Expected> expected;
+      double squares = 0;
+      for (const auto& row : reference_forward(shape, model.weights, tokens))
+        for (const double value : row) {
+          squares += value * value;
+          expected.push_back({value, 0});
+        }
+      // KV in f16 and, for Q8_0, inputs in 8 bits: errors are a share of the logits' own size.
+      const double size = std::sqrt(squares / static_cast<double>(expected.size()));
+      for (Expected& logit : expected)
+        logit.tolerance = (type == TensorType::kQ8_0 ? 0.08 : 0.005) * size;
+      for (const Isa isa : isas_here()) {
+        INFO(isa_name(isa) << ", " << tensor_type_name(type) << (qwen2 ? ", qwen2" : ", llama"));
+        const auto backend = device(model, isa, 2);
+        check_close(evaluate(*backend, model, tokens, {64}, pages_from(5, 7)), expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("logits are the same bit for bit however a prompt is cut into steps") {
+  for (const TensorType type : {TensorType::kF16, TensorType::kQ8_0}) {
+    const MemoryModel model(tiny_shape(), {type, true, 4});
+    const std::vector<TokenId> tokens = random_tokens(150, model.shape.vocabulary, 2);
+    for (const Isa isa : isas_here()) {
+      const auto backend = device(model, isa, 2);
+      const std::vector<float> expected = evaluate(*backend, model, tokens, {64}, pages_from(0, 1));
+      for (const std::vector<int>& steps : {std::vector{1}, {5}, {17, 1, 4, 33}}) {
+        INFO(isa_name(isa) << ", " << tensor_type_name(type) << ", steps of " << steps[0]
+                           << " ...");
+        check_same_bits(evaluate(*backend, model, tokens, steps, pages_from(20, 3)), expected);
+      }
+    }
+  }
+}
+
+TEST_CASE("logits are the same bit for bit with any number of threads") {
+  const MemoryModel model(tiny_shape(), {TensorType::kQ8_0, true, 5});
+  const std::vector<TokenId> tokens = random_tokens(90, model.shape.vocabulary, 3);
+  for (const Isa isa : isas_here()) {
+    const std::vector<float> expected =
+        evaluate(*device(model, isa, 1), model, tokens, {40, 1}, pages_from(0, 1));
+    for (const int threads : {2, 4}) {
+      INFO(isa_name(isa) << ", " << threads << " threads");
+      check_same_bits(
+          evaluate(*device(model, isa, threads), model, tokens, {40, 1}, pages_from(0, 1)),
+          expected);
+    }
+  }
+}
+
+TEST_CASE("sequences that share a step do not touch each other") {
+  const MemoryModel model(tiny_shape(), {TensorType::kQ8_0, true, 6});
+  const auto vocabulary = static_cast<std::size_t>(model.shape.vocabulary);
+  const std::vector<TokenId> first = random_tokens(45, model.shape.vocabulary, 4);
+  const std::vector<TokenId> second = random_tokens(38, model.shape.vocabulary, 5);
+  for (const Isa isa : isas_here()) {
+    INFO(isa_name(isa));
+    const auto backend = device(model, isa, 2);
+    const std::vector<float> first_alone = evaluate(*backend, model, first, {64}, pages_from(0, 1));
+    const std::vector<float> second_alone =
+        evaluate(*backend, model, second, {64}, pages_from(40, 1));
+
+    // Both again, on other pages: 40 and 30 tokens, then the rest of both in one step, the second sequence in front.
+    const std::vector<PageIndex> first_pages = pages_from(20, 1);
+    const std::vector<PageIndex> second_pages = pages_from(10, 1);
+    evaluate(*backend, model, {first.begin(), first.begin() + 40}, {40}, first_pages);
+    evaluate(*backend, model, {second.begin(), second.begin() + 30}, {30}, second_pages);
+    std::vector<TokenId> tokens(second.begin() + 30, second.end());
+    tokens.insert(tokens.end(), first.begin() + 40, first.end());
+    const engine::StepSequence sequences[] = {{0, 8, 30, second_pages}, {8, 5, 40, first_pages}};
+    const int rows[] = {12, 7};  // the last of each, in an order of the caller's
+    forward_layers(*backend, {tokens, sequences, rows}, model.shape.layers);
+    const std::span<const float> logits = *backend->logits();
+    REQUIRE(logits.size() == 2 * vocabulary);
+    check_same_bits(logits.subspan(0, vocabulary), std::span(first_alone).last(vocabulary));
+    check_same_bits(logits.subspan(vocabulary), std::span(second_alone).last(vocabulary));
+  }
+}
+
+TEST_CASE("a copied page serves a fork as the original would") {
+  const MemoryModel model(tiny_shape(), {TensorType::kF16, false, 7});
+  const std::vector<TokenId> tokens = random_tokens(50, model.shape.vocabulary, 6);
+  const auto backend = device(model, isas_here().back(), 2);
+  const std::vector<float> expected = evaluate(*backend, model, tokens, {64}, pages_from(0, 1));
+  // Tokens 0 .. 31 lie in page 0 (shared), 32 .. 41 are copied from page 1 to page 9.
+  REQUIRE(backend->copy_page(1, 9, 10));
+  const std::vector<PageIndex> fork = {0, 9};
+  const engine::StepSequence sequence{0, 8, 42, fork};
+  const int rows[] = {7};
+  forward_layers(*backend, {std::span(tokens).subspan(42), {&sequence, 1}, rows},
+                 model.shape.layers);
+  check_same_bits(*backend->logits(),
+                  std::span(expected).last(static_cast<std::size_t>(model.shape.vocabulary)));
+}
+
+TEST_CASE("a step longer than the kernels' blocks is evaluated whole") {
+  const MemoryModel model(tiny_shape(), {TensorType::kQ8_0, false, 8});
+  const std::vector<TokenId> tokens = random_tokens(150, model.shape.vocabulary, 7);
+  CpuOptions options;
+  options.page_count = 64;
+  options.step_tokens_max = 150;
+  const auto backend = *engine::make_cpu_backend(model.shape, model.weights, options);
+  CHECK(backend->step_tokens_max() == 150);
+  const std::vector<float> whole = evaluate(*backend, model, tokens, {150}, pages_from(0, 1));
+  check_same_bits(evaluate(*backend, model, tokens, {50}, pages_from(0, 1)), whole);
+}
+
+TEST_CASE("the device says what it is and what it holds") {
+  const MemoryModel model(tiny_shape(), {TensorType::kF32, false, 9});
+  const auto backend = device(model, Isa::kScalar, 1);
+  CHECK(backend->kind() == "cpu");
+  CHECK(backend->name().find("scalar, 1 thread") != std::string::npos);
+  CHECK(backend->page_count() == 64);
+  CHECK(backend->page_bytes() == kPageTokens * model.shape.kv_bytes_per_token());
+  CHECK(backend->resident_bytes() == 0);
+  evaluate(*backend, model, random_tokens(40, model.shape.vocabulary, 8), {40}, pages_from(3, 1));
+  CHECK(backend->resident_bytes() == 2 * backend->page_bytes());
+}
+
+TEST_CASE("a token outside the vocabulary is refused by its number") {
+  const MemoryModel model(tiny_shape(), {TensorType::kF32, false, 10});
+  const auto backend = device(model, Isa::kScalar, 1);
+  const std::vector<PageIndex> pages = {0};
+  const engine::StepSequence sequence{0, 2, 0, pages};
+  for (const TokenId token : {-1, 100, std::numeric_limits<TokenId>::max()}) {
+    const TokenId tokens[] = {5, token};
+    const auto begun = backend->begin({tokens, {&sequence, 1}, {}});
+    REQUIRE(!begun);
+    CHECK(begun.error().fault == Fault::kBadInput);
+    CHECK(begun.error().what.find("token " + std::to_string(token)) != std::string::npos);
+  }
+}
+
+TEST_CASE("what cannot be made is refused with its reason") {
+  MemoryModel model(tiny_shape(), {TensorType::kF32, false, 11});
+  CpuOptions options;
+  options.threads = 1;
+  options.page_count = 4;
+  SECTION("more pages than there are addresses") {
+    engine::ModelShape wide = model.shape;
+    wide.layers = 8;
+    wide.head_width = 256;  // pages of 1 MiB: two million GiB of them
+    const MemoryModel wide_model(wide, {TensorType::kF32, false, 11});
+    options.page_count = std::numeric_limits<int>::max();
+    const auto made = engine::make_cpu_backend(wide, wide_model.weights, options);
+    REQUIRE(!made);
+    CHECK(made.error().fault == Fault::kNoMemory);
+    CHECK(made.error().what.find("2147483647 pages of 1048576 bytes") != std::string::npos);
+  }
+  SECTION("activations of a step that fit nowhere") {
+    options.step_tokens_max = std::numeric_limits<int>::max();
+    const auto made = engine::make_cpu_backend(model.shape, model.weights, options);
+    REQUIRE(!made);
+    CHECK(made.error().fault == Fault::kNoMemory);
+    CHECK(made.error().what.find("bytes") != std::string::npos);
+  }
+  SECTION("no pages") {
+    options.page_count = 0;
+    CHECK(!engine::make_cpu_backend(model.shape, model.weights, options));
+  }
+  SECTION("a tensor of another shape") {
+    model.weights.layers[1].up.rows = 159;
+    const auto made = engine::make_cpu_backend(model.shape, model.weights, options);
+    REQUIRE(!made);
+    CHECK(made.error().what.find("up has 159 rows of 96") != std::string::npos);
+  }
+}
+
+TEST_CASE("EFIMD_ISA lowers the instruction set and never raises it") {
+  const char* outer = std::getenv("EFIMD_ISA");
+  const std::string kept = outer == nullptr ? "" : outer;
+  ::unsetenv("EFIMD_ISA");
+  const Isa best = engine::best_isa();
+  CHECK(best == isas_here().back());
+  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512}) {
+    ::setenv("EFIMD_ISA", std::string(isa_name(isa)).c_str(), 1);
+    CHECK(engine::best_isa() == std::min(isa, best));
+  }
+  ::setenv("EFIMD_ISA", "sse9", 1);
+  CHECK(engine::best_isa() == best);
+  if (outer == nullptr)
+    ::unsetenv("EFIMD_ISA");
+  else
+    ::setenv("EFIMD_ISA", kept.c_str(), 1);
+}
+
+}  // namespace efimd::test

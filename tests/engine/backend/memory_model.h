@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <random>
+#include <vector>
+
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/model/model.h"
+
+namespace efimd::test {
+
+/// The instruction sets that this processor runs, scalar first.
+std::vector<engine::Isa> isas_here();
+
+/// A tensor of random bits that mean sane numbers: weights of about +-`scale`.
+/// `offset`: bytes between a 64-byte boundary and the data.
+engine::TensorView random_tensor(std::deque<std::vector<std::byte>>& storage,
+                                 engine::TensorType type, std::int64_t rows, std::int64_t cols,
+                                 float scale, std::mt19937& random, std::size_t offset = 0);
+
+/// Element (row, col) of a tensor.
+double element(const engine::TensorView& tensor, std::int64_t row, std::int64_t col);
+
+/// A model without a file: any shape, random weights.
+struct MemoryModel {
+  struct Options {
+    engine::TensorType type = engine::TensorType::kF32;
+    bool biases = false;
+    std::uint32_t seed = 1;
+  };
+  MemoryModel(const engine::ModelShape& shape, const Options& options);
+  MemoryModel(const MemoryModel&) = delete;
+  MemoryModel& operator=(const MemoryModel&) = delete;
+
+  engine::ModelShape shape;
+  engine::ModelWeights weights;
+  std::deque<std::vector<std::byte>> storage;
+};
+
+/// Two layers, two KV heads of two query heads, widths that are multiples of 32.
+engine::ModelShape tiny_shape();
+
+}  // namespace efimd::test

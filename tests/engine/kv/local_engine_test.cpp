@@ -1,0 +1,286 @@
+#include "engine/local_engine.h"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <stop_token>
+
+#include "tests/support/fake_backend.h"
+
+using namespace efimd;
+using namespace efimd::engine;
+using efimd::test::FakeBackend;
+
+namespace {
+
+std::vector<TokenId> counting(int count, TokenId first = 0) {
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  for (int at = 0; at < count; ++at) tokens[static_cast<std::size_t>(at)] = (first + at) % 61;
+  return tokens;
+}
+
+struct Bench {
+  explicit Bench(int pages = 32, int context = 4096) : options{.page_count = pages} {
+    auto device = std::make_unique<FakeBackend>(options);
+    backend = device.get();
+    engine = LocalEngine::make({.digest = {7, 7},
+                                .layers = options.layers,
+                                .vocabulary = options.vocabulary,
+                                .context_tokens = context},
+                               nullptr, std::move(device), {})
+                 .value();
+  }
+
+  /// Holds and checks what must always be true of a held prompt; returns the tokens evaluated.
+  int hold(SequenceId sequence, const std::vector<TokenId>& tokens) {
+    const auto cost = engine->hold(sequence, tokens, {});
+    REQUIRE(cost.has_value());
+    CHECK(cost->reused + cost->evaluated == static_cast<int>(tokens.size()));
+    check(sequence, tokens);
+    return cost->evaluated;
+  }
+  void check(SequenceId sequence, const std::vector<TokenId>& tokens) const {
+    const auto held = engine->held(sequence);
+    CHECK(std::vector<TokenId>(held.begin(), held.end()) == tokens);
+    const auto logits = engine->logits(sequence);
+    CHECK(std::vector<float>(logits.begin(), logits.end()) ==
+          FakeBackend::logits_behind(tokens, options));
+    CHECK(engine->pool().check() == "");
+  }
+
+  FakeBackend::Options options;
+  FakeBackend* backend;
+  std::unique_ptr<LocalEngine> engine;
+};
+
+}  // namespace
+
+TEST_CASE("typing behind a held prompt evaluates the typed tokens only") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  CHECK(bench.hold(sequence, counting(100)) == 100);
+  CHECK(bench.hold(sequence, counting(101)) == 1);
+  CHECK(bench.hold(sequence, counting(103)) == 2);
+}
+
+TEST_CASE("the same prompt again evaluates nothing while its logits are at hand") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(70));
+  CHECK(bench.hold(sequence, counting(70)) == 0);
+  const SequenceId other = bench.engine->open_sequence();
+  bench.hold(other, counting(20, 5));
+  CHECK(bench.hold(sequence, counting(70)) == 0);
+}
+
+TEST_CASE("a prompt whose KV is there but not its logits costs its last token") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(70));
+  REQUIRE(bench.engine->append(sequence, 9).has_value());
+  CHECK(bench.hold(sequence, counting(70)) == 1);
+  CHECK(bench.hold(sequence, counting(64)) == 1);
+  CHECK(bench.hold(sequence, counting(40)) == 1);
+  CHECK(bench.hold(sequence, counting(1)) == 1);
+}
+
+TEST_CASE("only the newest sequences keep their logits; an older one costs a token") {
+  Bench bench;
+  std::vector<SequenceId> sequences;
+  for (std::size_t at = 0; at < LocalEngine::kLogitsKeptMax + 1; ++at) {
+    sequences.push_back(bench.engine->open_sequence());
+    bench.hold(sequences.back(), counting(5, static_cast<TokenId>(at)));
+  }
+  CHECK(bench.hold(sequences[1], counting(5, 1)) == 0);
+  CHECK(bench.engine->logits(sequences[0]).empty());
+  CHECK(bench.hold(sequences[0], counting(5, 0)) == 1);
+}
+
+TEST_CASE("an appended token is held and gives the logits behind it") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  std::vector<TokenId> tokens = counting(30);
+  bench.hold(sequence, tokens);
+  for (TokenId token = 40; token < 50; ++token) {
+    REQUIRE(bench.engine->append(sequence, token).has_value());
+    tokens.push_back(token);
+    bench.check(sequence, tokens);
+  }
+}
+
+TEST_CASE("an accepted suggestion is in KV already") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  std::vector<TokenId> tokens = counting(50);
+  bench.hold(sequence, tokens);
+  for (TokenId token = 1; token <= 20; ++token) {
+    REQUIRE(bench.engine->append(sequence, token).has_value());
+    tokens.push_back(token);
+  }
+  CHECK(bench.hold(sequence, counting(50)) == 1);
+  // The rewind kept 49 tokens and a page of the rest; what stays behind the sealed page is
+  // evaluated again.
+  CHECK(bench.hold(sequence, tokens) == 70 - 64);
+}
+
+TEST_CASE("a closed sequence's full pages serve the next one") {
+  Bench bench;
+  const SequenceId first = bench.engine->open_sequence();
+  bench.hold(first, counting(100));
+  bench.engine->close_sequence(first);
+  CHECK(bench.engine->kv_usage().used_bytes == 3 * 1024);
+  const SequenceId second = bench.engine->open_sequence();
+  CHECK(bench.hold(second, counting(100)) == 4);
+  CHECK(bench.engine->held(first).empty());
+  CHECK(bench.engine->hold(first, counting(3), {}).error().fault == Fault::kNotFound);
+}
+
+TEST_CASE("a stop between steps keeps what was evaluated, and the next hold goes on from there") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  std::stop_source stop;
+  bench.backend->on_step = [&](const Step&) {
+    if (bench.backend->steps == 2) stop.request_stop();
+  };
+  const auto stopped = bench.engine->hold(sequence, counting(100), stop.get_token());
+  REQUIRE_FALSE(stopped.has_value());
+  CHECK(stopped.error().fault == Fault::kStopped);
+  CHECK(stopped.error().what == "stopped after 48 of 100 tokens");
+  CHECK(bench.engine->held(sequence).size() == 48);
+  CHECK(bench.engine->logits(sequence).empty());
+  CHECK(bench.hold(sequence, counting(100)) == 52);
+}
+
+TEST_CASE("a device that fails in a step costs that step and nothing before it") {
+  const int operations = GENERATE(range(0, 23));
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(40));
+  bench.backend->operations_until_failure = operations;
+  const auto failed = bench.engine->hold(sequence, counting(72), {});
+  REQUIRE_FALSE(failed.has_value());
+  CHECK(failed.error().fault == Fault::kDeviceLost);
+  CHECK(bench.engine->held(sequence).size() == (operations < 11 ? 40U : 56U));
+  CHECK(bench.engine->pool().check() == "");
+  bench.hold(sequence, counting(72));
+}
+
+TEST_CASE("a failed append leaves the sequence as it was, but for its logits") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(32));
+  bench.backend->operations_until_failure = 3;
+  CHECK(bench.engine->append(sequence, 1).error().fault == Fault::kDeviceLost);
+  CHECK(bench.engine->held(sequence).size() == 32);
+  CHECK(bench.engine->kv_usage().used_bytes == 1024);
+  CHECK(bench.hold(sequence, counting(32)) == 1);
+}
+
+TEST_CASE("the window is the smallest of the model's context, the option and the budget") {
+  const FakeBackend::Options device{.page_count = 10};
+  const auto window = [&](int context, EngineOptions options) {
+    return LocalEngine::make({.layers = 2, .vocabulary = 61, .context_tokens = context}, nullptr,
+                             std::make_unique<FakeBackend>(device), options)
+        .value()
+        ->window_tokens();
+  };
+  CHECK(window(100, {}) == 100);
+  CHECK(window(4096, {.window_tokens_max = 200}) == 200);
+  CHECK(window(4096, {}) == 320);
+  CHECK(window(4096, {.kv_budget_bytes = 3 * 1024 + 5}) == 96);
+  CHECK(LocalEngine::make({.layers = 2, .vocabulary = 61, .context_tokens = 9}, nullptr,
+                          std::make_unique<FakeBackend>(device), {.kv_budget_bytes = 5})
+            .error()
+            .fault == Fault::kNoMemory);
+}
+
+TEST_CASE("a prompt or a token past the window is refused before anything is evaluated") {
+  Bench bench(32, 64);
+  const SequenceId sequence = bench.engine->open_sequence();
+  const auto refused = bench.engine->hold(sequence, counting(65), {});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().fault == Fault::kWindowFull);
+  CHECK(refused.error().what == "65 tokens do not fit the window of 64");
+  CHECK(bench.backend->steps == 0);
+  bench.hold(sequence, counting(64));
+  CHECK(bench.engine->append(sequence, 1).error().fault == Fault::kWindowFull);
+  bench.check(sequence, counting(64));
+}
+
+TEST_CASE("a whole window can be edited anywhere although no page is left over") {
+  Bench bench(4);
+  const SequenceId sequence = bench.engine->open_sequence();
+  std::vector<TokenId> tokens = counting(128);
+  bench.hold(sequence, tokens);
+  for (const int at : {127, 64, 40, 5, 0, 90}) {
+    tokens[static_cast<std::size_t>(at)] = 60;
+    bench.hold(sequence, tokens);
+  }
+}
+
+TEST_CASE("when other sequences hold the budget, hold() says so at once; closing one makes room") {
+  Bench bench(4);
+  const SequenceId idle = bench.engine->open_sequence();
+  const SequenceId wanted = bench.engine->open_sequence();
+  bench.hold(idle, counting(80));
+  const int rows = bench.backend->rows;
+  const auto refused = bench.engine->hold(wanted, counting(64, 9), {});
+  REQUIRE_FALSE(refused.has_value());
+  CHECK(refused.error().fault == Fault::kWindowFull);
+  CHECK(refused.error().what.find("needs 2 more KV pages, but other sequences leave 1 of 4") !=
+        std::string::npos);
+  CHECK(bench.backend->rows == rows);
+  bench.engine->close_sequence(idle);
+  CHECK(bench.hold(wanted, counting(64, 9)) == 64);
+}
+
+TEST_CASE("empty prompts and tokens outside the vocabulary are refused") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  CHECK(bench.engine->hold(sequence, {}, {}).error().fault == Fault::kBadInput);
+  CHECK(bench.engine->hold(sequence, std::vector<TokenId>{1, 61}, {}).error().what ==
+        "token 61 is outside the vocabulary of 61");
+  CHECK(bench.engine->append(sequence, kNoToken).error().fault == Fault::kBadInput);
+  CHECK(bench.engine->held(sequence).empty());
+}
+
+TEST_CASE("several sequences evaluated in one step give what each gives alone") {
+  Bench bench;
+  const SequenceId first = bench.engine->open_sequence();
+  const SequenceId second = bench.engine->open_sequence();
+  const SequenceId third = bench.engine->open_sequence();
+  bench.hold(first, counting(31));
+  bench.hold(second, counting(50, 3));
+  const int steps = bench.backend->steps;
+  const std::vector<TokenId> a = {1, 2, 3}, b = {4}, c = counting(9, 20);
+  REQUIRE(
+      bench.engine
+          ->evaluate(std::vector<BatchItem>{{first, a, true}, {second, b, false}, {third, c, true}})
+          .has_value());
+  CHECK(bench.backend->steps == steps + 1);
+  CHECK(bench.engine->logits(second).empty());
+  std::vector<TokenId> expected = counting(31);
+  expected.insert(expected.end(), a.begin(), a.end());
+  bench.check(first, expected);
+  bench.check(third, c);
+  expected = counting(50, 3);
+  expected.push_back(4);
+  bench.hold(second, expected);
+}
+
+TEST_CASE("a batch is refused whole when one of its items cannot be") {
+  Bench bench(2);
+  const SequenceId first = bench.engine->open_sequence();
+  const SequenceId second = bench.engine->open_sequence();
+  bench.hold(first, counting(32));
+  const std::vector<TokenId> token = {1};
+  const auto evaluate = [&](const std::vector<BatchItem>& items) {
+    return bench.engine->evaluate(items).error().fault;
+  };
+  CHECK(evaluate({{first, token, true}, {first, token, true}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, {}, true}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, counting(17), true}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, token, true}, {second, token, true}}) == Fault::kWindowFull);
+  CHECK(bench.engine->held(first).size() == 32);
+  CHECK(bench.engine->held(second).empty());
+  CHECK(bench.engine->kv_usage().used_bytes == 1024);
+}

@@ -1,0 +1,153 @@
+// KV-5 on the CPU device: over random edits the cached path gives the logits of a fresh evaluation, bit for bit (the
+// tolerance is none), and greedy generation does not depend on what was cached.
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/decode/sampler.h"
+#include "engine/forward.h"
+#include "engine/local_engine.h"
+#include "engine/model/model.h"
+#include "tests/engine/kv/edit_script.h"
+#include "tests/support/model_writer.h"
+#include "tests/support/temp_dir.h"
+
+using namespace efimd;
+using namespace efimd::engine;
+using efimd::test::EditScript;
+
+namespace {
+
+constexpr int kPages = 8;
+constexpr int kWindow = kPages * kPageTokens;
+constexpr int kGenerated = 12;
+
+std::unique_ptr<Backend> cpu(const std::shared_ptr<const Model>& model, Isa isa, int threads) {
+  return make_cpu_backend(model, {.threads = threads, .isa = isa, .page_count = kPages}).value();
+}
+
+/// Evaluates every prompt from nothing, on pages of its own and by the forward pass alone.
+class Fresh {
+ public:
+  Fresh(const std::shared_ptr<const Model>& model, Isa isa)
+      : layers_(model->shape().layers), backend_(cpu(model, isa, 1)), pages_(kPages) {
+    std::iota(pages_.rbegin(), pages_.rend(), 0);
+  }
+
+  /// Logits behind `tokens`, of which the first `held` were evaluated by the call before.
+  std::vector<float> evaluate(std::span<const TokenId> tokens, int held) {
+    std::span<const float> logits;
+    const int total = static_cast<int>(tokens.size());
+    for (int done = held; done < total;) {
+      const int count = std::min(backend_->step_tokens_max(), total - done);
+      const StepSequence part{.count = count, .position = done, .page_table = pages_};
+      const int last = count - 1;
+      logits = forward(*backend_, layers_,
+                       {.tokens = tokens.subspan(static_cast<std::size_t>(done),
+                                                 static_cast<std::size_t>(count)),
+                        .sequences = {&part, 1},
+                        .logits_rows = {&last, 1}})
+                   .value();
+      done += count;
+    }
+    return {logits.begin(), logits.end()};
+  }
+
+ private:
+  int layers_;
+  std::unique_ptr<Backend> backend_;
+  std::vector<PageIndex> pages_;
+};
+
+void check_same(std::span<const float> cached, const std::vector<float>& fresh) {
+  REQUIRE(cached.size() == fresh.size());
+  std::size_t worst = 0;
+  for (std::size_t at = 0; at < fresh.size(); ++at) {
+    if (!std::isfinite(fresh[at]) || !std::isfinite(cached[at]))
+      FAIL("logit " << at << " is not finite");
+    if (std::abs(cached[at] - fresh[at]) > std::abs(cached[worst] - fresh[worst])) worst = at;
+  }
+  INFO("worst logit " << worst << ": cached " << cached[worst] << ", fresh " << fresh[worst]);
+  REQUIRE(std::equal(cached.begin(), cached.end(), fresh.begin()));
+}
+
+/// Greedy tokens behind a held prompt, each step checked against the fresh path's own greedy step.
+std::vector<TokenId> generate(Engine& engine, SequenceId sequence, Fresh& fresh,
+                              std::vector<TokenId> tokens) {
+  std::vector<TokenId> generated;
+  check_same(engine.logits(sequence), fresh.evaluate(tokens, 0));
+  while (generated.size() < kGenerated && static_cast<int>(tokens.size()) < kWindow) {
+    const TokenId token = Sampler({}).choose(engine.logits(sequence));
+    if (!engine.append(sequence, token)) break;  // other documents hold the budget
+    tokens.push_back(token);
+    generated.push_back(token);
+    const std::vector<float> expected = fresh.evaluate(tokens, static_cast<int>(tokens.size()) - 1);
+    check_same(engine.logits(sequence), expected);
+  }
+  return generated;
+}
+
+void run_session(const std::shared_ptr<const Model>& model, Isa isa, int edits, unsigned seed) {
+  // Steps of 24 on the cached path, of 64 on the fresh one: results must not depend on how a prompt is cut.
+  const ModelFacts facts{.digest = model->digest(),
+                         .layers = model->shape().layers,
+                         .vocabulary = model->shape().vocabulary,
+                         .context_tokens = model->shape().context_tokens};
+  const auto engine =
+      LocalEngine::make(facts, nullptr, cpu(model, isa, 2), {.step_tokens_max = 24}).value();
+  Fresh fresh(model, isa);
+  EditScript script({.documents = 3,
+                     .text_tokens = 90,
+                     .window_tokens = kWindow,
+                     .vocabulary = model->shape().vocabulary},
+                    seed);
+  std::map<std::size_t, SequenceId> sequences;
+  int reused = 0;
+  int evaluated = 0;
+  for (int edit = 0; edit < edits; ++edit) {
+    INFO("edit " << edit);
+    script.step();
+    const auto [entry, added] = sequences.try_emplace(script.document());
+    if (added) entry->second = engine->open_sequence();
+    const SequenceId sequence = entry->second;
+    const std::vector<TokenId> tokens = script.prompt();
+    Result<PromptCost> cost = engine->hold(sequence, tokens, {});
+    if (!cost) {
+      REQUIRE(cost.error().fault == Fault::kWindowFull);
+      for (const auto& [document, other] : sequences)
+        if (other != sequence) engine->close_sequence(other);
+      sequences = {{script.document(), sequence}};
+      cost = engine->hold(sequence, tokens, {});
+    }
+    REQUIRE(cost.has_value());
+    reused += cost->reused;
+    evaluated += cost->evaluated;
+    script.offer(generate(*engine, sequence, fresh, tokens));
+    REQUIRE(engine->pool().check() == "");
+  }
+  CHECK(reused > evaluated);
+}
+
+}  // namespace
+
+TEST_CASE(
+    "cached and fresh evaluation agree bit for bit on the CPU, and so does what is generated "
+    "(KV-5)") {
+  const test::TempDir folder;
+  const auto [architecture, type] =
+      GENERATE(table<std::string, TensorType>({{"llama", TensorType::kF32},
+                                               {"llama", TensorType::kF16},
+                                               {"llama", TensorType::kBF16},
+                                               {"qwen2", TensorType::kF16},
+                                               {"qwen2", TensorType::kQ8_0}}));
+  test::TinyModel shape;
+  shape.architecture = architecture;
+  shape.type = type;
+  const auto model = Model::open(test::write_tiny_model(shape, folder.path())).value();
+  for (const Isa isa : {Isa::kScalar, best_isa()}) {
+    INFO(architecture << " " << tensor_type_name(type) << " on " << isa_name(isa));
+    run_session(model, isa, isa == Isa::kScalar ? 40 : 250, 21);
+  }
+}

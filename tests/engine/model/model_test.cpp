@@ -1,0 +1,251 @@
+#include "engine/model/model.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/support/model_writer.h"
+#include "tests/support/temp_dir.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::Architecture;
+using engine::Model;
+using engine::RopePairs;
+using engine::TensorType;
+
+/// Writes the file, opens it, and removes it: the mapping keeps it alive.
+Result<std::shared_ptr<const Model>> open(const GgufWriter& writer) {
+  const TempDir folder;
+  writer.write(folder / "m.gguf");
+  return Model::open(folder / "m.gguf");
+}
+
+std::shared_ptr<const Model> opened(const GgufWriter& writer) {
+  auto model = open(writer);
+  if (!model) FAIL(model.error().message());
+  return *model;
+}
+
+void check_refused(const GgufWriter& writer, Fault fault, const std::string& part) {
+  const auto model = open(writer);
+  REQUIRE_FALSE(model);
+  CHECK(model.error().fault == fault);
+  CHECK_THAT(model.error().message(), Catch::StartsWith("m.gguf: ") && Catch::Contains(part));
+  CHECK_FALSE(model.error().remedy.empty());
+}
+
+TinyModel qwen2() {
+  TinyModel model;
+  model.architecture = "qwen2";
+  model.vocab = TinyModel::Vocab::kByteBpe;
+  model.tied = true;
+  model.type = TensorType::kQ8_0;
+  return model;
+}
+
+GgufWriter::Tensor zeros(std::string name, std::vector<std::uint64_t> axes) {
+  std::uint64_t elements = 1;
+  for (const std::uint64_t axis : axes) elements *= axis;
+  return {std::move(name), std::move(axes), 0, std::string(elements * 4, '\0'), {}};
+}
+
+}  // namespace
+
+TEST_CASE("a llama model opens with its shape, weights and tokenizer") {
+  TinyModel tiny;
+  tiny.rope_base = 50000;
+  const auto model = opened(tiny_model(tiny));
+  const engine::ModelShape& shape = model->shape();
+  CHECK(shape.architecture == Architecture::kLlama);
+  CHECK(shape.rope_pairs == RopePairs::kAdjacent);
+  CHECK(shape.layers == 2);
+  CHECK(shape.width == 64);
+  CHECK(shape.heads == 4);
+  CHECK(shape.kv_heads == 2);
+  CHECK(shape.head_width == 16);
+  CHECK(shape.feed_forward == 128);
+  CHECK(shape.vocabulary == 320);
+  CHECK(shape.context_tokens == 512);
+  CHECK(shape.rope_width == 16);
+  CHECK(shape.rope_base == 50000.0F);
+  CHECK(shape.rope_scale == 1.0F);
+  CHECK(shape.norm_epsilon == 1e-5F);
+  CHECK(shape.kv_bytes_per_token() == 2U * 2 * 2 * 2 * 16);
+  const engine::ModelWeights& weights = model->weights();
+  CHECK(weights.layers.size() == 2);
+  CHECK(weights.layers[1].key.rows == 32);
+  CHECK(weights.layers[1].down.cols == 128);
+  CHECK_FALSE(weights.layers[0].query_bias.present());
+  CHECK(weights.output.data != weights.token_embedding.data);
+  CHECK(model->tokenizer().size() == 320);
+  CHECK(model->tokenizer().fim().order == engine::FimOrder::kPsm);
+  CHECK(model->name() == "tiny");
+  CHECK(model->file_type() == "F32");
+  CHECK_FALSE(model->fragment_trained());
+}
+
+TEST_CASE("a qwen2 model opens with biases, halves and a tied output") {
+  const auto model = opened(tiny_model(qwen2()));
+  CHECK(model->shape().architecture == Architecture::kQwen2);
+  CHECK(model->shape().rope_pairs == RopePairs::kHalves);
+  CHECK(model->weights().layers[0].key_bias.cols == 32);
+  CHECK(model->weights().output.data == model->weights().token_embedding.data);
+  CHECK(model->file_type() == "Q8_0");
+}
+
+TEST_CASE("matrices of every readable type open") {
+  for (const auto type :
+       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0}) {
+    TinyModel tiny;
+    tiny.type = type;
+    const auto model = opened(tiny_model(tiny));
+    CHECK(model->weights().layers[0].gate.type == type);
+    CHECK(model->file_type() == engine::tensor_type_name(type));
+  }
+}
+
+TEST_CASE("parameters and weight bytes are counted") {
+  const auto model = opened(tiny_model(qwen2()));
+  const std::uint64_t matrices = 320 * 64 + 2 * (64 * 64 * 2 + 32 * 64 * 2 + 3 * 128 * 64);
+  const std::uint64_t vectors = 64 + 2 * (64 + 64 + 64 + 32 + 32);
+  CHECK(model->parameters() == matrices + vectors);
+  CHECK(model->weight_bytes() == matrices / 32 * 34 + vectors * 4);
+}
+
+TEST_CASE("keys that the file leaves out have the format's defaults") {
+  TinyModel tiny;
+  tiny.kv_heads = 4;
+  GgufWriter writer = tiny_model(tiny);
+  for (const char* const key :
+       {"attention.head_count_kv", "attention.key_length", "attention.value_length",
+        "rope.dimension_count", "rope.freq_base", "attention.layer_norm_rms_epsilon", "vocab_size"})
+    writer.remove("llama." + std::string(key));
+  writer.remove("general.name");
+  const auto model = opened(writer);
+  CHECK(model->shape().kv_heads == 4);
+  CHECK(model->shape().head_width == 16);
+  CHECK(model->shape().rope_width == 16);
+  CHECK(model->shape().rope_base == 10000.0F);
+  CHECK(model->shape().norm_epsilon == 1e-5F);
+  CHECK(model->name() == "m");
+}
+
+TEST_CASE("heads may be wider than their share of the width") {
+  TinyModel tiny;
+  tiny.head_width = 32;
+  const auto model = opened(tiny_model(tiny));
+  CHECK(model->shape().head_width == 32);
+  CHECK(model->weights().layers[0].query.rows == 128);
+  CHECK(model->weights().layers[0].attention_output.cols == 128);
+}
+
+TEST_CASE("linear RoPE scaling divides positions") {
+  GgufWriter writer = tiny_model({});
+  writer.f32("llama.rope.scaling.factor", 4);
+  CHECK(opened(writer)->shape().rope_scale == 0.25F);
+  writer.text("llama.rope.scaling.type", "linear");
+  CHECK(opened(writer)->shape().rope_scale == 0.25F);
+  writer.text("llama.rope.scaling.type", "none");
+  CHECK(opened(writer)->shape().rope_scale == 1.0F);
+  writer = tiny_model({});
+  writer.f32("llama.rope.scale_linear", 2);
+  CHECK(opened(writer)->shape().rope_scale == 0.5F);
+}
+
+TEST_CASE("other RoPE scalings are refused") {
+  for (const char* const type : {"yarn", "longrope", "llama3"})
+    check_refused(tiny_model({}).text("llama.rope.scaling.type", type), Fault::kUnsupported, type);
+  check_refused(tiny_model({}).tensor(zeros("rope_freqs.weight", {8})), Fault::kUnsupported,
+                "rope_freqs.weight");
+}
+
+TEST_CASE("the digest names the content, not the path") {
+  const auto digest = [](std::uint64_t seed) {
+    TinyModel tiny;
+    tiny.seed = seed;
+    return opened(tiny_model(tiny))->digest();
+  };
+  CHECK(digest(1) == digest(1));
+  CHECK(digest(1) != digest(2));
+  GgufWriter renamed = tiny_model({});
+  renamed.text("general.name", "tine");
+  CHECK(opened(renamed)->digest() != digest(1));
+  GgufWriter nudged = tiny_model({});
+  nudged.find_tensor("blk.1.ffn_down.weight")->data[5] ^= 1;
+  CHECK(opened(nudged)->digest() != digest(1));
+}
+
+TEST_CASE("a model says that it was trained on fragments") {
+  TinyModel tiny;
+  tiny.fragment_trained = true;
+  CHECK(opened(tiny_model(tiny))->fragment_trained());
+}
+
+TEST_CASE("architectures that this build does not run are refused with what it runs") {
+  for (const char* const name : {"starcoder2", "gemma", "qwen3moe", "mamba", "\xFF"})
+    check_refused(tiny_model({}).text("general.architecture", name), Fault::kUnsupported,
+                  "this build runs llama and qwen2");
+  check_refused(tiny_model({}).text("general.architecture", "mamba"), Fault::kUnsupported,
+                "recurrent state");
+  check_refused(tiny_model({}).remove("general.architecture"), Fault::kBadInput,
+                "general.architecture");
+}
+
+TEST_CASE("variants of llama that compute something else are refused") {
+  check_refused(tiny_model({}).u32("llama.expert_count", 8), Fault::kUnsupported, "experts");
+  check_refused(tiny_model({}).boolean("llama.attention.causal", false), Fault::kUnsupported,
+                "both directions");
+  check_refused(tiny_model({}).tensor(zeros("blk.0.attn_output.bias", {64})), Fault::kUnsupported,
+                "blk.0.attn_output.bias");
+  check_refused(tiny_model({}).u32("llama.attention.value_length", 8), Fault::kUnsupported,
+                "values of 8");
+}
+
+TEST_CASE("a tensor type that this build does not run is refused by tensor and type") {
+  GgufWriter writer = tiny_model({});
+  writer.tensor({"blk.0.attn_k.weight", {64, 32}, 12, std::string(1152, '\0'), {}});
+  check_refused(writer, Fault::kUnsupported,
+                "tensor blk.0.attn_k.weight is Q4_K; this build runs F32, F16, BF16 and Q8_0");
+}
+
+TEST_CASE("vectors in another type than F32 are refused") {
+  GgufWriter writer = tiny_model({});
+  writer.tensor({"output_norm.weight", {64}, 1, std::string(128, '\0'), {}});
+  check_refused(writer, Fault::kUnsupported, "output_norm.weight is F16");
+}
+
+TEST_CASE("a file without weights says so") {
+  GgufWriter writer = tiny_model(qwen2());
+  for (const char* const name : {"token_embd.weight", "output_norm.weight"})
+    writer.remove_tensor(name);
+  for (int layer = 0; layer < 2; ++layer)
+    for (const char* const part :
+         {"attn_norm.weight", "attn_q.weight", "attn_q.bias", "attn_k.weight", "attn_k.bias",
+          "attn_v.weight", "attn_v.bias", "attn_output.weight", "ffn_norm.weight",
+          "ffn_gate.weight", "ffn_up.weight", "ffn_down.weight"})
+      writer.remove_tensor("blk." + std::to_string(layer) + "." + part);
+  check_refused(writer, Fault::kUnsupported, "has no weights");
+}
+
+TEST_CASE("a missing or misshapen tensor is named") {
+  check_refused(tiny_model({}).remove_tensor("blk.1.ffn_up.weight"), Fault::kBadInput,
+                "has no tensor blk.1.ffn_up.weight");
+  check_refused(tiny_model(qwen2()).remove_tensor("blk.0.attn_v.bias"), Fault::kBadInput,
+                "has no tensor blk.0.attn_v.bias");
+  check_refused(tiny_model({}).tensor(zeros("blk.1.ffn_up.weight", {64, 64})), Fault::kBadInput,
+                "tensor blk.1.ffn_up.weight is [64][64], the model's sizes ask for [128][64]");
+  check_refused(tiny_model({}).tensor(zeros("output_norm.weight", {63})), Fault::kBadInput,
+                "output_norm.weight is [63]");
+}
+
+TEST_CASE("an embedding that does not fit the tokenizer is refused") {
+  check_refused(tiny_model({}).tensor(zeros("token_embd.weight", {64, 319})), Fault::kBadInput,
+                "token_embd.weight is [319][64], the model's sizes ask for [320][64]");
+}
+
+TEST_CASE("a tokenizer that this build does not run is refused") {
+  check_refused(tiny_model({}).text("tokenizer.ggml.model", "bert"), Fault::kUnsupported, "bert");
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,102 @@
+#include "engine/tokenizer/pre_tokenizer.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "base/utf8.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::PreTokenizer;
+using Pieces = std::vector<std::string>;
+
+Pieces split(std::string_view rule, std::string_view text) {
+  const auto splitter = PreTokenizer::for_rule(rule);
+  REQUIRE(splitter);
+  Pieces pieces;
+  splitter->split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
+  return pieces;
+}
+
+}  // namespace
+
+TEST_CASE("qwen2 splits contractions in either case") {
+  CHECK(split("qwen2", "it's don'T we'LL I've") ==
+        Pieces{"it", "'s", " don", "'T", " we", "'LL", " I", "'ve"});
+  CHECK(split("qwen2", "'quoted'") == Pieces{"'quoted", "'"});
+}
+
+TEST_CASE("qwen2 takes digits one by one") {
+  CHECK(split("qwen2", "x1234") == Pieces{"x", "1", "2", "3", "4"});
+  CHECK(split("qwen2", " 42½") == Pieces{" ", "4", "2", "½"});
+}
+
+TEST_CASE("qwen2 puts one sign in front of a word into its piece") {
+  CHECK(split("qwen2", "(int)x->y_z") == Pieces{"(int", ")x", "->", "y", "_z"});
+  CHECK(split("qwen2", "\tfoo  bar") == Pieces{"\tfoo", " ", " bar"});
+}
+
+TEST_CASE("qwen2 puts newlines behind signs into their piece") {
+  CHECK(split("qwen2", "f();\n\nx") == Pieces{"f", "();\n\n", "x"});
+  CHECK(split("qwen2", " {\r\n  a") == Pieces{" {\r\n", " ", " a"});
+}
+
+TEST_CASE("qwen2 takes blanks with the newlines behind them and leaves the indent") {
+  CHECK(split("qwen2", "a \n\n    b") == Pieces{"a", " \n\n", "   ", " b"});
+  CHECK(split("qwen2", "a\n\tb") == Pieces{"a", "\n", "\tb"});
+  CHECK(split("qwen2", "a\n \n  1") == Pieces{"a", "\n \n", " ", " ", "1"});
+}
+
+TEST_CASE("qwen2 keeps blanks at the end together") {
+  CHECK(split("qwen2", "a   ") == Pieces{"a", "   "});
+  CHECK(split("qwen2", "   ") == Pieces{"   "});
+}
+
+TEST_CASE("starcoder splits digits first and keeps a newline and its indent together") {
+  CHECK(split("starcoder", "a12 b") == Pieces{"a", "1", "2", " b"});
+  CHECK(split("starcoder", "x;\n    y") == Pieces{"x", ";", "\n   ", " y"});
+  CHECK(split("starcoder", "x\n\ty") == Pieces{"x", "\n", "\t", "y"});
+  CHECK(split("starcoder", "it's It'S") == Pieces{"it", "'s", " It", "'", "S"});
+  CHECK(split("refact", "a12 b") == split("starcoder", "a12 b"));
+}
+
+TEST_CASE("deepseek-coder makes each newline a piece and joins one blank to what follows") {
+  CHECK(split("deepseek-coder", "a\r\n\n  b") == Pieces{"a", "\r", "\n", "\n", " ", " b"});
+  CHECK(split("deepseek-coder", "x = 10;") == Pieces{"x", " = ", "1", "0", ";"});
+  CHECK(split("deepseek-coder", "f(a, b)") == Pieces{"f", "(", "a", ",", " b", ")"});
+}
+
+TEST_CASE("a rule sees what the one before left as a text of its own") {
+  // "12" is split off first, so the blanks in front of it are at a text's end and stay together.
+  CHECK(split("starcoder", "a   12") == Pieces{"a", "   ", "1", "2"});
+}
+
+TEST_CASE("letters and blanks are Unicode's") {
+  CHECK(split("qwen2", "naïve\u00A0été") == Pieces{"naïve", "\u00A0été"});
+  CHECK(split("qwen2", "привет мир") == Pieces{"привет", " мир"});
+}
+
+TEST_CASE("a piece past the limit is cut between code points") {
+  std::string text;
+  for (std::size_t i = 0; i < PreTokenizer::kPieceBytesMax / 2; ++i) text += "語";
+  Pieces pieces = split("qwen2", text);
+  CHECK(pieces.size() == 2);
+  std::string joined;
+  for (const std::string& piece : pieces) {
+    CHECK(piece.size() <= PreTokenizer::kPieceBytesMax);
+    CHECK(utf8::valid_prefix(piece) == piece.size());
+    joined += piece;
+  }
+  CHECK(joined == text);
+}
+
+TEST_CASE("an unknown pre-tokenizer rule is refused by name") {
+  const auto splitter = PreTokenizer::for_rule("viking");
+  REQUIRE_FALSE(splitter);
+  CHECK(splitter.error().fault == Fault::kUnsupported);
+  CHECK_THAT(splitter.error().message(), Catch::Contains("\"viking\""));
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/prompt/planner.h"
+#include "daemon/text/document.h"
+#include "tests/support/marked.h"
+#include "tests/support/scripted_engine.h"
+
+namespace efimd::test {
+
+/// One open file in an imaginary editor: edits it, plans a prompt at the cursor and counts what an
+/// engine that holds the last prompt (and what was generated behind it) would have to evaluate.
+class FakeEditor {
+ public:
+  explicit FakeEditor(std::string_view source, int prompt_tokens = 2048)
+      : windows_(prompt::Windows::of(prompt_tokens)),
+        cursor_(marked(source).cursor),
+        document_(marked(source).text) {}
+
+  void type(std::string_view text) {
+    replace(cursor_, cursor_, text);
+    cursor_ += text.size();
+  }
+  void backspace(std::size_t bytes = 1) {
+    replace(cursor_ - bytes, cursor_, "");
+    cursor_ -= bytes;
+  }
+  /// An edit elsewhere; the cursor stays at its place in the text.
+  void replace(std::size_t begin, std::size_t end, std::string_view text) {
+    if (!document_.replace(begin, end, text)) throw std::logic_error("edit refused");
+    if (end < cursor_) cursor_ += text.size() - (end - begin);
+  }
+  void insert_at(std::size_t byte, std::string_view text) { replace(byte, byte, text); }
+  void jump_to(std::string_view needle) { cursor_ = text().find(needle); }
+  void move(std::ptrdiff_t bytes) { cursor_ += static_cast<std::size_t>(bytes); }
+
+  /// Plans at the cursor; returns how many prompt tokens are new.
+  int ask() {
+    const prompt::Anchor* current = last_ ? &last_->anchor : nullptr;
+    auto planned = prompt::plan(current, *document_.snapshot(), cursor_, tokenizer_, windows_);
+    if (!planned) throw std::logic_error(planned.error().message());
+    last_ = std::move(*planned);
+    const auto [held_end, unused] =
+        std::mismatch(held_.begin(), held_.end(), last_->tokens.begin(), last_->tokens.end());
+    const auto reused = held_end - held_.begin();
+    held_ = last_->tokens;
+    return static_cast<int>(last_->tokens.size()) - static_cast<int>(reused);
+  }
+  /// What the model would have generated: held behind the prompt and offered to the anchor.
+  void generate(const std::vector<std::string>& pieces) {
+    std::vector<prompt::CoveredToken> generated;
+    for (const std::string& piece : pieces) {
+      const engine::TokenId id = tokenizer_.encode(piece, engine::Fragment::kInside).at(0);
+      generated.push_back({id, tokenizer_.bytes(id).size(), true});
+      held_.push_back(id);
+    }
+    prompt::offer(last_->anchor, generated);
+  }
+
+  std::string_view text() const { return document_.snapshot()->bytes(); }
+  std::size_t cursor() const { return cursor_; }
+  const prompt::Plan& plan() const { return *last_; }
+  prompt::AnchorChange change() const { return last_->change; }
+  const ScriptedTokenizer& tokenizer() const { return tokenizer_; }
+  std::string before() const { return tokenizer_.decode(last_->anchor.before); }
+  std::string after() const { return tokenizer_.decode(last_->anchor.after); }
+  std::string increment() const {
+    std::string out;
+    for (const prompt::CoveredToken& token : last_->anchor.increment)
+      out += tokenizer_.bytes(token.id);
+    return out;
+  }
+  std::string tail() const {
+    return std::string(text().substr(cursor_, last_->tail_end - cursor_));
+  }
+
+ private:
+  ScriptedTokenizer tokenizer_;
+  prompt::Windows windows_;
+  std::size_t cursor_;
+  text::Document document_;
+  std::optional<prompt::Plan> last_;
+  std::vector<engine::TokenId> held_;
+};
+
+}  // namespace efimd::test

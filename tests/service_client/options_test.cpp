@@ -1,0 +1,97 @@
+#include "daemon/service/options.h"
+
+#include <catch2/catch.hpp>
+
+using namespace efimd::service;
+using Command = CommandLine::Command;
+
+TEST_CASE("a place is cut at its last two colons") {
+  const auto place = parse_place("C:/a:b.c:12:5");
+  REQUIRE(place);
+  CHECK(place->file == "C:/a:b.c");
+  CHECK(place->line == 12);
+  CHECK(place->column == 5);
+}
+
+TEST_CASE("what is no place is refused with an example") {
+  for (const char* bad : {"", "a.c", "a.c:1", "a.c:0:1", "a.c:1:0", "a.c:1:x", "a.c:-1:1", ":1:2",
+                          "a.c:1:99999999999999999999999", "a.c:1:2 ", "a.c::2"}) {
+    CAPTURE(bad);
+    const auto place = parse_place(bad);
+    REQUIRE_FALSE(place);
+    CHECK(place.error().message().find("main.c:12:5") != std::string::npos);
+  }
+}
+
+TEST_CASE("every command is found by its name") {
+  const std::vector<std::pair<std::vector<std::string>, Command>> lines = {
+      {{"lsp"}, Command::kLsp},
+      {{"serve"}, Command::kServe},
+      {{"status", "--json"}, Command::kStatus},
+      {{"complete", "a.c:1:1"}, Command::kComplete},
+      {{"model", "list"}, Command::kModelList},
+      {{"model", "info", "m.gguf"}, Command::kModelInfo},
+      {{"doctor"}, Command::kDoctor},
+      {{"stop"}, Command::kStop}};
+  for (const auto& [arguments, command] : lines) {
+    CAPTURE(arguments);
+    const auto line = parse_command_line(arguments);
+    REQUIRE(line);
+    CHECK(line->command == command);
+  }
+}
+
+TEST_CASE("the options of complete arrive") {
+  const auto line = parse_command_line({"complete", "a.c:3:4", "--max-tokens", "7", "--stop",
+                                        "line", "--temperature", "0.5", "--json", "--receipt"});
+  REQUIRE(line);
+  CHECK(line->complete.place.line == 3);
+  CHECK(line->complete.tokens_max == 7);
+  CHECK(line->complete.stop == "line");
+  CHECK(line->complete.temperature == 0.5);
+  CHECK(line->complete.receipt);
+  CHECK(line->json);
+}
+
+TEST_CASE("wrong usage is code 2 with a message") {
+  const std::vector<std::vector<std::string>> lines = {
+      {},
+      {"frobnicate"},
+      {"lsp", "--no-such-option"},
+      {"status", "extra"},
+      {"complete"},
+      {"complete", "a.c"},
+      {"complete", "a.c:1:1", "--stop", "word"},
+      {"complete", "a.c:1:1", "--max-tokens", "0"},
+      {"complete", "a.c:1:1", "--temperature", "-1"},
+      {"model"},
+      {"serve", "--ready-fd", "1"}};
+  for (const auto& arguments : lines) {
+    CAPTURE(arguments);
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 2);
+    CHECK_FALSE(line.error().text.empty());
+  }
+}
+
+TEST_CASE("every command has help with an example") {
+  const std::vector<std::vector<std::string>> commands = {
+      {},        {"lsp"},           {"serve"},         {"status"}, {"complete"},
+      {"model"}, {"model", "list"}, {"model", "info"}, {"doctor"}, {"stop"}};
+  for (auto arguments : commands) {
+    CAPTURE(arguments);
+    arguments.push_back("--help");
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 0);
+    CHECK(line.error().text.find("Example:\n  ") != std::string::npos);
+  }
+}
+
+TEST_CASE("the version is printed with code 0") {
+  const auto line = parse_command_line({"--version"});
+  REQUIRE_FALSE(line);
+  CHECK(line.error().code == 0);
+  CHECK(line.error().text.starts_with("efimd "));
+}

@@ -1,0 +1,90 @@
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "daemon/service/commands/source_place.h"
+#include "daemon/service/commands/status_text.h"
+#include "daemon/service/commands/table.h"
+#include "tests/service_client/temp_folder.h"
+
+using namespace efimd;
+using namespace efimd::service;
+
+TEST_CASE("a table's columns are aligned by code points") {
+  CHECK(table({{"name", Align::kLeft}, {"n"}}, {{"é", "1"}, {"longer", "234"}}) ==
+        "name      n\n"
+        "é         1\n"
+        "longer  234\n");
+}
+
+TEST_CASE("sizes, counts and durations read as people write them") {
+  CHECK(bytes_text(812) == "812 B");
+  CHECK(bytes_text(12.0 * 1024) == "12.0 KiB");
+  CHECK(bytes_text(16000256) == "15.3 MiB");
+  CHECK(count_text(7944000) == "7.9 M");
+  CHECK(count_text(494032768) == "494 M");
+  CHECK(count_text(1543714304) == "1.5 B");
+  CHECK(duration_text(59.9) == "59 s");
+  CHECK(duration_text(12061) == "3 h 21 min");
+}
+
+TEST_CASE("a status is shown whole") {
+  const std::string text = status_text(nlohmann::json::parse(R"({
+    "version": "0.1.0", "pid": 42, "uptimeS": 3700, "state": {"name": "ready", "progress": 1, "message": ""},
+    "model": {"name": "boot", "path": "/m/boot.gguf", "reason": "bundled", "architecture": "llama",
+              "parameters": 7944000, "fileType": "F16", "windowTokens": 2048, "fimOrder": "psm", "digest": "d"},
+    "device": {"kind": "cpu", "name": "AVX-512", "reason": "no other"},
+    "memory": {"device": {"budgetBytes": 1073741824, "usedBytes": 1048576},
+               "host": {"budgetBytes": 0, "usedBytes": 0}, "disk": {"budgetBytes": 0, "usedBytes": 0}},
+    "files": [{"uri": "file:///a%20b.c", "open": true, "anchors": 1, "tokensDevice": 300, "tokensHost": 0,
+               "tokensDisk": 0, "lastUseS": 5, "hits": 9, "misses": 1}],
+    "events": {"type": {"count": 9, "evaluatedMean": 1.25, "reusedMean": 300.5, "firstTokenMsP50": 8.04,
+                        "firstTokenMsP95": 12}},
+    "silence": [{"reason": "nothing to add", "count": 3}],
+    "sessions": [{"id": 1, "client": "Neovim 0.12.0", "documents": 1, "requests": 10, "accepted": 2}],
+    "config": {"file": "/c.toml", "read": true, "warnings": [{"line": 3, "message": "unknown key x"}]}})"));
+  for (const char* part :
+       {"0.1.0, process 42, up 1 h 1 min", "ready", "7.9 M parameters", "psm FIM", "cpu, AVX-512",
+        "1.0 MiB", "1.0 GiB", "/a b.c", "1.2", "300.5", "8.0", "nothing to add", "Neovim 0.12.0",
+        "/c.toml:3: unknown key x"}) {
+    CAPTURE(text, part);
+    CHECK(text.find(part) != std::string::npos);
+  }
+}
+
+TEST_CASE("a status of another version is shown as far as it goes") {
+  for (const char* json :
+       {"{}", "null", "[]", R"({"model": 3, "files": {}, "events": [], "memory": null})",
+        R"({"files": [3], "events": {"type": 1}, "silence": ["x"], "sessions": 4})"}) {
+    CAPTURE(json);
+    CHECK_FALSE(status_text(nlohmann::json::parse(json)).empty());
+  }
+}
+
+TEST_CASE("a place in a file counts characters, not bytes") {
+  const test::TempFolder temp;
+  std::ofstream(temp / "a.c") << "x\né€y = \n";
+  const auto source = read_source({temp / "a.c", 2, 4});
+  REQUIRE(source);
+  CHECK(source->line == 1);
+  CHECK(source->character == 3);
+  CHECK(source->uri.starts_with("file:///"));
+  CHECK(read_source({temp / "a.c", 2, 7}));
+  CHECK(read_source({temp / "a.c", 3, 1}));
+}
+
+TEST_CASE("a place outside of its file is refused with the last one that is inside") {
+  const test::TempFolder temp;
+  std::ofstream(temp / "a.c") << "ab\ncd";
+  CHECK(read_source({temp / "a.c", 3, 1}).error().message().find("the last is 2") !=
+        std::string::npos);
+  CHECK(read_source({temp / "a.c", 1, 4}).error().message().find("ends at 3") != std::string::npos);
+}
+
+TEST_CASE("a source that cannot be read says why") {
+  const test::TempFolder temp;
+  std::ofstream(temp / "bad.c") << "ok\xFF";
+  CHECK(read_source({temp / "bad.c", 1, 1}).error().message().find("byte 2") != std::string::npos);
+  CHECK(read_source({temp / "none.c", 1, 1}).error().fault == Fault::kNotFound);
+  CHECK_FALSE(read_source({temp.path(), 1, 1}));
+}

@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/model/gguf.h"
+
+namespace efimd::test {
+
+/// Writes GGUF bytes, well-formed or not: counts, types, offsets and values can be made to lie.
+///
+/// Setting a key or a tensor again replaces it, so that a test says only what differs from a good
+/// file.
+class GgufWriter {
+ public:
+  std::uint32_t version = 3;
+  std::uint32_t alignment = 32;               ///< of the layout; the key is written only when set()
+  std::optional<std::uint64_t> tensor_count;  ///< written instead of the true count
+  std::optional<std::uint64_t> metadata_count;  ///< written instead of the true count
+
+  GgufWriter& u32(std::string_view key, std::uint32_t value);
+  GgufWriter& u64(std::string_view key, std::uint64_t value);
+  GgufWriter& i32(std::string_view key, std::int32_t value);
+  GgufWriter& f32(std::string_view key, float value);
+  GgufWriter& boolean(std::string_view key, bool value);
+  GgufWriter& text(std::string_view key, std::string_view value);
+  GgufWriter& texts(std::string_view key, const std::vector<std::string>& values);
+  GgufWriter& i32s(std::string_view key, const std::vector<std::int32_t>& values);
+  GgufWriter& f32s(std::string_view key, const std::vector<float>& values);
+  /// A value of any type number, its bytes as they are.
+  GgufWriter& raw(std::string_view key, std::uint32_t type, std::string bytes);
+  GgufWriter& remove(std::string_view key);
+  /// Writes the entry a second time under a key that is there already.
+  GgufWriter& duplicate(std::string_view key);
+
+  struct Tensor {
+    std::string name;
+    std::vector<std::uint64_t> axes;  ///< fastest first, as in the file
+    std::uint32_t type = 0;           ///< GGML's number
+    std::string data;
+    std::optional<std::uint64_t> offset;  ///< written instead of the true one
+  };
+  GgufWriter& tensor(Tensor tensor);
+  /// Appends without replacing one of the same name.
+  GgufWriter& extra_tensor(Tensor tensor);
+  Tensor* find_tensor(std::string_view name);
+  GgufWriter& remove_tensor(std::string_view name);
+
+  std::string bytes() const;
+  void write(const std::filesystem::path& path) const;
+
+ private:
+  struct Entry {
+    std::string key;
+    std::uint32_t type;
+    std::string value;
+  };
+  std::vector<Entry> entries_;
+  std::vector<Tensor> tensors_;
+};
+
+/// Bytes of `values` in `type`, rounded to nearest even; Q8_0 wants a multiple of 32.
+std::string encode_tensor(std::span<const float> values, engine::TensorType type);
+
+/// A decoder small enough to write in each test: random weights of scale cols^-0.5, so that
+/// activations stay finite.
+struct TinyModel {
+  enum class Vocab { kSentencepiece, kByteBpe };
+
+  std::string architecture = "llama";  ///< or "qwen2", which gets biases on Q, K and V
+  int layers = 2;
+  int width = 64;
+  int heads = 4;
+  int kv_heads = 2;
+  int head_width = 16;
+  int feed_forward = 128;
+  int context = 512;
+  float rope_base = 10000.0F;
+  engine::TensorType type = engine::TensorType::kF32;  ///< of the matrices; vectors are F32
+  bool tied = false;
+  bool fragment_trained = false;
+  std::uint64_t seed = 1;
+  Vocab vocab = Vocab::kSentencepiece;
+  std::string pre = "qwen2";  ///< pre-tokenizer rule of a byte-level vocabulary
+  int vocabulary = 320;       ///< padded with unused tokens; at least 318
+};
+
+/// The file's parts, for tests that change one of them before writing.
+GgufWriter tiny_model(const TinyModel& model);
+
+/// Writes `folder`/tiny-ARCHITECTURE-….gguf and returns its path.
+std::filesystem::path write_tiny_model(const TinyModel& model, const std::filesystem::path& folder);
+
+}  // namespace efimd::test

@@ -1,0 +1,282 @@
+#include "tests/support/scripted_engine.h"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+
+#include "base/utf8.h"
+
+namespace efimd::test {
+
+using engine::SequenceId;
+using engine::TokenId;
+
+namespace {
+
+constexpr auto kPieces = std::to_array<std::string_view>(
+    {"  ",       "    ",     "        ", "\t\t",    "\t\t\t", " =",      " = ",      " ==",
+     " !=",      " <",       " >",       " <=",     " >=",    " +",      " -",       " *",
+     " /",       " &&",      " ||",      " &",      " |",     " {",      " }",       " (",
+     ", ",       "; ",       ": ",       "()",      "();",    ");",      "))",       "[]",
+     "{}",       "({",       "})",       "->",      "::",     "==",      "!=",       "<=",
+     ">=",       "++",       "--",       "+=",      "-=",     "&&",      "||",       "<<",
+     ">>",       "//",       "// ",      "/*",      "*/",     "# ",      "\"\"\"",   "');",
+     "\");",     ";\n",      "{\n",      "}\n",     " {\n",   ":\n",     ");\n",     "):\n",
+     ",\n",      "return",   "return ",  " return", "int",    "int ",    " int",     "for",
+     "for ",     " for",     "the",      " the",    "if",     "if ",     " if",      "else",
+     " else",    "while",    "do",       "switch",  "case",   "break",   "continue", "const",
+     "const ",   "static",   "void",     "void ",   "char",   "bool",    "auto",     "auto ",
+     "float",    "double",   "long",     "size",    "std",    "std::",   "string",   "vector",
+     "map",      "class",    "class ",   "struct",  "public", "private", "this",     "true",
+     "false",    "null",     "nullptr",  "def",     "def ",   "self",    "self.",    "import",
+     "import ",  "from",     "from ",    "as ",     "in ",    " in ",    "not ",     "and",
+     "or",       "None",     "True",     "False",   "print",  "len",     "range",    "func",
+     "func ",    "package",  "var",      "let",     "let ",   "new",     "type",     "err",
+     " err",     " := ",     "nil",      "fn",      "fn ",    "pub",     "use",      "impl",
+     "match",    "function", "async",    "await",   "export", "default", "name",     "value",
+     "index",    "count",    "data",     "list",    "item",   "result",  "error",    "get",
+     "set",      "add",      "sum",      "max",     "min",    "tion",    "ing",      "er",
+     "re",       "st",       "on",       "at",      "en",     "al",      "it",       "is",
+     "#include", "#define",  "include",  "main",    "argc",   "argv",    "template", "typename",
+     "namespace"});
+
+}  // namespace
+
+ScriptedTokenizer::ScriptedTokenizer(Shape shape) {
+  for (int byte = 0; byte < 256; ++byte) pieces_.emplace_back(1, static_cast<char>(byte));
+  for (const std::string_view piece : kPieces) {
+    pieces_.emplace_back(piece);
+    piece_bytes_max_ = std::max(piece_bytes_max_, piece.size());
+  }
+  const auto control = [&] {
+    pieces_.emplace_back();
+    return static_cast<TokenId>(pieces_.size() - 1);
+  };
+  fim_ = {shape.order,      control(),        control(), control(),
+          engine::kNoToken, engine::kNoToken, "scripted"};
+  end_ = control();
+  const TokenId bos = control();
+  if (shape.wants_bos) bos_ = bos;
+  for (std::size_t id = 0; id < pieces_.size(); ++id)
+    if (!pieces_[id].empty()) ids_.emplace(pieces_[id], static_cast<TokenId>(id));
+}
+
+TokenId ScriptedTokenizer::longest_match(std::string_view text) const {
+  for (std::size_t size = std::min(piece_bytes_max_, text.size()); size > 1; --size)
+    if (const auto found = ids_.find(text.substr(0, size)); found != ids_.end())
+      return found->second;
+  return static_cast<unsigned char>(text.front());
+}
+
+std::vector<TokenId> ScriptedTokenizer::encode(std::string_view text, engine::Fragment) const {
+  const std::string clean = utf8::sanitized(text);
+  std::vector<TokenId> tokens;
+  for (std::string_view rest = clean; !rest.empty();) {
+    tokens.push_back(longest_match(rest));
+    rest.remove_prefix(bytes(tokens.back()).size());
+  }
+  return tokens;
+}
+
+std::string_view ScriptedTokenizer::bytes(TokenId token) const {
+  if (token < 0 || token >= size()) return {};
+  return pieces_[static_cast<std::size_t>(token)];
+}
+
+std::size_t ScriptedTokenizer::line_cut(std::string_view text) const {
+  const std::size_t newline = text.rfind('\n');
+  return newline == std::string_view::npos ? 0 : newline + 1;
+}
+
+int ScriptedTokenizer::size() const { return static_cast<int>(pieces_.size()); }
+bool ScriptedTokenizer::is_control(TokenId token) const { return bytes(token).empty(); }
+bool ScriptedTokenizer::ends_generation(TokenId token) const {
+  return token == end_ || token == fim_.prefix || token == fim_.suffix || token == fim_.middle;
+}
+TokenId ScriptedTokenizer::bos() const { return bos_; }
+
+void Gate::close() {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
+}
+
+void Gate::open() {
+  {
+    const std::lock_guard lock(mutex_);
+    closed_ = false;
+    passes_ = 0;
+  }
+  changed_.notify_all();
+}
+
+void Gate::step() {
+  {
+    const std::lock_guard lock(mutex_);
+    assert(waiting_);
+    waiting_ = false;
+    ++passes_;
+  }
+  changed_.notify_all();
+}
+
+void Gate::wait_until_reached() {
+  std::unique_lock lock(mutex_);
+  changed_.wait(lock, [&] { return waiting_; });
+}
+
+void Gate::pass() {
+  std::unique_lock lock(mutex_);
+  if (!closed_) return;
+  waiting_ = true;
+  changed_.notify_all();
+  changed_.wait(lock, [&] { return !closed_ || passes_ > 0; });
+  waiting_ = false;
+  if (passes_ > 0) --passes_;
+}
+
+ScriptedEngine::ScriptedEngine(std::shared_ptr<EngineScript> script)
+    : script_(std::move(script)), tokenizer_(script_->tokenizer) {}
+
+SequenceId ScriptedEngine::open_sequence() {
+  const SequenceId id{next_id_++};
+  sequences_[id];
+  ++script_->sequences_open;
+  return id;
+}
+
+void ScriptedEngine::close_sequence(SequenceId sequence) {
+  if (sequences_.erase(sequence) > 0) --script_->sequences_open;
+}
+
+std::size_t ScriptedEngine::reusable(SequenceId id, const Sequence& sequence,
+                                     std::span<const TokenId> tokens) const {
+  if (logits_of_ == id && std::ranges::equal(sequence.held, tokens)) return tokens.size();
+  const auto own = std::ranges::mismatch(sequence.held, tokens).in2 - tokens.begin();
+  auto reused = static_cast<std::size_t>(own);
+  for (std::size_t end = engine::kPageTokens; end <= tokens.size(); end += engine::kPageTokens) {
+    if (end <= reused) continue;
+    if (!pages_.contains({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(end)}))
+      break;
+    reused = end;
+  }
+  return std::min(reused, tokens.size() - 1);
+}
+
+bool ScriptedEngine::fits(SequenceId sequence, std::size_t tokens) const {
+  const auto pages = [](std::size_t count) {
+    return (count + engine::kPageTokens - 1) / engine::kPageTokens;
+  };
+  std::size_t used = pages(tokens);
+  for (const auto& [id, other] : sequences_)
+    if (id != sequence) used += pages(other.held.size());
+  return used <= static_cast<std::size_t>(script_->page_count);
+}
+
+Result<engine::PromptCost> ScriptedEngine::hold(SequenceId id, std::span<const TokenId> tokens,
+                                                std::stop_token stop) {
+  ++script_->holds;
+  if (script_->hold_error) return tl::unexpected(*script_->hold_error);
+  if (tokens.empty()) return fail(Fault::kBadInput, "hold: no tokens");
+  if (tokens.size() > static_cast<std::size_t>(window_tokens()))
+    return fail(Fault::kWindowFull, "the prompt is longer than the window");
+  Sequence& sequence = sequences_.at(id);
+  if (!fits(id, tokens.size())) return fail(Fault::kWindowFull, "no KV page is free");
+  const std::size_t reused = reusable(id, sequence, tokens);
+  sequence.held.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(reused));
+  logits_of_.reset();
+  if (auto done = evaluate(sequence, tokens, stop); !done) return tl::unexpected(done.error());
+  spell_from(sequence);
+  set_logits(id, sequence);
+  return engine::PromptCost{static_cast<int>(reused), static_cast<int>(tokens.size() - reused)};
+}
+
+Result<void> ScriptedEngine::evaluate(Sequence& sequence, std::span<const TokenId> tokens,
+                                      const std::stop_token& stop) {
+  while (sequence.held.size() < tokens.size()) {
+    script_->hold_gate.pass();
+    if (stop.stop_requested()) return fail(Fault::kStopped, "stopped");
+    const std::size_t at = sequence.held.size();
+    const auto step = tokens.subspan(
+        at, std::min(tokens.size() - at, static_cast<std::size_t>(script_->step_tokens)));
+    sequence.held.insert(sequence.held.end(), step.begin(), step.end());
+    script_->evaluated += static_cast<int>(step.size());
+    ++script_->steps;
+    remember_pages(sequence);
+  }
+  return {};
+}
+
+void ScriptedEngine::remember_pages(const Sequence& sequence) {
+  for (std::size_t end = engine::kPageTokens; end <= sequence.held.size();
+       end += engine::kPageTokens)
+    pages_.emplace(sequence.held.begin(), sequence.held.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+void ScriptedEngine::spell_from(Sequence& sequence) {
+  const ScriptedPrompt prompt = split(sequence.held);
+  sequence.spelled = 0;
+  if (script_->token_continuation) {
+    sequence.script = script_->token_continuation(prompt);
+  } else {
+    sequence.script = tokenizer_.encode(script_->continuation(prompt));
+    sequence.script.push_back(tokenizer_.end());
+  }
+}
+
+ScriptedPrompt ScriptedEngine::split(std::span<const TokenId> tokens) const {
+  ScriptedPrompt prompt;
+  prompt.tokens.assign(tokens.begin(), tokens.end());
+  std::string* part = &prompt.head;
+  for (const TokenId token : tokens) {
+    const engine::FimTokens& fim = tokenizer_.fim();
+    if (token == fim.prefix) part = &prompt.before;
+    if (token == fim.suffix) part = &prompt.after;
+    if (token == fim.middle) part = &prompt.increment;
+    *part += tokenizer_.bytes(token);
+  }
+  return prompt;
+}
+
+Result<void> ScriptedEngine::append(SequenceId id, TokenId token) {
+  ++script_->appends;
+  script_->append_gate.pass();
+  logits_of_.reset();
+  if (script_->append_error) return tl::unexpected(*script_->append_error);
+  Sequence& sequence = sequences_.at(id);
+  if (sequence.held.size() >= static_cast<std::size_t>(window_tokens()) ||
+      !fits(id, sequence.held.size() + 1))
+    return fail(Fault::kWindowFull, "no KV page is free");
+  sequence.held.push_back(token);
+  ++script_->evaluated;
+  remember_pages(sequence);
+  const bool on_script =
+      sequence.spelled < sequence.script.size() && sequence.script[sequence.spelled] == token;
+  sequence.spelled = on_script ? sequence.spelled + 1 : sequence.script.size();
+  set_logits(id, sequence);
+  return {};
+}
+
+void ScriptedEngine::set_logits(SequenceId id, const Sequence& sequence) {
+  logits_of_ = id;
+  logits_.assign(static_cast<std::size_t>(tokenizer_.size()), 0.0F);
+  const TokenId next = sequence.spelled < sequence.script.size() ? sequence.script[sequence.spelled]
+                                                                 : tokenizer_.end();
+  logits_[static_cast<std::size_t>(next)] = 10.0F;
+}
+
+std::span<const float> ScriptedEngine::logits(SequenceId sequence) const {
+  if (logits_of_ != sequence) return {};
+  return logits_;
+}
+
+std::span<const TokenId> ScriptedEngine::held(SequenceId sequence) const {
+  return sequences_.at(sequence).held;
+}
+
+engine::KvUsage ScriptedEngine::kv_usage() const {
+  std::size_t tokens = 0;
+  for (const auto& [id, sequence] : sequences_) tokens += sequence.held.size();
+  return {static_cast<std::size_t>(script_->page_count) * engine::kPageTokens, tokens};
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,166 @@
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace efimd::test {
+
+/// A tokenizer without a model: every byte is a token, and about 170 pieces of code are tokens too;
+/// greedy, longest match first. No piece has a "\n" but at its end, so that a cut behind "\n" never
+/// splits one.
+///
+/// Ids: 0..255 the bytes, then the pieces, then <PRE> <SUF> <MID> <END> <BOS>.
+class ScriptedTokenizer final : public engine::Tokenizer {
+ public:
+  struct Shape {
+    engine::FimOrder order = engine::FimOrder::kPsm;
+    bool wants_bos = false;
+  };
+  ScriptedTokenizer() : ScriptedTokenizer(Shape{}) {}
+  explicit ScriptedTokenizer(Shape shape);
+
+  std::vector<engine::TokenId> encode(std::string_view text, engine::Fragment where) const override;
+  std::string_view bytes(engine::TokenId token) const override;
+  std::size_t line_cut(std::string_view text) const override;
+  int size() const override;
+  bool is_control(engine::TokenId token) const override;
+  bool ends_generation(engine::TokenId token) const override;
+  engine::TokenId bos() const override;
+  const engine::FimTokens& fim() const override { return fim_; }
+
+  engine::TokenId end() const { return end_; }
+  std::vector<engine::TokenId> encode(std::string_view text) const {
+    return encode(text, engine::Fragment::kInside);
+  }
+
+ private:
+  engine::TokenId longest_match(std::string_view text) const;
+
+  std::vector<std::string> pieces_;  ///< by id; empty for control tokens
+  std::unordered_map<std::string_view, engine::TokenId> ids_;
+  std::size_t piece_bytes_max_ = 1;
+  engine::TokenId end_ = engine::kNoToken;
+  engine::TokenId bos_ = engine::kNoToken;
+  engine::FimTokens fim_;
+};
+
+/// A prompt as the script sees it: the texts between the FIM tokens.
+struct ScriptedPrompt {
+  std::string head, before, after, increment;
+  std::vector<engine::TokenId> tokens;
+};
+
+/// Where a test holds the engine still. Open at first.
+///
+/// Thread: any. A test that closes a gate must open it before the engine is destroyed.
+class Gate {
+ public:
+  void close();
+  void open();
+  /// Lets the engine through once and stops it here again; it must be waiting.
+  void step();
+  /// Waits until the engine waits at this gate.
+  void wait_until_reached();
+  /// The engine's side.
+  void pass();
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool closed_ = false;
+  bool waiting_ = false;
+  int passes_ = 0;  ///< single steps granted and not yet taken
+};
+
+/// What a ScriptedEngine does; shared by a test and the engine that it gave away.
+///
+/// The plain members are set before the engine runs, or between requests; gates and counters may be
+/// used at any time.
+struct EngineScript {
+  /// The text to generate behind a prompt, then the end token. Called once for each finished
+  /// hold().
+  std::function<std::string(const ScriptedPrompt&)> continuation = [](const ScriptedPrompt&) {
+    return std::string();
+  };
+  /// When set, ids to generate instead of continuation's tokens (broken code points, control
+  /// tokens); no end is added.
+  std::function<std::vector<engine::TokenId>(const ScriptedPrompt&)> token_continuation;
+  ScriptedTokenizer::Shape tokenizer;
+  int window_tokens = 4096;
+  int page_count = 1 << 20;  ///< pages of kPageTokens; open sequences share none here
+  int step_tokens = 16;      ///< the stop token is looked at before each step of hold()
+  std::optional<Error> hold_error, append_error;
+
+  Gate hold_gate;    ///< before each step of hold()
+  Gate append_gate;  ///< before each append()
+
+  std::atomic<int> holds = 0, appends = 0;
+  std::atomic<int> steps = 0;      ///< of hold()
+  std::atomic<int> evaluated = 0;  ///< tokens, by hold() and append()
+  std::atomic<int> sequences_open = 0;
+};
+
+/// An engine whose KV is a token list for each sequence and whose logits spell a script.
+///
+/// Counts reused and evaluated tokens as Engine::hold() documents them: the sequence's own leading
+/// tokens, then full pages that any sequence, open or closed, has held (none is ever evicted). A
+/// whole prompt costs its last token, or nothing while its logits are at hand.
+class ScriptedEngine final : public engine::Engine {
+ public:
+  explicit ScriptedEngine(std::shared_ptr<EngineScript> script);
+
+  const engine::Tokenizer& tokenizer() const override { return tokenizer_; }
+  int window_tokens() const override { return script_->window_tokens; }
+  engine::SequenceId open_sequence() override;
+  void close_sequence(engine::SequenceId sequence) override;
+  Result<engine::PromptCost> hold(engine::SequenceId sequence,
+                                  std::span<const engine::TokenId> tokens,
+                                  std::stop_token stop) override;
+  Result<void> append(engine::SequenceId sequence, engine::TokenId token) override;
+  std::span<const float> logits(engine::SequenceId sequence) const override;
+  std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
+  engine::KvUsage kv_usage() const override;
+  std::string device_kind() const override { return "scripted"; }
+  std::string device_name() const override { return "a script"; }
+
+ private:
+  struct Sequence {
+    std::vector<engine::TokenId> held;
+    std::vector<engine::TokenId> script;  ///< what generation spells from here
+    std::size_t spelled = 0;              ///< tokens of it that append() was given
+  };
+  std::size_t reusable(engine::SequenceId id, const Sequence& sequence,
+                       std::span<const engine::TokenId> tokens) const;
+  bool fits(engine::SequenceId sequence, std::size_t tokens) const;
+  Result<void> evaluate(Sequence& sequence, std::span<const engine::TokenId> tokens,
+                        const std::stop_token& stop);
+  void remember_pages(const Sequence& sequence);
+  void spell_from(Sequence& sequence);
+  ScriptedPrompt split(std::span<const engine::TokenId> tokens) const;
+  void set_logits(engine::SequenceId id, const Sequence& sequence);
+
+  std::shared_ptr<EngineScript> script_;
+  ScriptedTokenizer tokenizer_;
+  std::map<engine::SequenceId, Sequence> sequences_;
+  std::set<std::vector<engine::TokenId>> pages_;  ///< each page by all tokens up to its end
+  std::uint64_t next_id_ = 1;
+  std::vector<float> logits_;
+  std::optional<engine::SequenceId> logits_of_;
+};
+
+}  // namespace efimd::test
