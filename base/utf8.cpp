@@ -76,12 +76,12 @@ std::size_t ascii_prefix(std::string_view text) {
 
 std::size_t valid_prefix(std::string_view text) {
   std::size_t byte = 0;
-  while (byte < text.size()) {
+  for (;;) {
+    byte += ascii_prefix(text.substr(byte));
     const CodePoint point = decode(text, byte);
-    if (!point.valid) break;
+    if (!point.valid || point.length == 0) return byte;
     byte += static_cast<std::size_t>(point.length);
   }
-  return byte;
 }
 
 std::string sanitized(std::string_view text) {

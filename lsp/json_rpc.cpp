@@ -1,6 +1,6 @@
 #include "lsp/json_rpc.h"
 
-#include <cmath>
+#include <algorithm>
 #include <utility>
 
 #include "base/utf8.h"

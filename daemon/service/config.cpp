@@ -218,14 +218,6 @@ std::optional<std::string> read_text(const fs::path& file, Config& config) {
 
 std::span<const ConfigKey> config_keys() { return kKeys; }
 
-std::string config_help() {
-  std::string help;
-  for (const ConfigKey& key : kKeys)
-    help += fmt::format("# {}\n# {}\n# {} = {}\n\n", key.meaning, key.type, key.name,
-                        key.default_value.empty() ? "\"PATH\"" : key.default_value);
-  return help;
-}
-
 std::string config_table() {
   // A bar inside a cell would end it.
   const auto cell = [](std::string_view text) {

@@ -46,9 +46,7 @@ struct ConfigKey {
   std::string_view meaning;
 };
 std::span<const ConfigKey> config_keys();
-/// Every key with its meaning and default, commented out: a config.toml to start from.
-std::string config_help();
-/// The same as the README's table, in Markdown.
+/// All of them as the README's table, in Markdown.
 std::string config_table();
 
 std::optional<completion::StopRule> stop_rule_from(std::string_view name);

@@ -20,9 +20,9 @@ std::size_t byte_at(const text::Revision& revision, const lsp::Position& positio
 Result<void> apply(text::Revision& revision, const lsp::TextDocumentContentChangeEvent& change,
                    lsp::PositionEncoding encoding) {
   if (!change.range) return revision.replace_all(change.text);
-  const auto [begin, end] = std::minmax(byte_at(revision, change.range->start, encoding),
-                                        byte_at(revision, change.range->end, encoding));
-  return revision.replace(begin, end, change.text);
+  const std::size_t start = byte_at(revision, change.range->start, encoding);
+  const std::size_t end = byte_at(revision, change.range->end, encoding);
+  return revision.replace(std::min(start, end), std::max(start, end), change.text);
 }
 
 }  // namespace

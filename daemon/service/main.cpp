@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <cstdio>
 #include <exception>
@@ -9,6 +12,13 @@
 namespace efimd::service {
 
 namespace {
+
+/// Gives closed standard streams to /dev/null: else the next descriptor, a socket perhaps, becomes stdout.
+void open_standard_streams() {
+  int fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::dup(fd);
+  if (fd >= 0) ::close(fd);
+}
 
 int run(const CommandLine& line) {
   const auto paths = find_paths();
@@ -48,6 +58,7 @@ int run_command_line(std::vector<std::string> arguments) {
 }  // namespace efimd::service
 
 int main(int argc, char** argv) {
+  efimd::service::open_standard_streams();
   // An end that goes away is an error of the write to it, not the process's death.
   std::signal(SIGPIPE, SIG_IGN);
   try {

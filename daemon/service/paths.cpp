@@ -85,11 +85,11 @@ Result<Paths> find_paths(const Surroundings& from) {
   const fs::path home = from.variable("HOME").value_or(from.home.string());
   bool homeless = false;
   const auto place = [&](const char* own, const char* xdg, const char* below_home,
-                         const char* own_leaf) {
+                         const char* file) {
     if (auto path = own_path(from, own)) return *path;
-    if (auto path = xdg_folder(from, xdg)) return *path / own_leaf;
-    homeless |= home.empty();
-    return home / below_home / "efimd" / own_leaf;
+    homeless |= !xdg_folder(from, xdg) && home.empty();
+    const fs::path folder = xdg_folder(from, xdg).value_or(home / below_home / "efimd");
+    return *file ? folder / file : folder;
   };
   paths.config_file = place("EFIMD_CONFIG", "XDG_CONFIG_HOME", ".config", "config.toml");
   paths.cache_dir = place("EFIMD_CACHE_DIR", "XDG_CACHE_HOME", ".cache", "");

@@ -49,6 +49,8 @@ void Session::did_open(const lsp::Message& message) {
                      kDocumentsMax, lsp::display(params->uri));
     return;
   }
+  // A second didOpen without a didClose is a new text with its own history.
+  if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
   documents_.insert_or_assign(params->uri, opened(*params));
 }
 
@@ -74,7 +76,7 @@ void Session::did_change(const lsp::Message& message) {
   if (revision) return open.document.adopt(std::move(*revision));
   host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
                    revision.error().message());
-  open = {text::Document(""), open.version, too_large_text()};
+  open = {text::Document(""), open.version, revision.error().message()};
 }
 
 Result<text::Revision> Session::revised(

@@ -28,3 +28,13 @@ TEST_CASE("sanitized text is valid and keeps what was valid") {
   CHECK(utf8::sanitized("ab\xFF" "c\xE2\x82") == "ab\uFFFDc\uFFFD\uFFFD");
   CHECK(utf8::sanitized("plain \u20ac") == "plain \u20ac");
 }
+
+TEST_CASE("an ASCII prefix ends at the first byte of another kind, wherever it lies") {
+  for (std::size_t at = 0; at < 20; ++at) {
+    std::string text(20, 'a');
+    CHECK(utf8::ascii_prefix(text) == 20);
+    text[at] = '\xC3';
+    CHECK(utf8::ascii_prefix(text) == at);
+  }
+  CHECK(utf8::ascii_prefix("") == 0);
+}

@@ -147,6 +147,30 @@ TEST_CASE("B-2 changes count in the encoding that the daemon chose") {
   }
 }
 
+TEST_CASE("B-2 removals, replacements and changes in sequence are in the replayed text") {
+  Harness h;
+  h.start("one\r\ntwo\r\nthree\r\n");
+  const auto step = [](int line, int from, int to_line, int to, const char* text) {
+    return Json{{"range",
+                 {{"start", {{"line", line}, {"character", from}}},
+                  {"end", {{"line", to_line}, {"character", to}}}}},
+                {"text", text}};
+  };
+  h.session.editor_says(
+      notification("textDocument/didChange", {{"textDocument", {{"uri", kFile}, {"version", 2}}},
+                                              {"contentChanges",
+                                               {step(0, 3, 1, 3, ""), step(0, 1, 0, 2, "N"),
+                                                step(1, 5, 1, 1, "!"), step(9, 9, 9, 9, "$")}}}));
+  h.session.disconnected();
+  h.session.editor_says(asking(3));
+  CHECK(h.connect()[1]["params"]["textDocument"]["text"] == "oNe\r\nt!\r\n$");
+  h.session.editor_says(
+      notification("textDocument/didChange", {{"textDocument", {{"uri", kFile}, {"version", 3}}},
+                                              {"contentChanges", {{{"text", "anew"}}}}}));
+  h.session.disconnected();
+  CHECK(h.connect()[1]["params"]["textDocument"]["text"] == "anew");
+}
+
 TEST_CASE("what the editor says while no daemon lives is replayed with the rest") {
   Harness h;
   h.start("ab");

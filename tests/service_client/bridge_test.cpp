@@ -40,7 +40,7 @@ struct Peer {
       if (*body) return Json::parse(**body);
       pollfd waiting{socket.get(), POLLIN, 0};
       REQUIRE(::poll(&waiting, 1, kPatienceMs) == 1);
-      std::array<char, 4096> bytes{};
+      std::array<char, 65536> bytes;
       const ssize_t size = ::read(socket.get(), bytes.data(), bytes.size());
       if (size <= 0) return nullptr;
       frames.feed({bytes.data(), static_cast<std::size_t>(size)});

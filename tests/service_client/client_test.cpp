@@ -12,11 +12,11 @@
 #include <iterator>
 #include <thread>
 
-#include "tests/service_client/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 using namespace efimd;
 using namespace efimd::service;
-using efimd::test::TempFolder;
+using efimd::test::TempDir;
 using lsp::Json;
 using std::chrono::milliseconds;
 using std::chrono::seconds;
@@ -30,7 +30,7 @@ Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::
 
 /// A user's folders, and a fake daemon that behaves as `mode` says (fake_daemon.cpp).
 struct User {
-  TempFolder temp;
+  TempDir temp;
   Paths paths{temp / "run", temp / "config.toml", temp / "cache", temp / "state", {}};
 
   SpawnPlan plan(const char* mode) const {

@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/service_client/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 using namespace efimd;
 using namespace efimd::service;
-using efimd::test::TempFolder;
+using efimd::test::TempDir;
 namespace fs = std::filesystem;
 
 namespace {
@@ -28,7 +28,7 @@ Deadline now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 TEST_CASE("the socket's folder is made private, parents and all") {
-  const TempFolder temp;
+  const TempDir temp;
   const fs::path folder = temp / "a/b/efimd";
   REQUIRE(ensure_private_directory(folder));
   CHECK(mode_of(folder) == 0700);
@@ -36,7 +36,7 @@ TEST_CASE("the socket's folder is made private, parents and all") {
 }
 
 TEST_CASE("a socket folder that is open to others is refused and left as it is") {
-  const TempFolder temp;
+  const TempDir temp;
   const fs::path folder = temp / "open";
   fs::create_directory(folder);
   for (const mode_t mode : {0755U, 0770U, 0701U}) {
@@ -50,7 +50,7 @@ TEST_CASE("a socket folder that is open to others is refused and left as it is")
 }
 
 TEST_CASE("a symbolic link or a file in the place of the socket's folder is refused") {
-  const TempFolder temp;
+  const TempDir temp;
   fs::create_directory(temp / "real");
   ::chmod((temp / "real").c_str(), 0700);
   fs::create_directory_symlink(temp / "real", temp / "link");
@@ -60,7 +60,7 @@ TEST_CASE("a symbolic link or a file in the place of the socket's folder is refu
 }
 
 TEST_CASE("a lock has one holder, carries its pid, and is free once let go") {
-  const TempFolder temp;
+  const TempDir temp;
   const fs::path path = temp / "lock";
   CHECK_FALSE(LockFile::is_held(path));
   {
@@ -83,12 +83,12 @@ TEST_CASE("a lock has one holder, carries its pid, and is free once let go") {
 }
 
 TEST_CASE("a lock in a folder that is not there is an error, not a free lock") {
-  const TempFolder temp;
+  const TempDir temp;
   CHECK_FALSE(LockFile::try_lock(temp / "no/lock"));
 }
 
 TEST_CASE("a listening socket is the user's alone, and its peer is this user") {
-  const TempFolder temp;
+  const TempDir temp;
   const fs::path path = temp / "s";
   const auto listening = listen_at(path);
   REQUIRE(listening);
@@ -102,7 +102,7 @@ TEST_CASE("a listening socket is the user's alone, and its peer is this user") {
 }
 
 TEST_CASE("nothing listening is kNotFound, whether the socket's file is there or not") {
-  const TempFolder temp;
+  const TempDir temp;
   const fs::path path = temp / "s";
   CHECK(connect_to(path).error().fault == Fault::kNotFound);
   { const auto dead = listen_at(path); }

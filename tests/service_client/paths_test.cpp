@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "tests/service_client/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 using namespace efimd;
 using namespace efimd::service;
@@ -52,12 +52,12 @@ TEST_CASE("XDG folders come next, and relative ones are ignored") {
   REQUIRE(paths);
   CHECK(paths->runtime_dir == "/run/me/efimd");
   CHECK(paths->config_file == "/h/.config/efimd/config.toml");
-  CHECK(paths->cache_dir == "/k/efimd/");
-  CHECK(paths->state_dir == "/h/.local/state/efimd/");
+  CHECK(paths->cache_dir == "/k/efimd");
+  CHECK(paths->state_dir == "/h/.local/state/efimd");
 }
 
 TEST_CASE("without XDG_RUNTIME_DIR the user's folder under /run/user is used, with a note") {
-  const test::TempFolder run_user;
+  const test::TempDir run_user;
   Surroundings from = surroundings({});
   from.run_user_root = run_user.path();
   const auto mine = run_user / std::to_string(::geteuid());

@@ -5,7 +5,7 @@
 #include "daemon/service/commands/source_place.h"
 #include "daemon/service/commands/status_text.h"
 #include "daemon/service/commands/table.h"
-#include "tests/service_client/temp_folder.h"
+#include "tests/support/temp_dir.h"
 
 using namespace efimd;
 using namespace efimd::service;
@@ -62,7 +62,7 @@ TEST_CASE("a status of another version is shown as far as it goes") {
 }
 
 TEST_CASE("a place in a file counts characters, not bytes") {
-  const test::TempFolder temp;
+  const test::TempDir temp;
   std::ofstream(temp / "a.c") << "x\né€y = \n";
   const auto source = read_source({temp / "a.c", 2, 4});
   REQUIRE(source);
@@ -74,7 +74,7 @@ TEST_CASE("a place in a file counts characters, not bytes") {
 }
 
 TEST_CASE("a place outside of its file is refused with the last one that is inside") {
-  const test::TempFolder temp;
+  const test::TempDir temp;
   std::ofstream(temp / "a.c") << "ab\ncd";
   CHECK(read_source({temp / "a.c", 3, 1}).error().message().find("the last is 2") !=
         std::string::npos);
@@ -82,7 +82,7 @@ TEST_CASE("a place outside of its file is refused with the last one that is insi
 }
 
 TEST_CASE("a source that cannot be read says why") {
-  const test::TempFolder temp;
+  const test::TempDir temp;
   std::ofstream(temp / "bad.c") << "ok\xFF";
   CHECK(read_source({temp / "bad.c", 1, 1}).error().message().find("byte 2") != std::string::npos);
   CHECK(read_source({temp / "none.c", 1, 1}).error().fault == Fault::kNotFound);

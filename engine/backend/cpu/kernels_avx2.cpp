@@ -18,16 +18,10 @@ namespace {
 // 2 * 128 * 127 = 32512, so nothing saturates (x is never -128). One such sum fits 16 bits, two do not.
 constexpr int kRows = 8;
 constexpr int kSlabGroups = 32;
-// At few tokens memory decides: short slabs keep it busy while they are multiplied.
+// At few tokens memory decides: short slabs keep it busy while they are multiplied (see kernels_avx512.cpp).
 constexpr int kFewTokens = 8;
-#ifndef SG
-#define SG 4
-#endif
-#ifndef AH
-#define AH 32
-#endif
-constexpr int kSlabGroupsFew = SG;
-constexpr int kAheadGroups = AH;
+constexpr int kSlabGroupsFew = 4;
+constexpr int kAheadGroups = 16;  // of prefetch, in the order of reading
 constexpr int kQuads = kGroup / 4;
 constexpr int kTokensAtOnce = 4;
 constexpr int kTokensPerSlab = 64;
@@ -156,8 +150,8 @@ const unsigned char* ahead_of(const Weights& weights, RowRange rows, int n, int 
 }
 
 /// One group of up to 8 rows from n, for tokens t .. t + tokens - 1 (at most 64).
-void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& in, int t, int tokens,
-                   const Outputs& out) {
+void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& in, int t,
+                   int tokens, const Outputs& out) {
   Slab slab;
   alignas(64) float sums[kTokensPerSlab][kRows];
   __builtin_memset(sums, 0, static_cast<std::size_t>(tokens) * sizeof sums[0]);

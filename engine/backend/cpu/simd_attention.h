@@ -51,33 +51,54 @@ void page_scores(const Queries<N>& queries, const std::uint16_t* k, int width,
   }
 }
 
-/// Scores to weights exp(s - m), in place; updates the record's m and l. Returns what the accumulator keeps.
-inline float page_softmax(float* scores, int visible, float* record) {
-  Reg values[kPageRegs];
-  Reg largest = Vector::set(record[0]);
+/// Lanes of register `j` of a page that hold one of its first `visible` tokens.
+inline int visible_lanes(int visible, int j) {
+  const int count = visible - j * kLanes;
+  return count < 0 ? 0 : count > kLanes ? kLanes : count;
+}
+
+/// The maximum of `before` and the visible scores; the others become -inf.
+inline float page_maximum(float* scores, int visible, float before) {
+  Reg largest = Vector::set(before);
   for (int j = 0; j < kPageRegs; ++j) {
-    const int count = visible - j * kLanes;
-    const int kept = count < 0 ? 0 : count > kLanes ? kLanes : count;
-    values[j] = Vector::select_first(kept, Vector::load(scores + j * kLanes),
-                                     Vector::set(-__builtin_inff()));
-    largest = Vector::max(largest, values[j]);
+    const Reg seen =
+        Vector::select_first(visible_lanes(visible, j), Vector::load(scores + j * kLanes),
+                             Vector::set(-__builtin_inff()));
+    Vector::store(scores + j * kLanes, seen);
+    largest = Vector::max(largest, seen);
   }
-  const float maximum = Vector::maximum(largest);
+  return Vector::maximum(largest);
+}
+
+/// Scores to weights exp(s - maximum), 0 where nothing is visible; returns their sum.
+inline float page_weights(float* scores, int visible, float maximum) {
   Reg sum = Vector::zero();
   for (int j = 0; j < kPageRegs; ++j) {
-    const int count = visible - j * kLanes;
-    const int kept = count < 0 ? 0 : count > kLanes ? kLanes : count;
-    const Reg weight = exp_of(Vector::sub(values[j], Vector::set(maximum)));
-    values[j] = Vector::select_first(kept, weight, Vector::zero());
-    sum = Vector::add(sum, values[j]);
-    Vector::store(scores + j * kLanes, values[j]);
+    const Reg weight = exp_of(Vector::sub(Vector::load(scores + j * kLanes), Vector::set(maximum)));
+    const Reg seen = Vector::select_first(visible_lanes(visible, j), weight, Vector::zero());
+    Vector::store(scores + j * kLanes, seen);
+    sum = Vector::add(sum, seen);
+  }
+  return Vector::sum(sum);
+}
+
+/// Scores to weights, in place; updates m and l. kept[i]: the factor of what query i has accumulated so far.
+template <int N>
+void page_softmax(const Queries<N>& queries, float (*scores)[kPageTokens], float* kept) {
+  static_assert(N <= kLanes);
+  float fall[kLanes] = {};
+  for (int i = 0; i < N; ++i) {
+    float& maximum = queries.record[i][0];
+    const float before = maximum;
+    maximum = page_maximum(scores[i], queries.visible[i], before);
+    fall[i] = before - maximum;
   }
   // The first page has m = -inf: its accumulator is 0, and exp_of gives a finite factor for it.
-  float factor[kLanes];
-  Vector::store(factor, exp_of(Vector::set(record[0] - maximum)));
-  record[0] = maximum;
-  record[1] = record[1] * factor[0] + Vector::sum(sum);
-  return factor[0];
+  Vector::store(kept, exp_of(Vector::load(fall)));
+  for (int i = 0; i < N; ++i) {
+    float& sum = queries.record[i][1];
+    sum = sum * kept[i] + page_weights(scores[i], queries.visible[i], queries.record[i][0]);
+  }
 }
 
 /// acc[i][e] = acc[i][e] * kept[i] + sum over c of weights[i][c] * V[c][e], W registers of e at a time.
@@ -118,10 +139,9 @@ void attend_tile(const AttentionTask& task, int first, int start, const std::uin
     queries.visible[i] = seen - start < kPageTokens ? seen - start : kPageTokens;
   }
   alignas(64) float weights[N][kPageTokens];
-  float kept[N];
+  float kept[kLanes];
   page_scores<N>(queries, k, task.head_width, weights);
-  for (int i = 0; i < N; ++i)
-    kept[i] = page_softmax(weights[i], queries.visible[i], queries.record[i]);
+  page_softmax<N>(queries, weights, kept);
   const std::uint16_t* v = k + task.head_width * kPageTokens;
   const int tokens = queries.visible[N - 1];
   int e = 0;

@@ -238,13 +238,13 @@ TEST_CASE("what cannot be made is refused with its reason") {
   SECTION("more pages than there are addresses") {
     engine::ModelShape wide = model.shape;
     wide.layers = 8;
-    wide.head_width = 256;  // pages of 1 MiB: two million GiB of them
+    wide.head_width = 256;  // pages of 512 KiB: a million GiB of them
     const MemoryModel wide_model(wide, {TensorType::kF32, false, 11});
     options.page_count = std::numeric_limits<int>::max();
     const auto made = engine::make_cpu_backend(wide, wide_model.weights, options);
     REQUIRE(!made);
     CHECK(made.error().fault == Fault::kNoMemory);
-    CHECK(made.error().what.find("2147483647 pages of 1048576 bytes") != std::string::npos);
+    CHECK(made.error().what.find("2147483647 pages of 524288 bytes") != std::string::npos);
   }
   SECTION("activations of a step that fit nowhere") {
     options.step_tokens_max = std::numeric_limits<int>::max();

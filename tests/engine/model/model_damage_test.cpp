@@ -34,7 +34,9 @@ TEST_CASE("sizes that are missing, no integer or out of range are named") {
 
 TEST_CASE("heads that do not fit together are refused") {
   check_refused(tiny_model({}).u32("llama.attention.head_count_kv", 3), "multiple of its 3");
-  check_refused(tiny_model({}).u32("llama.attention.key_length", 15), "heads of 15");
+  check_refused(
+      tiny_model({}).u32("llama.attention.key_length", 15).u32("llama.attention.value_length", 15),
+      "heads of 15");
   check_refused(tiny_model({}).u32("llama.rope.dimension_count", 18), "rotates 18");
   check_refused(tiny_model({}).u32("llama.rope.dimension_count", 7), "rotates 7");
   GgufWriter writer = tiny_model({});

@@ -1,0 +1,147 @@
+"""The commands of the CLI: what they print, and their exit status."""
+
+import json
+import subprocess
+import unittest
+
+from user import UserTest, kCursor, kEfimd, kModel, kText, kUri
+
+
+class CommandsTest(UserTest):
+    def source(self, text=kText):
+        path = self.folder / "fibonacci.py"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    def place(self):
+        return f"{self.source()}:{kCursor[0] + 1}:{kCursor[1] + 1}"
+
+    def test_complete_starts_the_daemon_and_prints_a_completion(self):
+        done = self.run_efimd("complete", self.place(), "--max-tokens", 8, "--stop", "none", "--receipt")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.strip())
+        self.assertIn("prompt tokens", done.stderr)
+        again = self.run_efimd("complete", self.place(), "--max-tokens", 8, "--stop", "none", "--json")
+        answer = json.loads(again.stdout)
+        self.assertEqual(answer["text"] + "\n", done.stdout)
+        self.assertLessEqual(answer["receipt"]["generatedTokens"], 8)
+
+    def test_complete_refuses_what_is_not_there(self):
+        path = self.source()
+        bad = self.folder / "bad.py"
+        bad.write_bytes(b"x = '\xff'\n")
+        self.assert_fails(self.run_efimd("complete", self.folder / "none.py:1:1"), "none.py")
+        self.assert_fails(self.run_efimd("complete", f"{path}:99:1"), "no line 99", "the last is 5")
+        self.assert_fails(self.run_efimd("complete", f"{path}:1:99"), "no column 99", "ends at 18")
+        self.assert_fails(self.run_efimd("complete", f"{bad}:1:1"), "not UTF-8 at byte 5")
+        self.assert_fails(self.run_efimd("complete", f"{self.folder}:1:1"), self.folder)
+        self.assertIsNone(self.status(), "a wrong place needs no daemon")
+
+    def test_status_of_no_daemon(self):
+        for arguments in (["status"], ["status", "--json"]):
+            done = self.run_efimd(*arguments)
+            self.assert_fails(done, "no daemon is running")
+            self.assertEqual(done.stdout, "")
+        self.assertFalse(self.runtime.exists(), "status must not make anything")
+
+    def test_status_of_a_daemon_at_work(self):
+        editor = self.ready_editor()
+        editor.complete_when_loaded(kUri, *kCursor)
+        status = self.status()
+        self.assertEqual(status["state"]["name"], "ready")
+        self.assertEqual(status["model"]["path"], str(kModel))
+        self.assertEqual(status["model"]["fimOrder"], "psm")
+        self.assertGreater(status["memory"]["device"]["usedBytes"], 0)
+        self.assertEqual([file["uri"] for file in status["files"] if file["open"]], [kUri])
+        self.assertGreaterEqual(sum(event["count"] for event in status["events"].values()), 1)
+        text = self.run_efimd("status").stdout
+        for part in ("efim-boot", "ready", "/project/fibonacci.py", "first ms p50", "KV in"):
+            self.assertIn(part, text)
+
+    def test_model_list_marks_the_one_in_use(self):
+        models = json.loads(self.run_efimd("model", "list", "--json").stdout)
+        self.assertEqual([model["path"] for model in models if model["used"]], [str(kModel)])
+        table = self.run_efimd("model", "list").stdout
+        self.assertIn("* ", table)
+        self.assertIn(f"in use: {kModel}", table)
+
+    def test_model_info(self):
+        info = json.loads(self.run_efimd("model", "info", kModel, "--json").stdout)
+        self.assertEqual(info["architecture"], "llama")
+        self.assertEqual(info["fim"]["order"], "psm")
+        self.assertGreater(info["kvBytesPerToken"], 0)
+        text = self.run_efimd("model", "info").stdout
+        for part in (info["name"], info["digest"], "KV per token", "metadata"):
+            self.assertIn(part, text)
+
+    def test_doctor_of_a_healthy_machine(self):
+        done = self.run_efimd("doctor")
+        self.assertEqual(done.returncode, 0, done.stdout)
+        for part in ("processor", "memory", "socket", "configuration", "model", "daemon"):
+            self.assertIn(part, done.stdout)
+        self.ready_editor()
+        self.assertIn(str(self.daemon_pid()), self.run_efimd("doctor").stdout)
+
+    def test_doctor_finds_a_wrong_configuration(self):
+        (self.folder / "config.toml").write_text("[completion]\nmax_tokens = 7\nmagic = true\n")
+        done = self.run_efimd("doctor", "--json")
+        self.assertEqual(done.returncode, 1)
+        report = json.loads(done.stdout)
+        wrong = [finding for finding in report["findings"] if finding["level"] == "wrong"]
+        self.assertEqual([finding["subject"] for finding in wrong], ["configuration"])
+        self.assertIn("magic", wrong[0]["what"])
+        self.assertIn(":3:", wrong[0]["what"])
+
+    def test_stop(self):
+        self.ready_editor()
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        self.assertIsNone(self.status())
+        self.assertFalse((self.runtime / "daemon.sock").exists())
+        self.assertEqual(self.run_efimd("stop").stdout, "no daemon is running\n")
+
+    def test_serve_refuses_a_second_daemon(self):
+        self.ready_editor()
+        self.assert_fails(self.run_efimd("serve"), str(self.daemon_pid()))
+
+    def test_serve_ends_well_when_it_is_stopped(self):
+        serving = subprocess.Popen([kEfimd, "serve"], env=self.environment, stderr=subprocess.PIPE,
+                                   text=True)
+        self.addCleanup(serving.stderr.close)
+        self.addCleanup(serving.kill)
+        for line in serving.stderr:
+            if " listens at " in line:
+                break
+        self.assertEqual(self.daemon_pid(), serving.pid)
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        self.assertEqual(serving.wait(60), 0)
+
+    def test_a_daemon_that_cannot_start_is_quoted(self):
+        self.runtime.mkdir(0o700)
+        (self.runtime / "daemon.lock").mkdir()
+        self.assert_fails(self.run_efimd("complete", self.place()), "daemon.lock")
+
+    def test_closed_standard_streams_are_no_trouble(self):
+        done = subprocess.run(["sh", "-c", '"$0" complete "$1" <&- >&- 2>&-', kEfimd, self.place()],
+                              env=self.environment, timeout=60, check=False)
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.status()["state"]["name"], "ready")
+
+    def test_wrong_usage_is_2(self):
+        for arguments in ([], ["frobnicate"], ["status", "--wrong"], ["complete"], ["complete", "a.py"],
+                          ["complete", "a.py:0:1"], ["complete", self.place(), "--stop", "word"],
+                          ["model"], ["model", "info", "a", "b"], ["stop", "now"]):
+            with self.subTest(arguments=arguments):
+                done = self.run_efimd(*arguments)
+                self.assert_fails(done, status=2)
+                self.assertTrue(done.stderr.strip())
+                self.assertEqual(done.stdout, "")
+
+    def test_help_and_version_are_0(self):
+        for arguments in (["--help"], ["--version"], ["lsp", "--help"], ["model", "info", "--help"]):
+            done = self.run_efimd(*arguments)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn("efimd", done.stdout)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,91 @@
+"""Where the socket lives: without $XDG_RUNTIME_DIR, in a folder open to others, in one that is not ours to use."""
+
+import json
+import os
+import pathlib
+import stat
+import unittest
+
+from lsp_peer import LspError
+from user import UserTest, kCursor, kText, kUri
+
+
+class RuntimeFolderTest(UserTest):
+    def doctor(self):
+        return json.loads(self.run_efimd("doctor", "--json").stdout)["findings"]
+
+    def without_runtime_dir(self):
+        """EFIMD_RUNTIME_DIR and XDG_RUNTIME_DIR unset, a temporary folder of our own."""
+        del self.environment["EFIMD_RUNTIME_DIR"]
+        self.environment["TMPDIR"] = str(self.folder)
+
+    def test_no_xdg_runtime_dir_is_noted(self):
+        self.without_runtime_dir()
+        notes = [finding["what"] for finding in self.doctor() if finding["level"] == "note"]
+        self.assertEqual(len(notes), 1)
+        self.assertIn("XDG_RUNTIME_DIR", notes[0])
+
+    @unittest.skipIf(pathlib.Path(f"/run/user/{os.getuid()}").exists(),
+                     "this user's own /run/user folder would be used")
+    def test_no_xdg_runtime_dir_uses_a_private_temporary_folder(self):
+        self.without_runtime_dir()
+        self.runtime = self.folder / f"efimd-{os.getuid()}"
+        editor = self.ready_editor()
+        self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
+        self.assertEqual(stat.S_IMODE(self.runtime.stat().st_mode), 0o700)
+        self.assertEqual(stat.S_IMODE((self.runtime / "daemon.sock").stat().st_mode), 0o600)
+
+    def test_xdg_runtime_dir_is_used(self):
+        del self.environment["EFIMD_RUNTIME_DIR"]
+        self.environment["XDG_RUNTIME_DIR"] = str(self.folder)
+        self.runtime = self.folder / "efimd"
+        self.ready_editor()
+        self.assertIsNotNone(self.status())
+        self.assertEqual(stat.S_IMODE(self.runtime.stat().st_mode), 0o700)
+
+    def assert_refused(self, *parts):
+        """By everything that would use the folder, each with the reason and what to do."""
+        editor = self.editor()
+        with self.assertRaises(LspError) as raised:
+            editor.initialize()
+        for part in (self.runtime, *parts):
+            self.assertIn(str(part), raised.exception.message)
+        source = self.folder / "a.py"
+        source.write_text(kText)
+        for command in (["serve"], ["complete", f"{source}:1:1"]):
+            self.assert_fails(self.run_efimd(*command), self.runtime, *parts)
+        doctor = self.run_efimd("doctor")
+        self.assertEqual(doctor.returncode, 1)
+        self.assertIn(parts[0], doctor.stdout)
+
+    def test_a_folder_open_to_others(self):
+        self.runtime.mkdir(0o755)
+        self.runtime.chmod(0o755)
+        self.assert_refused("open to other users", "chmod 700", "EFIMD_RUNTIME_DIR")
+        self.assertEqual(stat.S_IMODE(self.runtime.stat().st_mode), 0o755)
+        self.runtime.chmod(0o700)
+        self.ready_editor()
+
+    def test_a_symbolic_link(self):
+        (self.folder / "real").mkdir(0o700)
+        self.runtime.symlink_to(self.folder / "real")
+        self.assert_refused("symbolic link", "EFIMD_RUNTIME_DIR")
+
+    def test_a_file_in_its_place(self):
+        self.runtime.write_text("")
+        self.assert_refused("not a folder", "EFIMD_RUNTIME_DIR")
+
+    def test_a_name_too_long_for_a_socket(self):
+        done = self.run_efimd("status", EFIMD_RUNTIME_DIR=str(self.folder / ("a" * 120)))
+        self.assert_fails(done, "EFIMD_RUNTIME_DIR")
+
+    def test_relative_paths_mean_the_same_to_the_daemon(self):
+        self.environment["EFIMD_RUNTIME_DIR"] = os.path.relpath(self.runtime)
+        self.environment["EFIMD_STATE_DIR"] = os.path.relpath(self.folder / "state")
+        self.ready_editor()
+        self.assertTrue((self.runtime / "daemon.sock").exists())
+        self.assertIn(str(self.runtime), (self.folder / "state" / "efimd.log").read_text())
+
+
+if __name__ == "__main__":
+    unittest.main()
