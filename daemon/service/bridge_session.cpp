@@ -43,7 +43,10 @@ void BridgeSession::on_editor_request(const lsp::Message& message, std::string b
   if (message.method == "initialize" && !greeting_) return on_initialize(message);
   if (message.method == "shutdown") {
     shut_down_ = true;
-    if (link_ != Link::kUp) return to_editor(lsp::response_body(message.id, nullptr));
+    if (link_ != Link::kUp) {
+      for (const Pending& waiting : std::exchange(pending_, {})) answer_empty(waiting);
+      return to_editor(lsp::response_body(message.id, nullptr));
+    }
   }
   if (!greeting_)
     return to_editor(lsp::error_body(message.id, lsp::ErrorCode::kServerNotInitialized,

@@ -41,7 +41,8 @@ class SessionHost {
   virtual void complete(completion::Request request,
                         std::function<void(completion::Outcome)> done) = 0;
   virtual void close_document(completion::DocumentKey document) = 0;
-  /// A request that never reached the completion service was answered with nothing, for `reason`.
+  /// A request that never reached the completion service was answered with nothing, for
+  /// `reason`, one of a few.
   virtual void count_silence(const std::string& reason) = 0;
   virtual ModelProgress model_progress() const = 0;
   virtual lsp::Json status() const = 0;
@@ -153,7 +154,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void submit(Asked asked, const lsp::Position& position);
   void finished(const Asked& asked, const completion::Outcome& outcome);
   lsp::InlineCompletionItem item_of(const Asked& asked, const completion::Item& item) const;
-  void answer_empty(const Asked& asked, const std::string& reason);
+  /// `silence` is counted, one of a few; `reason` is what the receipt says, with its numbers.
+  void answer_empty(const Asked& asked, const char* silence, const std::string& reason);
   /// Takes the document's pending request, stopped, to be answered by the caller.
   std::optional<Pending> take_pending(const std::string& uri);
   void send_receipt(const Asked& asked, const completion::Receipt& receipt);

@@ -15,11 +15,8 @@ using lsp::Json;
 namespace {
 
 constexpr char kNotOpen[] = "the document is not open";
+constexpr char kTooLarge[] = "the document is too large";
 constexpr char kSuperseded[] = "superseded by a newer request";
-
-std::string too_large_text() {
-  return fmt::format("the document is larger than {} MiB", text::kDocumentBytesMax >> 20);
-}
 
 Json version_json(const std::optional<std::int32_t>& version) {
   return version ? Json(*version) : Json(nullptr);
@@ -55,9 +52,9 @@ void Session::did_open(const lsp::Message& message) {
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
-  if (auto document = text::Document::open(params.text))
-    return {std::move(*document), params.version, {}};
-  return {text::Document(""), params.version, too_large_text()};
+  auto document = text::Document::open(params.text);
+  if (document) return {std::move(*document), params.version, {}};
+  return {text::Document(""), params.version, document.error().message()};
 }
 
 void Session::did_change(const lsp::Message& message) {
@@ -109,9 +106,10 @@ void Session::inline_completion(const lsp::Message& message) {
   if (const auto older = take_pending(params->uri)) answer(older->id, nullptr);
   Asked asked{message.id, params->uri, std::nullopt, nullptr, completions_};
   const auto found = documents_.find(params->uri);
-  if (found == documents_.end()) return answer_empty(asked, kNotOpen);
+  if (found == documents_.end()) return answer_empty(asked, kNotOpen, kNotOpen);
   asked.version = found->second.version;
-  if (!found->second.unusable.empty()) return answer_empty(asked, found->second.unusable);
+  if (!found->second.unusable.empty())
+    return answer_empty(asked, kTooLarge, found->second.unusable);
   asked.snapshot = found->second.document.snapshot();
   submit(std::move(asked), params->position);
 }
@@ -167,9 +165,9 @@ lsp::InlineCompletionItem Session::item_of(const Asked& asked, const completion:
   return shown;
 }
 
-void Session::answer_empty(const Asked& asked, const std::string& reason) {
+void Session::answer_empty(const Asked& asked, const char* silence, const std::string& reason) {
   answer(asked.id, lsp::inline_completion_list({}));
-  host_.count_silence(reason);
+  host_.count_silence(silence);
   completion::Receipt receipt;
   receipt.reason = reason;
   send_receipt(asked, receipt);

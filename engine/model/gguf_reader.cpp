@@ -263,6 +263,17 @@ bool GgufReader::read_axes(DirectoryLine& line) {
   return true;
 }
 
+bool GgufReader::shape(const DirectoryLine& line, TensorView& view) {
+  view.type = static_cast<TensorType>(line.type);
+  view.rows = static_cast<std::int64_t>(line.rows);
+  view.cols = static_cast<std::int64_t>(line.cols);
+  const int block = tensor_block(view.type).elements;
+  if (view.cols % block == 0) return true;
+  return damaged("tensor " + shown(line.name) + " is " + ggml_type_name(line.type) +
+                 " with rows of " + std::to_string(line.cols) + ", no multiple of " +
+                 std::to_string(block));
+}
+
 bool GgufReader::place(const DirectoryLine& line) {
   const std::string tensor = "tensor " + shown(line.name);
   if (file_.tensors_.contains(line.name) || file_.unreadable_.contains(line.name))
@@ -270,27 +281,19 @@ bool GgufReader::place(const DirectoryLine& line) {
   if (line.offset % alignment_ != 0)
     return damaged(tensor + " starts at offset " + std::to_string(line.offset) +
                    ", no multiple of " + std::to_string(alignment_));
-  const std::uint64_t room = bytes_.size() - file_.data_start_;
-  std::uint64_t size = 0;
-  TensorView view;
   const bool readable = is_readable(line.type);
-  if (readable) {
-    view.type = static_cast<TensorType>(line.type);
-    view.rows = static_cast<std::int64_t>(line.rows);
-    view.cols = static_cast<std::int64_t>(line.cols);
-    const int block = tensor_block(view.type).elements;
-    if (view.cols % block != 0)
-      return damaged(tensor + " is " + ggml_type_name(line.type) + " with rows of " +
-                     std::to_string(line.cols) + ", no multiple of " + std::to_string(block));
-    size = static_cast<std::uint64_t>(view.row_bytes()) * line.rows;
-  }
+  TensorView view;
+  if (readable && !shape(line, view)) return false;
+  // The sizes of unreadable types are not known here; such a file is refused as a model anyway.
+  const std::uint64_t size = readable ? std::uint64_t{view.row_bytes()} * line.rows : 0;
+  const std::uint64_t room = bytes_.size() - file_.data_start_;
   if (line.offset > room || size > room - line.offset) {
     const std::uint64_t start = std::min(line.offset, kElementsMax) + file_.data_start_;
     return damaged("ends at byte " + std::to_string(bytes_.size()) + ", " + tensor + " needs " +
                    std::to_string(start + size));
   }
+  view.data = bytes_.data() + file_.data_start_ + line.offset;
   if (readable) {
-    view.data = bytes_.data() + file_.data_start_ + line.offset;
     file_.tensors_.emplace(line.name, view);
   } else {
     file_.unreadable_.emplace(line.name, line.type);

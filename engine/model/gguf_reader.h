@@ -12,7 +12,7 @@
 
 namespace efimd::engine {
 
-/// One pass over a GGUF file's bytes, up to the first fault. Used once.
+/// One pass over a GGUF file's bytes, up to the first fault. Used once; the file's bytes outlive it.
 class GgufReader {
  public:
   GgufReader(std::span<const std::byte> bytes, std::string name);
@@ -43,6 +43,7 @@ class GgufReader {
   bool read_line();
   bool read_axes(DirectoryLine& line);
   bool read_alignment();
+  bool shape(const DirectoryLine& line, TensorView& view);
   bool place(const DirectoryLine& line);
 
   bool read_text(std::string_view& text, std::uint64_t max);

@@ -1,6 +1,7 @@
-// The CPU device at the shape of Qwen2.5-Coder-0.5B (494 M weights, tied output) with random weights, beside what the
-// memory can deliver. Read "bytes_per_second" of a step against that of read_bandwidth in the same run: one token
-// reads every weight once. Ratios hold on a shared machine where absolute numbers do not.
+// The CPU device at the shape of Qwen2.5-Coder-0.5B (494 M weights, tied output) with random
+// weights, beside what the memory can deliver. Read "bytes_per_second" of a step against that of
+// read_bandwidth in the same run: one token reads every weight once. Ratios hold on a shared
+// machine where absolute numbers do not.
 #include <benchmark/benchmark.h>
 
 #include <memory>

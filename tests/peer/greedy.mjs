@@ -9,32 +9,37 @@
 //
 // BF16 and Q8_0 the peer evaluates with activations in those types. There every choice may differ by rounding, so only
 // logits are compared, as far as both have chosen the same tokens, and a first different choice must be a near tie.
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { numbers, openPeer, ours, peerGreedy } from "./peer.mjs";
+import {execFileSync} from 'node:child_process';
+import {mkdtempSync, rmSync} from 'node:fs';
+import {tmpdir} from 'node:os';
+import {join} from 'node:path';
+
+import {numbers, openPeer, ours, peerGreedy} from './peer.mjs';
 
 const [peerFolder, program, writeModel, source] = process.argv.slice(2);
 const kCount = 64;
 const kPrompts = 6;
 const kCandidates = 80;
 const kGap = 4e-3;
-const kRoundedTypes = { BF16: 3e-2, Q8_0: 0.1 }; // largest logit difference
+const kRoundedTypes = {
+  BF16: 3e-2,
+  Q8_0: 0.1
+};  // largest logit difference
 const kExactDifference = 5e-3;
 const kBundledDifference = 1e-2;
 
 const kCode = [
-  "def main():\n    for i in range(10):\n",
-  "#include <vector>\n\nint main(int argc, char** argv) {\n  ",
-  "export function add(a, b) {\n  return ",
+  'def main():\n    for i in range(10):\n',
+  '#include <vector>\n\nint main(int argc, char** argv) {\n  ',
+  'export function add(a, b) {\n  return ',
 ];
 
 function randomPrompts(count, vocabulary) {
   const next = numbers(12345);
   const lengths = [1, 7, 33, 64, 100, 200];
-  return Array.from({ length: count }, (_, at) =>
-    Array.from({ length: lengths[at % lengths.length] }, () => 3 + next(vocabulary - 3)),
+  return Array.from(
+      {length: count},
+      (_, at) => Array.from({length: lengths[at % lengths.length]}, () => 3 + next(vocabulary - 3)),
   );
 }
 
@@ -45,68 +50,82 @@ const smallestGap = (steps) => Math.min(...steps.map(gap));
 function agreement(mine, theirs) {
   const differs = mine.findIndex((step, at) => step.id !== theirs[at].id);
   const agreed = differs < 0 ? mine.length : differs;
-  const differences = mine.slice(0, agreed).map((step, at) => Math.abs(step.logit - theirs[at].logit));
-  return { agreed, difference: Math.max(0, ...differences) };
+  const differences =
+      mine.slice(0, agreed).map((step, at) => Math.abs(step.logit - theirs[at].logit));
+  return {agreed, difference: Math.max(0, ...differences)};
 }
 
 /** What is wrong with one prompt's answer, or null. */
 function fault(mine, theirs, rules) {
-  const { agreed, difference } = agreement(mine, theirs);
+  const {agreed, difference} = agreement(mine, theirs);
   if (difference > rules.difference) return `logits differ by ${difference.toExponential(2)}`;
   if (agreed === mine.length) return null;
   const [a, b] = [mine[agreed], theirs[agreed]];
   if (rules.tiesAllowed && Math.max(gap(a), gap(b)) <= 2 * rules.difference) return null;
-  return `token ${agreed}: ours ${a.id} (gap ${gap(a).toExponential(2)}), peer ${b.id} (gap ${gap(b).toExponential(2)})`;
+  return `token ${agreed}: ours ${a.id} (gap ${gap(a).toExponential(2)}), peer ${b.id} (gap ${
+      gap(b).toExponential(2)})`;
 }
 
 async function compare(llama, name, path, prompts, mine, rules) {
   const theirs = await peerGreedy(llama, path, prompts, kCount);
   const results = mine.map((steps, at) => agreement(steps, theirs[at]));
-  const whole = results.filter(({ agreed }) => agreed === kCount).length;
+  const whole = results.filter(({agreed}) => agreed === kCount).length;
   const difference = Math.max(...results.map((result) => result.difference));
-  const faults = mine.map((steps, at) => [at, fault(steps, theirs[at], rules)]).filter(([, text]) => text);
+  const faults =
+      mine.map((steps, at) => [at, fault(steps, theirs[at], rules)]).filter(([, text]) => text);
   console.log(
-    `${faults.length > 0 ? "FAIL" : "ok"}  ${name}: ${whole} of ${prompts.length} prompts equal over ${kCount} tokens; ` +
-      `smallest gap ${Math.min(...mine.map(smallestGap)).toExponential(2)}, logits differ by up to ${difference.toExponential(2)}`,
+      `${faults.length > 0 ? 'FAIL' : 'ok'}  ${name}: ${whole} of ${
+          prompts.length} prompts equal over ${kCount} tokens; ` +
+          `smallest gap ${
+              Math.min(...mine.map(smallestGap)).toExponential(2)}, logits differ by up to ${
+              difference.toExponential(2)}`,
   );
-  for (const [at, text] of faults) console.log(`      prompt ${at} of ${prompts[at].length} tokens: ${text}`);
+  for (const [at, text] of faults)
+    console.log(`      prompt ${at} of ${prompts[at].length} tokens: ${text}`);
   return faults.length;
 }
 
 async function compareBundled(llama, path) {
-  const texts = ours(program, { model: path, texts: kCode, prompts: [] }).tokens;
+  const texts = ours(program, {model: path, texts: kCode, prompts: []}).tokens;
   const prompts = [...texts, ...randomPrompts(6, 4096)];
-  const mine = ours(program, { model: path, texts: [], prompts, count: kCount }).greedy;
-  return compare(llama, "efim-boot F16", path, prompts, mine, { difference: kBundledDifference, tiesAllowed: false });
+  const mine = ours(program, {model: path, texts: [], prompts, count: kCount}).greedy;
+  return compare(
+      llama, 'efim-boot F16', path, prompts, mine,
+      {difference: kBundledDifference, tiesAllowed: false});
 }
 
 async function compareRandom(llama, architecture, type, seed, folder) {
-  const path = execFileSync(writeModel, [architecture, type, seed, folder], { encoding: "utf8" }).trim();
+  const path =
+      execFileSync(writeModel, [architecture, type, seed, folder], {encoding: 'utf8'}).trim();
   const name = `random ${architecture} ${type}, seed ${seed}`;
   const rounded = type in kRoundedTypes;
   const candidates = randomPrompts(rounded ? kPrompts : kCandidates, 320);
-  const answers = ours(program, { model: path, texts: [], prompts: candidates, count: kCount }).greedy;
-  const clear = candidates.map((_, at) => at).filter((at) => rounded || smallestGap(answers[at]) >= kGap);
+  const answers =
+      ours(program, {model: path, texts: [], prompts: candidates, count: kCount}).greedy;
+  const clear =
+      candidates.map((_, at) => at).filter((at) => rounded || smallestGap(answers[at]) >= kGap);
   if (clear.length < kPrompts) {
     console.log(`FAIL  ${name}: only ${clear.length} of ${kCandidates} prompts are clear`);
     return 1;
   }
   const chosen = clear.slice(0, kPrompts);
-  const rules = rounded
-    ? { difference: kRoundedTypes[type], tiesAllowed: true }
-    : { difference: kExactDifference, tiesAllowed: false };
-  return compare(llama, name, path, chosen.map((at) => candidates[at]), chosen.map((at) => answers[at]), rules);
+  const rules = rounded ? {difference: kRoundedTypes[type], tiesAllowed: true} :
+                          {difference: kExactDifference, tiesAllowed: false};
+  return compare(
+      llama, name, path, chosen.map((at) => candidates[at]), chosen.map((at) => answers[at]),
+      rules);
 }
 
-const folder = mkdtempSync(join(tmpdir(), "efimd-peer-"));
+const folder = mkdtempSync(join(tmpdir(), 'efimd-peer-'));
 let faults = 0;
 try {
   const llama = await openPeer(peerFolder);
-  faults += await compareBundled(llama, join(source, "models/efim-boot.gguf"));
-  for (const architecture of ["llama", "qwen2"])
-    for (const type of ["F32", "F16", "BF16", "Q8_0"])
-      for (const seed of ["1", "2", "3"]) faults += await compareRandom(llama, architecture, type, seed, folder);
+  faults += await compareBundled(llama, join(source, 'models/efim-boot.gguf'));
+  for (const architecture of ['llama', 'qwen2'])
+    for (const type of ['F32', 'F16', 'BF16', 'Q8_0'])
+      for (const seed of ['1', '2', '3'])
+        faults += await compareRandom(llama, architecture, type, seed, folder);
 } finally {
-  rmSync(folder, { recursive: true });
+  rmSync(folder, {recursive: true});
 }
 process.exit(faults > 0 ? 1 : 0);

@@ -1,20 +1,19 @@
 // Both sides of a comparison, with one face: the peer engine in this process, ours as a program.
-import { spawnSync } from "node:child_process";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
+import {spawnSync} from 'node:child_process';
+import {join} from 'node:path';
+import {pathToFileURL} from 'node:url';
 
 /** The peer engine on the CPU, from the folder that tests/peer/install filled. Quiet, for it complains of a vocabulary
  *  without tensors before it loads it as one; what fails is thrown. */
 export async function openPeer(folder) {
-  const { getLlama, LlamaLogLevel } = await import(
-    pathToFileURL(join(folder, "node_modules/node-llama-cpp/dist/index.js")).href
-  );
-  return getLlama({ gpu: false, build: "never", logLevel: LlamaLogLevel.fatal, progressLogs: false });
+  const {getLlama, LlamaLogLevel} =
+      await import(pathToFileURL(join(folder, 'node_modules/node-llama-cpp/dist/index.js')).href);
+  return getLlama({gpu: false, build: 'never', logLevel: LlamaLogLevel.fatal, progressLogs: false});
 }
 
 /** Token ids of each text: no BOS, and text that spells a special token stays text. */
 export async function peerTokens(llama, modelPath, texts) {
-  const model = await llama.loadModel({ modelPath, vocabOnly: true });
+  const model = await llama.loadModel({modelPath, vocabOnly: true});
   const tokens = texts.map((text) => model.tokenize(text, false));
   await model.dispose();
   return tokens;
@@ -22,11 +21,12 @@ export async function peerTokens(llama, modelPath, texts) {
 
 /** For each prompt `count` greedy steps: {id, logit, second}, second being the next best token's logit. */
 export async function peerGreedy(llama, modelPath, prompts, count) {
-  const model = await llama.loadModel({ modelPath, gpuLayers: 0 });
+  const model = await llama.loadModel({modelPath, gpuLayers: 0});
   const all = [];
   for (const prompt of prompts) {
     // One thread: its threads wait for each other by spinning, which takes seconds a token on a busy machine.
-    const context = await model.createContext({ contextSize: prompt.length + count, flashAttention: false, threads: 1 });
+    const context = await model.createContext(
+        {contextSize: prompt.length + count, flashAttention: false, threads: 1});
     all.push(await greedySteps(context.getSequence(), prompt, count));
     await context.dispose();
   }
@@ -35,13 +35,14 @@ export async function peerGreedy(llama, modelPath, prompts, count) {
 }
 
 async function greedySteps(sequence, prompt, count) {
-  const wanted = { generateNext: { logits: { filter: { tokens: [], includeTop: 2 } } } };
+  const wanted = {generateNext: {logits: {filter: {tokens: [], includeTop: 2}}}};
   const steps = [];
   let input = prompt;
   while (steps.length < count) {
-    const answers = await sequence.controlledEvaluate([...input.slice(0, -1), [input.at(-1), wanted]]);
+    const answers =
+        await sequence.controlledEvaluate([...input.slice(0, -1), [input.at(-1), wanted]]);
     const best = [...answers.at(-1).next.logits].sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-    steps.push({ id: best[0][0], logit: best[0][1], second: best[1][1] });
+    steps.push({id: best[0][0], logit: best[0][1], second: best[1][1]});
     input = [best[0][0]];
   }
   return steps;
@@ -58,7 +59,8 @@ export function numbers(seed) {
 
 /** Our answer to a job (see ours.cpp). */
 export function ours(program, job) {
-  const run = spawnSync(program, { input: JSON.stringify(job), encoding: "utf8", maxBuffer: 1 << 28 });
+  const run =
+      spawnSync(program, {input: JSON.stringify(job), encoding: 'utf8', maxBuffer: 1 << 28});
   if (run.status !== 0) throw new Error(`${program}: ${run.stderr || run.error}`);
   return JSON.parse(run.stdout);
 }

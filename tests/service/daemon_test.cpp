@@ -23,8 +23,10 @@ constexpr char kUri[] = "file:///src/a.cpp";
 
 /// A daemon whose model is ready and suggests `text` whatever it is shown.
 struct ReadyDaemon : RunningDaemon {
-  explicit ReadyDaemon(const std::string& text, const Change& change = {}) : RunningDaemon(change) {
+  explicit ReadyDaemon(const std::string& text, const Change& change = {})
+      : RunningDaemon(change, Model::kHeld) {
     script->continuation = [text](const test::ScriptedPrompt&) { return text; };
+    loading.open();
     log.wait_for("the model is ready");
   }
 };

@@ -379,6 +379,13 @@ TEST_CASE("a shutdown is answered also when the daemon is or goes away, and star
   CHECK_FALSE(h.session.wants_daemon());
   h.session.editor_says(asking(9));
   CHECK(h.for_editor().at(0)["error"]["code"] == -32600);
+  Harness without;
+  without.start();
+  without.session.disconnected();
+  without.session.editor_says(asking(2));
+  without.session.editor_says(request(3, "shutdown", nullptr));
+  CHECK(without.for_editor().size() == 2);
+  CHECK_FALSE(without.session.wants_daemon());
   Harness fresh;
   fresh.session.editor_says(request(1, "shutdown", nullptr));
   CHECK(fresh.for_editor().at(0)["result"].is_null());

@@ -11,13 +11,15 @@ namespace efimd::engine::cpu {
 
 /// How one step's attention is cut into tasks, the same for every layer.
 ///
-/// A sequence's KV is cut into ranges of kRangeTokens; a task is one range for one KV head and a few rows. Each (row,
-/// head, range) leaves a record (AttentionTask), and a row's records are merged in the order of the ranges. The cut
-/// depends on positions alone, so a row's arithmetic does not change with the rest of the step.
+/// A sequence's KV is cut into ranges of kRangeTokens; a task is one range for one KV head and a
+/// few rows. Each (row, head, range) leaves a record (AttentionTask), and a row's records are
+/// merged in the order of the ranges. The cut depends on positions alone, so a row's arithmetic
+/// does not change with the rest of the step.
 class AttentionPlan {
  public:
   static constexpr int kRangeTokens = 16 * kPageTokens;
-  /// Query rows times heads that share one reading of KV; fewer make more tasks, and their scores stay in L1.
+  /// Query rows times heads that share one reading of KV; fewer make more tasks, and their scores
+  /// stay in L1.
   static constexpr int kTaskQueries = 32;
 
   struct Heads {
@@ -34,10 +36,12 @@ class AttentionPlan {
   std::size_t record_floats() const { return record_floats_; }
   int tasks() const { return static_cast<int>(tasks_.size()); }
   int rows() const { return static_cast<int>(rows_.size()); }
-  /// Task `index` over q [T][H][E] and `kv` of the layer; `kv_head_stride` elements from head to head.
+  /// Task `index` over q [T][H][E] and `kv` of the layer; `kv_head_stride` elements from head to
+  /// head.
   AttentionTask task(int index, const float* q, const std::uint16_t* kv, std::size_t kv_head_stride,
                      std::size_t page_stride, float* records) const;
-  /// out [H][E] of row `row` from its records: sum of exp(m_i - m) * acc_i over sum of exp(m_i - m) * l_i.
+  /// out [H][E] of row `row` from its records: sum of exp(m_i - m) * acc_i over sum of exp(m_i - m)
+  /// * l_i.
   void merge(int row, const float* records, float* out) const;
 
  private:

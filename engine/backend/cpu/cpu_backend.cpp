@@ -1,8 +1,9 @@
-// The CPU device: layer-sized operations as loops over the worker pool. The arithmetic is in kernels_*.cpp.
+// The CPU device: layer-sized operations as loops over the worker pool. The arithmetic is in
+// kernels_*.cpp.
 //
-// A layer at one token has five loops that all threads join: Q K V, attention, output, gate and up, down. What lies
-// between them (norms, RoPE, quantization of inputs) is done row by row: at few rows by the calling thread alone,
-// since it costs less than waking the others.
+// A layer at one token has five loops that all threads join: Q K V, attention, output, gate and up,
+// down. What lies between them (norms, RoPE, quantization of inputs) is done row by row: at few
+// rows by the calling thread alone, since it costs less than waking the others.
 #include "engine/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
@@ -29,7 +30,8 @@ namespace {
 
 using namespace cpu;  // the parts of this device
 
-/// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen cores.
+/// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen
+/// cores.
 constexpr std::size_t kChunkBytes = 128 * 1024;
 /// Rows of a chunk are whole groups of the widest kernel.
 constexpr int kChunkRows = 16;
@@ -97,7 +99,8 @@ class CpuBackend final : public Backend {
     return std::max({shape_.width, query_width(), shape_.feed_forward});
   }
 
-  /// Whether the step keeps the promises of backend.h; a step that does not is a mistake of this program.
+  /// Whether the step keeps the promises of backend.h; a step that does not is a mistake of this
+  /// program.
   [[maybe_unused]] bool well_formed(const Step& step) const;
   void place_rows();
   void store_row(int layer, int row);

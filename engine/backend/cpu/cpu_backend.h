@@ -17,7 +17,8 @@ enum class Isa {
 };
 
 std::string_view isa_name(Isa isa);
-/// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avx512) lowers it, for tests.
+/// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avx512)
+/// lowers it, for tests.
 Isa best_isa();
 
 struct CpuOptions {

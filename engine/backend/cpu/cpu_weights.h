@@ -16,8 +16,8 @@ struct CpuLayer {
   Weights gate, up, down;
 };
 
-/// A model's weights: matrices where they are mapped, vectors copied (a few KiB a layer), so that they are f32 and
-/// aligned whatever the file holds.
+/// A model's weights: matrices where they are mapped, vectors copied (a few KiB a layer), so that
+/// they are f32 and aligned whatever the file holds.
 struct CpuWeights {
   Weights token_embedding, output;
   std::vector<float> output_norm;

@@ -16,7 +16,8 @@ namespace efimd::engine {
 
 namespace {
 
-/// Without EFIMD_ISA. __builtin_cpu_supports also asks the operating system whether it saves the wide registers.
+/// Without EFIMD_ISA. __builtin_cpu_supports also asks the operating system whether it saves the
+/// wide registers.
 Isa detected_isa() {
 #if defined(EFIMD_CPU_X86)
   __builtin_cpu_init();

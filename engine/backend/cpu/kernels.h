@@ -7,14 +7,17 @@
 
 /// The operations of the CPU device, once per instruction set.
 ///
-/// Letters as in style.md: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV heads, G = H / Hk,
-/// E head width, P tokens per page. The scalar table is the specification; the others agree with it within rounding.
+/// Letters as in style.md: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV
+/// heads, G = H / Hk, E head width, P tokens per page. The scalar table is the specification; the
+/// others agree with it within rounding.
 ///
-/// Batch invariance, in every table: the arithmetic of one output element (the order over k, the lanes, the
-/// reduction) is the same in all tile shapes, so it depends on neither T nor the rows of a call nor threads.
+/// Batch invariance, in every table: the arithmetic of one output element (the order over k, the
+/// lanes, the reduction) is the same in all tile shapes, so it depends on neither T nor the rows of
+/// a call nor threads.
 ///
-/// This header is included by files that are compiled for newer processors than the rest: it holds no inline
-/// functions and includes nothing that has any, so that the linker never picks an AVX-512 copy for everyone.
+/// This header is included by files that are compiled for newer processors than the rest: it holds
+/// no inline functions and includes nothing that has any, so that the linker never picks an AVX-512
+/// copy for everyone.
 namespace efimd::engine::cpu {
 
 /// Weights that share a scale in Q8_0, and its bytes: f16 scale, then int8 x 32.
@@ -38,7 +41,8 @@ struct RowRange {
   int last;
 };
 
-/// T input rows of a matmul: f32, and for Q8_0 weights the same quantized in groups of 32 (see `quantize`).
+/// T input rows of a matmul: f32, and for Q8_0 weights the same quantized in groups of 32 (see
+/// `quantize`).
 struct Inputs {
   int tokens;
   const float* values;          ///< [T][cols]
@@ -49,7 +53,8 @@ struct Inputs {
 
 enum class Store { kSet, kAdd };
 
-/// Where row n of the product goes: values[t * stride + n] = or += product (+ bias[n] where there is a bias).
+/// Where row n of the product goes: values[t * stride + n] = or += product (+ bias[n] where there
+/// is a bias).
 struct Outputs {
   float* values;
   std::size_t stride;
@@ -57,10 +62,12 @@ struct Outputs {
   Store store;
 };
 
-/// Floats in front of the accumulator of an attention record: [0] the running maximum m, [1] the sum l.
+/// Floats in front of the accumulator of an attention record: [0] the running maximum m, [1] the
+/// sum l.
 inline constexpr int kRecordHead = 16;
 
-/// Attention of `rows` consecutive tokens of one sequence, the G query heads of one KV head, over one range of pages.
+/// Attention of `rows` consecutive tokens of one sequence, the G query heads of one KV head, over
+/// one range of pages.
 struct AttentionTask {
   const float*
       q;  ///< row r, head g at q + r * q_stride + g * head_width: f32, rotated, times 1 / sqrt(E)
@@ -74,25 +81,28 @@ struct AttentionTask {
   std::size_t page_stride;  ///< f16 elements from page to page
   const PageIndex* page_table;  ///< of the range's pages
   int tokens;                   ///< of the range that the last row sees; >= 1
-  int position;  ///< row r sees the range's tokens 0 .. min(tokens, position + r + 1) - 1; may be < 0
+  /// Row r sees the range's tokens 0 .. min(tokens, position + r + 1) - 1; may be negative.
+  int position;
 
   /// A record per row and head: m, l, then acc [value_width] of sum(exp(s - m) * v), at
-  /// record + r * record_row_stride + g * record_stride. Rows that see nothing get m = -inf, l = 0, acc = 0.
+  /// record + r * record_row_stride + g * record_stride. Rows that see nothing get m = -inf, l = 0,
+  /// acc = 0.
   float* record;
   std::size_t record_row_stride;
   std::size_t record_stride;
 };
 
 struct CpuKernels {
-  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums. Q8_0: sums of a group in integers,
-  /// exact, then f32: sum += group_sum * (weight_scale * input_scale), groups in order.
+  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums. Q8_0: sums of a
+  /// group in integers, exact, then f32: sum += group_sum * (weight_scale * input_scale), groups in
+  /// order.
   void (*matmul)(const Weights& weights, RowRange rows, const Inputs& inputs, const Outputs& out);
   /// Online softmax in f32, page by page.
   void (*attention)(const AttentionTask& task);
   /// out = x / sqrt(mean(x^2) + epsilon) * weight
   void (*rms_norm)(const float* x, const float* weight, int width, float epsilon, float* out);
-  /// Groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127, offset = -128 * sum of quants.
-  /// A group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
+  /// Groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127, offset = -128 *
+  /// sum of quants. A group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
   void (*quantize)(const float* x, int width, std::int8_t* quants, float* scales,
                    std::int32_t* offsets);
   /// out = gate / (1 + exp(-gate)) * up; out may be gate.

@@ -1,36 +1,20 @@
-// The kernels with AVX2, FMA and F16C. Compiled with flags of its own: see kernels.h on what may be included here.
+// The kernels with AVX2, FMA and F16C. Compiled with flags of its own: see kernels.h on what may be
+// included here.
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/cpu/vector_avx2.h"
 // The simd files work on the Vector above.
 #include "engine/backend/cpu/simd_attention.h"
 #include "engine/backend/cpu/simd_dot.h"
+#include "engine/backend/cpu/simd_q8_0.h"
 #include "engine/backend/cpu/simd_rows.h"
 
 namespace efimd::engine::cpu {
 
 namespace {
 
-// Q8_0 x int8, as in kernels_avx512.cpp with eight rows, one per 32-bit lane, and signed weights:
-//
-//   slab    quads [32 groups][8][8 rows][4]: byte i of quad j is weight 4j + i of the group
-//
-// vpmaddubsw multiplies unsigned by signed bytes and adds pairs, saturating: |w| * (x with w's sign) is at most
-// 2 * 128 * 127 = 32512, so nothing saturates (x is never -128). One such sum fits 16 bits, two do not.
-constexpr int kRows = 8;
-constexpr int kSlabGroups = 32;
-// At few tokens memory decides: short slabs keep it busy while they are multiplied (see kernels_avx512.cpp).
-constexpr int kFewTokens = 8;
-constexpr int kSlabGroupsFew = 4;
-constexpr int kAheadGroups = 16;  // of prefetch, in the order of reading
-constexpr int kQuads = kGroup / 4;
-constexpr int kTokensAtOnce = 4;
-constexpr int kTokensPerSlab = 64;
-
-struct alignas(64) Slab {
-  unsigned char quads[kSlabGroups][kQuads][32];
-  float scales[kSlabGroups][kRows];
-  std::uint16_t halves[kSlabGroups][kRows];
-};
+// vpmaddubsw multiplies unsigned by signed bytes and adds pairs, saturating: |w| * (x with w's
+// sign) is at most 2 * 128 * 127 = 32512, so nothing saturates (x is never -128). One such sum fits
+// 16 bits, two do not.
 
 /// 16 bytes each of two rows, four rows apart.
 inline __m256i two_rows(const unsigned char* at, std::size_t stride) {
@@ -43,38 +27,6 @@ inline void store_quad(unsigned char* at, __m256i quad) {
   _mm256_store_si256(reinterpret_cast<__m256i*>(at), quad);
 }
 
-/// 16 weights of 8 rows to four quads: a 4 x 4 transposition of 32-bit words inside each 128-bit lane.
-inline void pack_half_group(const unsigned char* at, std::size_t stride,
-                            unsigned char (*quads)[32]) {
-  const __m256i a = two_rows(at, stride);
-  const __m256i b = two_rows(at + stride, stride);
-  const __m256i c = two_rows(at + 2 * stride, stride);
-  const __m256i d = two_rows(at + 3 * stride, stride);
-  const __m256i ab_low = _mm256_unpacklo_epi32(a, b);
-  const __m256i ab_high = _mm256_unpackhi_epi32(a, b);
-  const __m256i cd_low = _mm256_unpacklo_epi32(c, d);
-  const __m256i cd_high = _mm256_unpackhi_epi32(c, d);
-  store_quad(quads[0], _mm256_unpacklo_epi64(ab_low, cd_low));
-  store_quad(quads[1], _mm256_unpackhi_epi64(ab_low, cd_low));
-  store_quad(quads[2], _mm256_unpacklo_epi64(ab_high, cd_high));
-  store_quad(quads[3], _mm256_unpackhi_epi64(ab_high, cd_high));
-}
-
-/// `groups` blocks of 8 rows from `at`; meanwhile asks memory for the same of `next`.
-void pack_slab(const unsigned char* at, std::size_t stride, int groups, const unsigned char* next,
-               Slab& slab) {
-  for (int group = 0; group < groups; ++group, at += kGroupBytes, next += kGroupBytes) {
-    for (int r = 0; r < kRows; ++r) {
-      __builtin_memcpy(&slab.halves[group][r], at + static_cast<std::size_t>(r) * stride, 2);
-      __builtin_prefetch(next + static_cast<std::size_t>(r) * stride);
-    }
-    pack_half_group(at + 2, stride, slab.quads[group]);
-    pack_half_group(at + 18, stride, slab.quads[group] + 4);
-  }
-  for (int group = 0; group < groups; ++group)
-    Vector::store(slab.scales[group], Vector::load_half(slab.halves[group]));
-}
-
 inline __m256i broadcast_quad(const std::int8_t* at) {
   int quad;
   __builtin_memcpy(&quad, at, 4);
@@ -83,16 +35,11 @@ inline __m256i broadcast_quad(const std::int8_t* at) {
 
 /// sums[i][row] += slab * x[i] for N tokens.
 template <int N>
-void multiply_slab(const Slab& slab, int groups, const Inputs& in, std::size_t cols, int t,
-                   int first_group, float (*sums)[kRows]) {
+void multiply_slab(const Slab& slab, int groups, SlabInputs in, float (*sums)[kRows]) {
   const __m256i ones = _mm256_set1_epi16(1);
   __m256 acc[N];
   for (int i = 0; i < N; ++i) acc[i] = _mm256_load_ps(sums[i]);
-  const std::size_t group_stride = cols / kGroup;
-  const std::int8_t* x = in.quants + static_cast<std::size_t>(t) * cols + first_group * kGroup;
-  const float* scales = in.scales + static_cast<std::size_t>(t) * group_stride +
-                        static_cast<std::size_t>(first_group);
-  for (int group = 0; group < groups; ++group, x += kGroup) {
+  for (int group = 0; group < groups; ++group, in.x += kGroup, ++in.scales) {
     __m256i products[N];
     for (int i = 0; i < N; ++i) products[i] = _mm256_setzero_si256();
 #pragma GCC unroll 8
@@ -101,8 +48,8 @@ void multiply_slab(const Slab& slab, int groups, const Inputs& in, std::size_t c
       const __m256i magnitude = _mm256_abs_epi8(w);
 #pragma GCC unroll 8
       for (int i = 0; i < N; ++i) {
-        const __m256i signed_x =
-            _mm256_sign_epi8(broadcast_quad(x + static_cast<std::size_t>(i) * cols + 4 * j), w);
+        const __m256i signed_x = _mm256_sign_epi8(
+            broadcast_quad(in.x + static_cast<std::size_t>(i) * in.stride + 4 * j), w);
         const __m256i pairs = _mm256_maddubs_epi16(magnitude, signed_x);
         products[i] = _mm256_add_epi32(products[i], _mm256_madd_epi16(pairs, ones));
       }
@@ -110,8 +57,7 @@ void multiply_slab(const Slab& slab, int groups, const Inputs& in, std::size_t c
     const __m256 w_scales = _mm256_load_ps(slab.scales[group]);
 #pragma GCC unroll 8
     for (int i = 0; i < N; ++i) {
-      const float x_scale =
-          scales[static_cast<std::size_t>(i) * group_stride + static_cast<std::size_t>(group)];
+      const float x_scale = in.scales[static_cast<std::size_t>(i) * in.group_stride];
       const __m256 scale = _mm256_mul_ps(w_scales, _mm256_set1_ps(x_scale));
       acc[i] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(products[i]), scale, acc[i]);
     }
@@ -119,87 +65,34 @@ void multiply_slab(const Slab& slab, int groups, const Inputs& in, std::size_t c
   for (int i = 0; i < N; ++i) _mm256_store_ps(sums[i], acc[i]);
 }
 
-using MultiplySlab = void (*)(const Slab&, int, const Inputs&, std::size_t, int, int,
-                              float (*)[kRows]);
-constexpr MultiplySlab kMultiplySlab[kTokensAtOnce] = {multiply_slab<1>, multiply_slab<2>,
-                                                       multiply_slab<3>, multiply_slab<4>};
+struct Tier {
+  using MultiplySlab = void (*)(const Slab&, int groups, SlabInputs, float (*sums)[kRows]);
+  static constexpr int kTokensAtOnce = 4;
+  static constexpr MultiplySlab kMultiplySlab[kTokensAtOnce] = {multiply_slab<1>, multiply_slab<2>,
+                                                                multiply_slab<3>, multiply_slab<4>};
 
-void store_sums(const float* sums, int rows, const Outputs& out, int t, int n) {
-  for (int r = 0; r < rows; ++r) store_product(out, t, n + r, sums[r]);
-}
-
-/// Copies `groups` blocks of the rows that there are, so that a slab can be packed from 8 rows where fewer are left.
-void copy_rows(const unsigned char* at, std::size_t stride, int rows, int groups,
-               unsigned char* copy) {
-  const std::size_t bytes = static_cast<std::size_t>(groups) * kGroupBytes;
-  __builtin_memset(copy, 0, kRows * bytes);
-  for (int r = 0; r < rows; ++r)
-    __builtin_memcpy(copy + static_cast<std::size_t>(r) * bytes,
-                     at + static_cast<std::size_t>(r) * stride, bytes);
-}
-
-/// The block that is kAheadGroups groups after group `group` of the rows from n, in the order in which they are read;
-/// `otherwise` behind the last row.
-const unsigned char* ahead_of(const Weights& weights, RowRange rows, int n, int group,
-                              const unsigned char* otherwise) {
-  const int groups = weights.cols / kGroup;
-  const int row = n + (group + kAheadGroups) / groups * kRows;
-  if (row + kRows > rows.last) return otherwise;
-  return weights.data + static_cast<std::size_t>(row) * weights.row_bytes +
-         static_cast<std::size_t>((group + kAheadGroups) % groups) * kGroupBytes;
-}
-
-/// One group of up to 8 rows from n, for tokens t .. t + tokens - 1 (at most 64).
-void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& in, int t,
-                   int tokens, const Outputs& out) {
-  Slab slab;
-  alignas(64) float sums[kTokensPerSlab][kRows];
-  __builtin_memset(sums, 0, static_cast<std::size_t>(tokens) * sizeof sums[0]);
-  unsigned char copy[kRows * kSlabGroups * kGroupBytes];
-  const int count = rows.last - n < kRows ? rows.last - n : kRows;
-  const int groups = weights.cols / kGroup;
-  const int slab_groups = tokens <= kFewTokens ? kSlabGroupsFew : kSlabGroups;
-  const std::size_t stride = weights.row_bytes;
-  const unsigned char* row = weights.data + static_cast<std::size_t>(n) * stride;
-  for (int first = 0; first < groups; first += slab_groups) {
-    const int taken = groups - first < slab_groups ? groups - first : slab_groups;
-    const unsigned char* at = row + static_cast<std::size_t>(first) * kGroupBytes;
-    if (count < kRows) {
-      copy_rows(at, stride, count, taken, copy);
-      pack_slab(copy, static_cast<std::size_t>(taken) * kGroupBytes, taken, copy, slab);
-    } else {
-      pack_slab(at, stride, taken, ahead_of(weights, rows, n, first, at), slab);
-    }
-    for (int i = 0; i < tokens; i += kTokensAtOnce) {
-      const int together = tokens - i < kTokensAtOnce ? tokens - i : kTokensAtOnce;
-      kMultiplySlab[together - 1](slab, taken, in, static_cast<std::size_t>(weights.cols), t + i,
-                                  first, sums + i);
-    }
+  /// 16 weights of 8 rows to four quads: a 4 x 4 transposition of 32-bit words inside each 128-bit
+  /// lane.
+  static void pack_half_group(const unsigned char* at, std::size_t stride,
+                              unsigned char (*quads)[32]) {
+    const __m256i a = two_rows(at, stride);
+    const __m256i b = two_rows(at + stride, stride);
+    const __m256i c = two_rows(at + 2 * stride, stride);
+    const __m256i d = two_rows(at + 3 * stride, stride);
+    const __m256i ab_low = _mm256_unpacklo_epi32(a, b);
+    const __m256i ab_high = _mm256_unpackhi_epi32(a, b);
+    const __m256i cd_low = _mm256_unpacklo_epi32(c, d);
+    const __m256i cd_high = _mm256_unpackhi_epi32(c, d);
+    store_quad(quads[0], _mm256_unpacklo_epi64(ab_low, cd_low));
+    store_quad(quads[1], _mm256_unpackhi_epi64(ab_low, cd_low));
+    store_quad(quads[2], _mm256_unpacklo_epi64(ab_high, cd_high));
+    store_quad(quads[3], _mm256_unpackhi_epi64(ab_high, cd_high));
   }
-  for (int i = 0; i < tokens; ++i) store_sums(sums[i], count, out, t + i, n);
-}
 
-void q8_0_matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
-  for (int n = rows.first; n < rows.last; n += kRows) {
-    for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
-      const int tokens = in.tokens - t < kTokensPerSlab ? in.tokens - t : kTokensPerSlab;
-      multiply_rows(weights, rows, n, in, t, tokens, out);
-    }
+  static void store_sums(const float* sums, int rows, const Outputs& out, int t, int n) {
+    for (int r = 0; r < rows; ++r) store_product(out, t, n + r, sums[r]);
   }
-}
-
-void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
-  switch (weights.type) {
-    case WeightType::kF32:
-      return dot_matmul<FloatWeights>(weights, rows, in, out);
-    case WeightType::kF16:
-      return dot_matmul<HalfWeights>(weights, rows, in, out);
-    case WeightType::kBF16:
-      return dot_matmul<BfloatWeights>(weights, rows, in, out);
-    case WeightType::kQ8_0:
-      return q8_0_matmul(weights, rows, in, out);
-  }
-}
+};
 
 void quantize(const float* x, int width, std::int8_t* quants, float* scales,
               std::int32_t* offsets) {
@@ -213,7 +106,8 @@ void quantize(const float* x, int width, std::int8_t* quants, float* scales,
       levels[j] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * j), inverse));
     const __m256i sums = _mm256_add_epi32(_mm256_add_epi32(levels[0], levels[1]),
                                           _mm256_add_epi32(levels[2], levels[3]));
-    // The packs work within 128-bit lanes and leave the 32-bit words in the order 0 4 1 5 2 6 3 7 (of 4 bytes).
+    // The packs work within 128-bit lanes and leave the 32-bit words in the order 0 4 1 5 2 6 3 7
+    // (of 4 bytes).
     const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(levels[0], levels[1]),
                                              _mm256_packs_epi32(levels[2], levels[3]));
     const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
@@ -229,7 +123,8 @@ void quantize(const float* x, int width, std::int8_t* quants, float* scales,
 }  // namespace
 
 const CpuKernels& avx2_kernels() {
-  static constexpr CpuKernels kKernels{matmul, attention, rms_norm, quantize, silu_mul, to_half};
+  static constexpr CpuKernels kKernels{matmul<Tier>, attention, rms_norm,
+                                       quantize,     silu_mul,  to_half};
   return kKernels;
 }
 

@@ -15,8 +15,9 @@ namespace efimd::engine::cpu {
 ///   K        [E][P]   tokens side by side: a score is a lane, summed over E without a reduction
 ///   V        [P][Ev]  elements side by side; Ev = E rounded up to 16, the rest stays 0
 ///
-/// A key enters rotated. Memory of all pages is reserved at once but touched page by page, so that the process
-/// grows with use. A page that was used holds old values behind its tokens: readers mask them.
+/// A key enters rotated. Memory of all pages is reserved at once but touched page by page, so that
+/// the process grows with use. A page that was used holds old values behind its tokens: readers
+/// mask them.
 ///
 /// Thread: engine, except put(): one thread for each token and KV head.  Owns: the memory.
 /// Fails: open() with kNoMemory.
@@ -48,7 +49,8 @@ class KvMemory {
 
   /// Says that `page` will be written.
   void touch(PageIndex page);
-  /// Puts one token's key and value (f16 [E] each) of a layer and KV head into `slot` of a touched page.
+  /// Puts one token's key and value (f16 [E] each) of a layer and KV head into `slot` of a touched
+  /// page.
   void put(int layer, int kv_head, PageIndex page, int slot, const std::uint16_t* key,
            const std::uint16_t* value);
   /// Copies the first `tokens` slots of a page, all layers.

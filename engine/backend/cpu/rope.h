@@ -7,8 +7,8 @@
 
 namespace efimd::engine::cpu {
 
-/// The rotations of the rows of one step: angle = position * rope_scale * rope_base^(-2i / rope_width) for pair i,
-/// computed in double once per step, used by all layers in f32.
+/// The rotations of the rows of one step: angle = position * rope_scale * rope_base^(-2i /
+/// rope_width) for pair i, computed in double once per step, used by all layers in f32.
 class Rope {
  public:
   explicit Rope(const ModelShape& shape);

@@ -1,14 +1,15 @@
 #pragma once
 
-// Attention over KV pages, over the Vector of the file that includes this; the specification is attention() in
-// kernels_scalar.cpp.
+// Attention over KV pages, over the Vector of the file that includes this; the specification is
+// attention() in kernels_scalar.cpp.
 //   q        [rows][G][E]           f32, rotated, times 1 / sqrt(E)
 //   k, v     [E][P], [P][Ev]        f16, one page after the other through the page table
 //   record   [rows][G] of m, l, acc [Ev]
-// K is stored with tokens side by side, so that a score is a lane of its own: summed over e in order, no reduction.
-// V is stored with elements side by side: an output element is a lane, summed over the tokens in order. Tokens that a
-// query does not see have weight 0 exactly. So a query's result does not depend on which queries share its tile.
-// Reads 4 * C * E bytes per KV head for up to kTileQueries queries at a time.
+// K is stored with tokens side by side, so that a score is a lane of its own: summed over e in
+// order, no reduction. V is stored with elements side by side: an output element is a lane, summed
+// over the tokens in order. Tokens that a query does not see have weight 0 exactly. So a query's
+// result does not depend on which queries share its tile. Reads 4 * C * E bytes per KV head for up
+// to kTileQueries queries at a time.
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/cpu/simd_rows.h"
 
@@ -18,7 +19,8 @@ namespace {
 constexpr int kPageRegs = kPageTokens / kLanes;
 static_assert(kPageTokens % (2 * kLanes) == 0, "scores of a page fill pairs of registers");
 
-/// N queries of one tile, their q and records, and how many tokens of the page each sees (ascending).
+/// N queries of one tile, their q and records, and how many tokens of the page each sees
+/// (ascending).
 template <int N>
 struct Queries {
   const float* q[N];
@@ -82,7 +84,8 @@ inline float page_weights(float* scores, int visible, float maximum) {
   return Vector::sum(sum);
 }
 
-/// Scores to weights, in place; updates m and l. kept[i]: the factor of what query i has accumulated so far.
+/// Scores to weights, in place; updates m and l. kept[i]: the factor of what query i has
+/// accumulated so far.
 template <int N>
 void page_softmax(const Queries<N>& queries, float (*scores)[kPageTokens], float* kept) {
   static_assert(N <= kLanes);
@@ -101,7 +104,8 @@ void page_softmax(const Queries<N>& queries, float (*scores)[kPageTokens], float
   }
 }
 
-/// acc[i][e] = acc[i][e] * kept[i] + sum over c of weights[i][c] * V[c][e], W registers of e at a time.
+/// acc[i][e] = acc[i][e] * kept[i] + sum over c of weights[i][c] * V[c][e], W registers of e at a
+/// time.
 template <int N, int W>
 void page_values(const Queries<N>& queries, const std::uint16_t* v, int stride, int first,
                  int tokens, const float* kept, const float (*weights)[kPageTokens]) {
@@ -124,7 +128,8 @@ void page_values(const Queries<N>& queries, const std::uint16_t* v, int stride, 
       Vector::store(queries.record[i] + kRecordHead + first + j * kLanes, acc[i][j]);
 }
 
-/// Queries first .. first + N - 1 (row = index / G, head = index % G) over the page that starts at token `start`.
+/// Queries first .. first + N - 1 (row = index / G, head = index % G) over the page that starts at
+/// token `start`.
 template <int N>
 void attend_tile(const AttentionTask& task, int first, int start, const std::uint16_t* k) {
   Queries<N> queries;
@@ -172,7 +177,8 @@ void start_records(const AttentionTask& task) {
   }
 }
 
-/// Asks for the next page's K and V while this one is computed: the table makes them no stream for the hardware.
+/// Asks for the next page's K and V while this one is computed: the table makes them no stream for
+/// the hardware.
 inline void prefetch_page(const std::uint16_t* k, int elements) {
   for (int i = 0; i < elements; i += 32) __builtin_prefetch(k + i);
 }

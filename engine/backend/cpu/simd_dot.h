@@ -1,10 +1,10 @@
 #pragma once
 
-// Matmul over F32, F16 and BF16 weights, over the Vector of the file that includes this. Weights are converted in
-// registers where the file is mapped.
+// Matmul over F32, F16 and BF16 weights, over the Vector of the file that includes this. Weights
+// are converted in registers where the file is mapped.
 //
-// Each output element has one register of sums, lane k % kLanes, filled in the order of k, and one reduction at the
-// end, in every tile shape (kernels.h, batch invariance).
+// Each output element has one register of sums, lane k % kLanes, filled in the order of k, and one
+// reduction at the end, in every tile shape (kernels.h, batch invariance).
 #include "engine/backend/cpu/kernels.h"
 
 namespace efimd::engine::cpu {

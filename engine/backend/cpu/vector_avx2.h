@@ -31,7 +31,8 @@ struct Vector {
                      _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
   }
 
-  // The first `count` (1 .. 7) lanes; the others read as 0 and are not written. Through memory: tails are rare.
+  // The first `count` (1 .. 7) lanes; the others read as 0 and are not written. Through memory:
+  // tails are rare.
   static Reg load_part(const void* at, int count) {
     return load_tail<float>(at, count, load_float);
   }

@@ -92,7 +92,8 @@ void WorkerPool::run(int chunks, Call call, const void* context) {
     return;
   }
   assert(chunks <= kChunksMax);
-  // Every chunk of the loop before is finished, so nobody can claim one under its ticket: the fields are free.
+  // Every chunk of the loop before is finished, so nobody can claim one under its ticket: the
+  // fields are free.
   call_.store(call, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
   finished_.store(0, std::memory_order_relaxed);

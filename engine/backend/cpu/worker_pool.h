@@ -12,9 +12,9 @@ int physical_cores();
 
 /// Threads that share the chunks of one loop after the other with the thread that calls.
 ///
-/// Chunks are handed out one at a time from a counter, because a virtual machine's cores are stolen for milliseconds: a
-/// fixed share would wait for the slowest. Idle workers spin for kSpin, which spans the gaps inside a step, then
-/// sleep: between steps they use no processor time.
+/// Chunks are handed out one at a time from a counter, because a virtual machine's cores are stolen
+/// for milliseconds: a fixed share would wait for the slowest. Idle workers spin for kSpin, which
+/// spans the gaps inside a step, then sleep: between steps they use no processor time.
 ///
 /// Thread: parallel_for() from one thread at a time. Owns: its threads; the destructor joins them.
 /// Fails: the constructor throws std::system_error when a thread cannot be started.
@@ -30,8 +30,9 @@ class WorkerPool {
 
   int threads() const { return static_cast<int>(workers_.size()) + 1; }
 
-  /// body(chunk) for every chunk in 0 .. chunks - 1, in any order, on any of the threads; returns when all are done.
-  /// `body` must not throw and must write to places that no other chunk writes. chunks <= kChunksMax.
+  /// body(chunk) for every chunk in 0 .. chunks - 1, in any order, on any of the threads; returns
+  /// when all are done. `body` must not throw and must write to places that no other chunk writes.
+  /// chunks <= kChunksMax.
   template <class Body>
   void parallel_for(int chunks, const Body& body) {
     run(
@@ -48,8 +49,9 @@ class WorkerPool {
   void work();
   void shut_down();
 
-  // One loop. A late worker may read the fields while the next loop is being set up; what it read is used only if it
-  // then claims a chunk under the same ticket: the loop was not finished, so its fields stood still.
+  // One loop. A late worker may read the fields while the next loop is being set up; what it read
+  // is used only if it then claims a chunk under the same ticket: the loop was not finished, so its
+  // fields stood still.
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> context_{nullptr};
   alignas(64) std::atomic<std::uint64_t> ticket_{

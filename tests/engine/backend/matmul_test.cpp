@@ -31,7 +31,8 @@ Weights weights_of(const TensorView& tensor) {
           static_cast<int>(tensor.rows), static_cast<int>(tensor.cols)};
 }
 
-/// T rows of inputs, quantized by the scalar kernel so that every instruction set multiplies the same numbers.
+/// T rows of inputs, quantized by the scalar kernel so that every instruction set multiplies the
+/// same numbers.
 struct Rows {
   Rows(int tokens_in, int cols_in, std::vector<float> values_in)
       : tokens(tokens_in), cols(cols_in), values(std::move(values_in)) {

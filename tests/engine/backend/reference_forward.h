@@ -7,7 +7,8 @@
 
 namespace efimd::test {
 
-/// Logits of every position of one sequence, [T][V], in f64 with plain loops and nothing shared with the device.
+/// Logits of every position of one sequence, [T][V], in f64 with plain loops and nothing shared
+/// with the device.
 std::vector<std::vector<double>> reference_forward(const engine::ModelShape& shape,
                                                    const engine::ModelWeights& weights,
                                                    const std::vector<engine::TokenId>& tokens);

@@ -25,7 +25,8 @@ TEST_CASE("every chunk of every loop is run once, whatever the number of threads
     CHECK(pool.threads() == threads);
     std::vector<int> runs(200);
     long total = 0;
-    // The vector is written without atomics: a chunk that two threads take, or a loop that ends early, is a race.
+    // The vector is written without atomics: a chunk that two threads take, or a loop that ends
+    // early, is a race.
     for (int loop = 0; loop < 2000; ++loop) {
       const int chunks = loop % 200;
       pool.parallel_for(chunks, [&](int chunk) { ++runs[static_cast<std::size_t>(chunk)]; });
@@ -42,7 +43,8 @@ TEST_CASE("a loop returns only when its slowest chunk is done") {
   std::latch both_started(2);
   std::atomic<bool> slow_done{false};
   bool saw_it = false;
-  // Each thread takes one chunk and waits for the other; then the worker or the caller, whichever has chunk 0, is late.
+  // Each thread takes one chunk and waits for the other; then the worker or the caller, whichever
+  // has chunk 0, is late.
   pool.parallel_for(2, [&](int chunk) {
     both_started.arrive_and_wait();
     if (chunk != 0) return;

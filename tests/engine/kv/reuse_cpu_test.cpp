@@ -148,6 +148,6 @@ TEST_CASE(
   const auto model = Model::open(test::write_tiny_model(shape, folder.path())).value();
   for (const Isa isa : {Isa::kScalar, best_isa()}) {
     INFO(architecture << " " << tensor_type_name(type) << " on " << isa_name(isa));
-    run_session(model, isa, isa == Isa::kScalar ? 40 : 250, 21);
+    run_session(model, isa, isa == Isa::kScalar ? 20 : 200, 21);
   }
 }
