@@ -1,0 +1,181 @@
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "daemon/completion/completion.h"
+#include "daemon/service/engine_host.h"
+#include "daemon/text/document.h"
+#include "engine/model/model.h"
+
+using namespace efimd;
+
+namespace {
+
+const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
+const std::filesystem::path kModel = kSource / "models/efim-boot.gguf";
+constexpr std::size_t kKvBytes = std::size_t{64} << 20;
+
+std::string file_text(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// A value that another thread sets once.
+template <class T>
+class Promise {
+ public:
+  void set(T value) {
+    {
+      const std::lock_guard lock(mutex_);
+      value_ = std::move(value);
+    }
+    ready_.notify_all();
+  }
+  T wait() {
+    std::unique_lock lock(mutex_);
+    ready_.wait(lock, [&] { return value_.has_value(); });
+    return std::move(*value_);
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ready_;
+  std::optional<T> value_;
+};
+
+/// A person at a file, with the service and the model that the daemon would run.
+class Typist {
+ public:
+  explicit Typist(const std::string& text)
+      : document_(text),
+        service_(service::make_engine_factory({.model = kModel, .kv_budget_bytes = kKvBytes},
+                                              std::make_shared<service::OpenedModel>()),
+                 {.prompt_tokens_max = 900}, [this] { loaded_.set(true); }) {
+    loaded_.wait();
+    REQUIRE(service_.status().failure.empty());
+  }
+
+  void replace(std::size_t begin, std::size_t end, std::string_view text) {
+    REQUIRE(document_.replace(begin, end, text));
+  }
+  void type(std::string_view text) {
+    replace(cursor, cursor, text);
+    cursor += text.size();
+  }
+  completion::Outcome ask(int tokens_max = 2) {
+    completion::Request request;
+    request.document = {1, "file:///typed.cpp"};
+    request.snapshot = document_.snapshot();
+    request.cursor = cursor;
+    request.options.tokens_max = tokens_max;
+    request.options.stop = completion::StopRule::kNone;
+    request.arrived = std::chrono::steady_clock::now();
+    Promise<completion::Outcome> answer;
+    service_.submit(std::move(request),
+                    [&](completion::Outcome outcome) { answer.set(std::move(outcome)); });
+    return answer.wait();
+  }
+  int evaluated() {
+    const completion::Receipt receipt = ask().receipt;
+    CHECK(receipt.evaluated_tokens + receipt.reused_tokens == receipt.prompt_tokens);
+    return receipt.evaluated_tokens;
+  }
+
+  std::size_t cursor = 0;
+
+ private:
+  text::Document document_;
+  Promise<bool> loaded_;
+  completion::CompletionService service_;
+};
+
+/// A file with one function of its middle taken out, which is then typed again. It fits one hole.
+struct Exercise {
+  std::string open, typed;
+  std::size_t at = 0;
+};
+
+Exercise exercise() {
+  const std::string text = file_text(kSource / "daemon/prompt/planner.cpp");
+  const std::size_t begin = text.find("Anchor moved(");
+  const std::size_t end = text.find("std::vector<TokenId> prompt_tokens(", begin);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  return {text.substr(0, begin) + "\n" + text.substr(end), text.substr(begin, end - begin), begin};
+}
+
+}  // namespace
+
+TEST_CASE("typing a file costs a handful of tokens a keystroke, accepting its own tokens") {
+  const auto model = engine::Model::open(kModel);
+  REQUIRE(model);
+  const Exercise work = exercise();
+  Typist typist(work.open);
+  typist.cursor = work.at;
+  typist.ask();
+  int typed = 0, typed_cost = 0, worst = 0;
+  for (std::size_t at = 0; at < work.typed.size();) {
+    const std::size_t line_end = work.typed.find('\n', at);
+    const std::string line = work.typed.substr(at, line_end - at);
+    const std::size_t by_hand =
+        line.size() * 2 / 3;  // the rest comes at once, as an accepted suggestion does
+    for (std::size_t i = 0; i < by_hand; ++i) {
+      typist.type(line.substr(i, 1));
+      const int cost = typist.evaluated();
+      typed_cost += cost;
+      worst = std::max(worst, cost);
+      ++typed;
+    }
+    if (const std::string rest = line.substr(by_hand); !rest.empty()) {
+      typist.type(rest);
+      const auto own = (*model)->tokenizer().encode(rest, engine::Fragment::kInside).size();
+      CHECK(typist.evaluated() <= static_cast<int>(own) + 4);
+    }
+    typist.type("\n");
+    CHECK(typist.evaluated() <= 4);
+    at = line_end + 1;
+  }
+  CAPTURE(typed, typed_cost, worst);
+  CHECK(typed_cost <= 2 * typed);
+  CHECK(worst <= 6);
+}
+
+TEST_CASE("backspace and the same letter again cost a token or two") {
+  const Exercise work = exercise();
+  Typist typist(work.open);
+  typist.cursor = work.at;
+  typist.type("  Anchor next = anch");
+  typist.ask();
+  for (int i = 0; i < 5; ++i) {
+    typist.replace(typist.cursor - 1, typist.cursor, "");
+    --typist.cursor;
+    CHECK(typist.evaluated() <= 4);
+    typist.type("h");
+    CHECK(typist.evaluated() <= 4);
+  }
+}
+
+TEST_CASE("accepting the suggestion that is shown evaluates next to nothing") {
+  const Exercise work = exercise();
+  Typist typist(work.open);
+  typist.cursor = work.at;
+  typist.type("Anchor moved(const Anchor& ");
+  const completion::Outcome shown = typist.ask(12);
+  REQUIRE(shown.item);
+  typist.replace(shown.item->replace_begin, shown.item->replace_end, shown.item->text);
+  typist.cursor = shown.item->replace_begin + shown.item->text.size();
+  CHECK(typist.evaluated() <= 4);
+}
+
+TEST_CASE("asking again where nothing changed evaluates the last token at most") {
+  const Exercise work = exercise();
+  Typist typist(work.open);
+  typist.cursor = work.at;
+  CHECK(typist.evaluated() > 100);
+  CHECK(typist.evaluated() <= 1);
+}
