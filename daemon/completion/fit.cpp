@@ -7,6 +7,7 @@
 #include "daemon/completion/brackets.h"
 #include "daemon/completion/fit_lines.h"
 #include "daemon/completion/silence.h"
+#include "daemon/text/indentation.h"
 
 namespace efimd::completion {
 
@@ -167,11 +168,21 @@ std::string_view without_rest(std::string_view line, std::string_view rest) {
 
 Fitted silent(std::string_view reason, std::size_t cursor) { return {{}, cursor, reason}; }
 
+/// Whether `blanks` are whole levels of what the text around the cursor indents by.
+bool is_whole_levels(std::string_view blanks, const FitPlace& place) {
+  const text::Indentation unit = text::indentation_of(place.snapshot.bytes(), place.cursor);
+  if (unit.tabs || blanks.back() == '\t') return blanks.back() == '\t';
+  return unit.spaces > 1 && blanks.size() % static_cast<std::size_t>(unit.spaces) == 0;
+}
+
 /// F-2, the beginning.
-std::string_view trim_begin(std::string_view text, std::string_view line_before) {
-  if (line_before.empty() || is_blank(line_before) || !is_space(line_before.back())) return text;
+std::string_view trim_begin(std::string_view text, std::string_view line_before,
+                            const FitPlace& place) {
   const std::size_t first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? text : text.substr(first);
+  if (line_before.empty() || first == std::string_view::npos) return text;
+  if (!is_blank(line_before)) return is_space(line_before.back()) ? text.substr(first) : text;
+  const bool stray = first == 1 && text[0] == ' ' && text[1] != '*' && text[1] != '\n';
+  return stray && is_whole_levels(line_before, place) ? text.substr(first) : text;
 }
 
 }  // namespace
@@ -190,7 +201,7 @@ Fitted fit(std::string_view generated, const FitPlace& place) {
   if (text.empty())
     return silent(generated.empty() ? silence::kNothing : silence::kUnreadable, place.cursor);
   if (is_blank(text)) return silent(silence::kOnlyBlanks, place.cursor);
-  text = trim_begin(text, before);
+  text = trim_begin(text, before, place);
   if (rest_is_tail || is_space(rest.front())) text.resize(trim_end(text).size());
   text = with_indentation_of(text, before, place);
   if (const std::string_view kept = without_following_lines(text, before, place);

@@ -27,7 +27,8 @@ struct Fitted {
 ///   F-1  Text only: cut in front of the first control character or invalid byte (an incomplete
 ///        code point at the end is one); line ends become "\n".
 ///   F-2  Blanks: none at the end, where the line has nothing behind the cursor; none at the
-///        beginning behind a blank in front of the cursor.
+///        beginning behind a blank in front of the cursor, and no single one behind an
+///        indentation of whole levels (many a vocabulary's words begin with a blank).
 ///   F-3  Indentation of new lines is the buffer's: tabs or spaces.
 ///   F-4  Lines that stand behind the cursor's line already are not repeated: cut where the rest of
 ///        the completion equals the next lines that are not blank. Leading blanks may differ when

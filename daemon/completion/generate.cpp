@@ -1,6 +1,8 @@
 #include "daemon/completion/generate.h"
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "engine/decode/sampler.h"
 
@@ -13,6 +15,24 @@ using engine::TokenId;
 bool is_text(TokenId token, const engine::Tokenizer& tokenizer) {
   return token >= 0 && token < tokenizer.size() && !tokenizer.ends_generation(token) &&
          !tokenizer.is_control(token);
+}
+
+/// Unused, unknown and padding tokens: they spell nothing and end nothing.
+bool means_nothing(TokenId token, const engine::Tokenizer& tokenizer) {
+  return tokenizer.is_control(token) && !tokenizer.ends_generation(token);
+}
+
+/// The sampler's choice among tokens that mean something. That the first choice does not is so rare with a trained
+/// model that nothing is done about it beforehand.
+TokenId choose(engine::Sampler& sampler, std::span<const float> logits,
+               const engine::Tokenizer& tokenizer) {
+  const TokenId token = sampler.choose(logits);
+  if (!means_nothing(token, tokenizer)) return token;
+  std::vector<float> allowed(logits.begin(), logits.end());
+  for (std::size_t id = 0; id < allowed.size(); ++id)
+    if (means_nothing(static_cast<TokenId>(id), tokenizer))
+      allowed[id] = -std::numeric_limits<float>::infinity();
+  return sampler.choose(allowed);
 }
 
 /// Evaluates `token`; false where no KV memory is left for it.
@@ -38,7 +58,7 @@ Result<End> run(const GenerationSetting& setting, const Options& options, StopRu
       if (!appended) return tl::unexpected(appended.error());
       if (!*appended) return End::kNoRoom;
     }
-    const TokenId token = sampler.choose(setting.engine.logits(setting.sequence));
+    const TokenId token = choose(sampler, setting.engine.logits(setting.sequence), tokenizer);
     if (!generated.first_token) generated.first_token = setting.now();
     if (!is_text(token, tokenizer)) return End::kModel;
     const std::string_view bytes = tokenizer.bytes(token);

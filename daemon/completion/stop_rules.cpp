@@ -173,6 +173,12 @@ bool StopRules::at_base_within(std::string_view content, char first) const {
 }
 
 void StopRules::take_line(const Line& line) {
+  std::string full = (lines_ == 0 ? place_.line_before : "") + std::string(line.content);
+  if (lines_ > 0 && has_word(full) && full == last_line_) {
+    ended_ = true;
+    return;
+  }
+  last_line_ = std::move(full);
   const std::string_view own = leading_blanks(line.content);
   if (lines_ == 0) {
     depth_ =

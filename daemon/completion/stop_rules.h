@@ -35,6 +35,8 @@ struct StopPlace {
 ///           front of the cursor's line, is its last.
 ///     B-6   Two blank lines in a row end it. So does a line that stands behind the cursor already;
 ///           it is kept for fit() to find.
+///     B-7   A line that repeats the one in front of it ends it and is not part of it: small models
+///           loop.
 ///
 /// Owns its text. Thread: one.
 class StopRules {
@@ -74,12 +76,13 @@ class StopRules {
   int lines_ = 0;         ///< behind us, blank ones too
   bool entered_ = false;  ///< the current line belongs to the completion
 
-  bool siblings_;        ///< B-4, not B-3
-  int base_ = -1;        ///< columns; -1 until the first line is seen
-  int depth_ = 0;        ///< open brackets since the cursor's line began
-  bool opened_ = false;  ///< a line ended with one open
-  bool deeper_ = false;  ///< a line deeper than the base was kept
-  int blanks_ = 0;       ///< blank lines just before the current one
+  bool siblings_;          ///< B-4, not B-3
+  int base_ = -1;          ///< columns; -1 until the first line is seen
+  int depth_ = 0;          ///< open brackets since the cursor's line began
+  bool opened_ = false;    ///< a line ended with one open
+  bool deeper_ = false;    ///< a line deeper than the base was kept
+  int blanks_ = 0;         ///< blank lines just before the current one
+  std::string last_line_;  ///< the last line that was kept, from its own begin
 };
 
 }  // namespace efimd::completion

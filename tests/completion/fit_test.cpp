@@ -131,6 +131,15 @@ TEST_CASE("F-2: no blanks at the end, nor twice at the beginning") {
   CHECK(accepted("    ^", "    deep();") == "        deep();|");
 }
 
+TEST_CASE("F-2: a single blank behind whole levels of indentation is not indentation") {
+  const std::string python = "class A:\n    def f(self):\n        x = 1\n";
+  CHECK(accepted(python + "        ^\n", " return x") == python + "        return x|\n");
+  CHECK(accepted(python + "       ^\n", " return x") == python + "        return x|\n");
+  CHECK(accepted("/**\n^\n", " * text") == "/**\n * text|\n");
+  CHECK(accepted("    /**\n    ^\n", " * text") == "    /**\n     * text|\n");
+  CHECK(accepted("f {\n\tx\n\t^\n}\n", " y") == "f {\n\tx\n\ty|\n}\n");
+}
+
 TEST_CASE("F-6: white space alone is silent") {
   CHECK(accepted("a^", "  \n\t\n") == silent(completion::silence::kOnlyBlanks));
   CHECK(accepted("a^", "") == silent(completion::silence::kNothing));

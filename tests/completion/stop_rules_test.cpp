@@ -159,3 +159,9 @@ TEST_CASE("what a budget cut short is kept as far as it goes, but not its blanks
   check_block("if (x) {", "\n    a();\n}", "\n    a();\n}");
   check_block("if x:", "\n    a()\nel", "\n    a()");
 }
+
+TEST_CASE("B-7: a line that repeats the one in front of it ends it") {
+  check_block("    ", "assert(a);\n    assert(a);\n    assert(a);\n", "assert(a);");
+  check_block("    ", "a = 1\n    b = 2\n\n    b = 2\n", "a = 1\n    b = 2");
+  check_block("if (x) {", "\n  if (y) {\n    z();\n  }\n}", "\n  if (y) {\n    z();\n  }\n}");
+}

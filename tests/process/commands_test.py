@@ -93,7 +93,8 @@ class CommandsTest(UserTest):
         self.assertIn(":3:", wrong[0]["what"])
 
     def test_stop(self):
-        self.ready_editor()
+        # Behind an answer the bridge has nothing more to say, which would bring a daemon back.
+        self.ready_editor().complete_when_loaded(kUri, *kCursor)
         self.assertEqual(self.run_efimd("stop").returncode, 0)
         self.assertIsNone(self.status())
         self.assertFalse((self.runtime / "daemon.sock").exists())

@@ -4,6 +4,8 @@ import json
 import os
 import pathlib
 import stat
+import subprocess
+import sys
 import unittest
 
 from lsp_peer import LspError
@@ -85,6 +87,35 @@ class RuntimeFolderTest(UserTest):
         self.ready_editor()
         self.assertTrue((self.runtime / "daemon.sock").exists())
         self.assertIn(str(self.runtime), (self.folder / "state" / "efimd.log").read_text())
+
+    @unittest.skipIf(os.getuid() != 0, "only root can become another user")
+    def test_another_user_is_not_served(self):
+        """Even where the folder and the socket were opened to everyone behind the daemon's back."""
+        self.ready_editor().complete_when_loaded(kUri, *kCursor)
+        for path in (self.folder, *self.folder.parents[:-1], self.runtime):
+            if not path.stat().st_mode & stat.S_IXOTH:
+                self.addCleanup(path.chmod, stat.S_IMODE(path.stat().st_mode))
+                path.chmod(0o755)
+        (self.runtime / "daemon.sock").chmod(0o666)
+        asked = subprocess.run(
+            [sys.executable, "-c", kAskAsNobody, str(self.runtime / "daemon.sock")],
+            capture_output=True, text=True, timeout=60, check=False)
+        self.assertEqual((asked.stdout, asked.stderr), ("closed\n", ""))
+        self.assertIsNotNone(self.status())
+
+
+kAskAsNobody = """
+import os, socket, sys
+os.setuid(65534)
+peer = socket.socket(socket.AF_UNIX)
+peer.connect(sys.argv[1])
+body = b'{"jsonrpc":"2.0","id":1,"method":"efim/status"}'
+try:
+    peer.sendall(b"Content-Length: %d\\r\\n\\r\\n" % len(body) + body)
+    print(peer.recv(100) or "closed")
+except (BrokenPipeError, ConnectionResetError):
+    print("closed")
+"""
 
 
 if __name__ == "__main__":
