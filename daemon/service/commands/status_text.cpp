@@ -59,7 +59,7 @@ std::string overview(const Json& status) {
   const Json& device = at(status, "device");
   const std::string device_text =
       at(device, "kind").is_null()
-          ? text(at(device, "reason"))
+          ? "none yet, it is opened with the model"
           : fmt::format("{}, {} ({})", text(at(device, "kind")), text(at(device, "name")),
                         text(at(device, "reason")));
   return listing(

@@ -139,7 +139,7 @@ TensorView q8_0_tensor(std::deque<std::vector<std::byte>>& storage, int rows, in
 
 }  // namespace
 
-TEST_CASE("a product agrees with f64 at every input width") {
+TEST_CASE("a product agrees with f64 at every input width", "[one-thread]") {
   std::mt19937 random(1);
   std::deque<std::vector<std::byte>> storage;
   for (const TensorType type : kTypes)
@@ -147,7 +147,7 @@ TEST_CASE("a product agrees with f64 at every input width") {
       check_product(random_tensor(storage, type, 17, cols, 1, random), Rows(3, cols, random));
 }
 
-TEST_CASE("a product agrees with f64 at every number of rows and tokens") {
+TEST_CASE("a product agrees with f64 at every number of rows and tokens", "[one-thread]") {
   std::mt19937 random(2);
   std::deque<std::vector<std::byte>> storage;
   for (const TensorType type : kTypes) {
