@@ -208,7 +208,7 @@ class MessageTest(UserTest):
         self.editor_.open(uri, "x" * (65 * 2**20))
         items, receipt = self.editor_.complete(uri, 0, 0)
         self.assertEqual(items, [])
-        self.assertIn("larger than", receipt["reason"])
+        self.assertIn("over the limit", receipt["reason"])
 
     def test_a_text_larger_than_the_window(self):
         window = self.status()["model"]["windowTokens"]
