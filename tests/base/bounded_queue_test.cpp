@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <memory>
+#include <optional>
 #include <thread>
 
 using efimd::BoundedQueue;
@@ -25,7 +26,9 @@ TEST_CASE("a closed queue is drained, then ends") {
 
 TEST_CASE("a waiting consumer wakes when the queue closes") {
   BoundedQueue<int> queue(1);
-  std::thread consumer([&] { CHECK(queue.pop() == std::nullopt); });
+  std::optional<int> popped = 7;
+  std::thread consumer([&] { popped = queue.pop(); });
   queue.close();
   consumer.join();
+  CHECK(popped == std::nullopt);
 }

@@ -5,8 +5,10 @@
 #include <unistd.h>
 
 #include <array>
+#include <cerrno>
 #include <catch2/catch.hpp>
 #include <csignal>
+#include <system_error>
 #include <thread>
 
 #include "lsp/json_rpc.h"
@@ -51,9 +53,11 @@ struct Peer {
   }
 };
 
+/// Throws instead of REQUIRE, which belongs to the test's own thread.
 std::pair<UniqueFd, UniqueFd> connected_pair() {
   std::array<int, 2> ends{};
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) == 0);
+  if (::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()) != 0)
+    throw std::system_error(errno, std::generic_category(), "socketpair");
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
