@@ -20,16 +20,14 @@ namespace efimd::service {
 /// and decides when to connect.
 ///
 ///   B-1  The editor sees one server: one answer to each request, never a second initialize answer,
-///   no error because a
-///        daemon died.
+///        no error because a daemon died.
 ///   B-2  What a new daemon is told equals what the old one knew: initialize, initialized, the open
-///   documents with their
-///        current texts, the unanswered requests in their order.
+///        documents with their current texts, the unanswered requests in their order.
 ///   B-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
-///   open progress is closed.
+///        open progress is closed.
 ///
-///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp;  any --disconnected()-->
-///   kNone
+///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
+///          any   --disconnected()--> kNone
 ///
 /// Thread: its owner's.  Limits: kPendingMax unanswered requests (more are answered as cancelled by
 /// the server).

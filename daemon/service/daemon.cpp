@@ -23,20 +23,18 @@
 
 // How a daemon leaves without losing an editor
 //
-//   D-1  The lock is held from before the socket's file exists until after it is gone and
-//   everything is destroyed.
-//        Whoever holds the lock owns the name of the socket.
+//   D-1  The lock is held from before the socket's file exists until after it is gone and everything
+//        is destroyed. Whoever holds the lock owns the name of the socket.
 //   D-2  Idle: (a) unlink the socket's file: who comes now finds none and starts a daemon, which
-//   waits for the lock;
-//        (b) accept what the kernel has queued; (c) where that was nobody, close the socket and let
-//        the lock go; else listen under the same name again and serve on: the daemon that waits
-//        finds the socket, says that one is running and ends, and its bridge connects here.
-//   D-3  A peer that had found the file before (a) but is queued after (b) is closed unanswered
-//   with the socket. It sees
-//        the end of the stream before its initialize was answered, and starts over: the bridge's
-//        part.
+//        waits for the lock; (b) accept what the kernel has queued; (c) where that was nobody, close
+//        the socket and let the lock go; else listen under the same name again and serve on: the
+//        daemon that waits finds the socket, says that one is running and ends, and its bridge
+//        connects here.
+//   D-3  A peer that had found the file before (a) but is queued after (b) is closed unanswered with
+//        the socket. It sees the end of the stream before its initialize was answered, and starts
+//        over: the bridge's part.
 //   D-4  Asked to stop: unlink, close the socket, stop pending work, send what is queued (for
-//   kDrainMax at most), end.
+//        kDrainMax at most), end.
 
 namespace efimd::service {
 

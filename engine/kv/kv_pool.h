@@ -18,13 +18,14 @@ namespace efimd::engine {
 /// Bookkeeping of the device's KV pages; the bytes are the Backend's.
 ///
 ///   KV-1  A full page's identity is the digest of (root = model and KV type, parent page's
-///   identity, its token ids). KV-2  Full pages are immutable and shared by reference count; a
-///   partial page belongs to one sequence. KV-3  A page is evicted only when no sequence uses it
-///   and no resident page has it as parent (leaves first),
-///         oldest use first.
+///         identity, its token ids).
+///   KV-2  Full pages are immutable and shared by reference count; a partial page belongs to one
+///         sequence.
+///   KV-3  A page is evicted only when no sequence uses it and no resident page has it as parent
+///         (leaves first), oldest use first.
 ///
-/// State of a page:  free -> private (one sequence writes it) -> sealed (full, indexed, shared) ->
-/// free (evicted).
+/// State of a page:
+///   free -> private (one sequence writes it) -> sealed (full, indexed, shared) -> free (evicted)
 ///
 /// Whoever references a page also references its parents, and releases children first; so every
 /// page that nobody references can be evicted, sooner or later.
