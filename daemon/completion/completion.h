@@ -73,7 +73,6 @@ struct Request {
   DocumentKey document;
   text::SnapshotPtr snapshot;
   std::size_t cursor = 0;
-  bool insert_spaces = true;  ///< what the buffer's own text says wins
   Options options;
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;

@@ -12,8 +12,7 @@ namespace efimd::completion {
 struct FitPlace {
   const text::Snapshot& snapshot;
   std::size_t cursor = 0;
-  std::size_t tail_end = 0;   ///< Plan::tail_end; what lies on the cursor's line counts
-  bool insert_spaces = true;  ///< for a buffer without an indented line
+  std::size_t tail_end = 0;  ///< Plan::tail_end; what lies on the cursor's line counts
 };
 
 struct Fitted {
@@ -29,7 +28,8 @@ struct Fitted {
 ///   F-2  Blanks: none at the end, where the line has nothing behind the cursor; none at the
 ///        beginning behind a blank in front of the cursor, and no single one behind an
 ///        indentation of whole levels (many a vocabulary's words begin with a blank).
-///   F-3  Indentation of new lines is the buffer's: tabs or spaces.
+///   F-3  Indentation of new lines is the buffer's: tabs or spaces. Where no line around the cursor
+///        is indented, it is the model's.
 ///   F-4  Lines that stand behind the cursor's line already are not repeated: cut where the rest of
 ///        the completion equals the next lines that are not blank. Leading blanks may differ when
 ///        two lines or more agree.

@@ -113,8 +113,8 @@ std::string with_indentation_of(std::string_view text, std::string_view line_bef
                                 const FitPlace& place) {
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() == 1 && !is_blank(line_before)) return std::string(text);
-  text::Indentation buffer = text::indentation_of(place.snapshot.bytes(), place.cursor);
-  if (!buffer.known) buffer.tabs = !place.insert_spaces;
+  const text::Indentation buffer = text::indentation_of(place.snapshot.bytes(), place.cursor);
+  if (!buffer.known) return std::string(text);
   const int step = model_step(lines);
   std::string shaped;
   for (std::size_t i = 0; i < lines.size(); ++i) {

@@ -169,7 +169,7 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
   Fitted fitted =
-      fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end, request.insert_spaces});
+      fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end});
   if (fitted.text.empty()) return nothing(fitted.silence);
   return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
 }

@@ -13,22 +13,21 @@ using completion::Fitted;
 
 namespace {
 
-Fitted fit_at(const std::string& source, const std::string& generated, bool insert_spaces = true) {
+Fitted fit_at(const std::string& source, const std::string& generated) {
   const test::Marked place = test::marked(source);
   const text::Document document(place.text);
   const auto plan = prompt::plan(nullptr, *document.snapshot(), place.cursor,
                                  test::ScriptedTokenizer(), prompt::Windows::of(4096));
   REQUIRE(plan);
   return completion::fit(generated,
-                         {*document.snapshot(), place.cursor, plan->tail_end, insert_spaces});
+                         {*document.snapshot(), place.cursor, plan->tail_end});
 }
 
 /// The document behind accepting what is shown, with `|` where the cursor ends; "-" and the reason
 /// when nothing is.
-std::string accepted(const std::string& source, const std::string& generated,
-                     bool insert_spaces = true) {
+std::string accepted(const std::string& source, const std::string& generated) {
   const test::Marked place = test::marked(source);
-  const Fitted fitted = fit_at(source, generated, insert_spaces);
+  const Fitted fitted = fit_at(source, generated);
   if (fitted.text.empty()) return std::string("-").append(fitted.silence);
   return place.text.substr(0, place.cursor) + fitted.text + "|" +
          place.text.substr(fitted.replace_end);
@@ -158,9 +157,9 @@ TEST_CASE("F-3: a buffer of spaces gets spaces") {
         "f {\n  x\n  if y {\n    z\n  }|\n}\n");
 }
 
-TEST_CASE("F-3: without an indented line the editor's setting decides") {
-  CHECK(accepted("f {^", "\n    x\n}", false) == "f {\n\tx\n}|");
-  CHECK(accepted("f {^", "\n\tx\n}", true) == "f {\n    x\n}|");
+TEST_CASE("F-3: without an indented line the model's indentation stands") {
+  CHECK(accepted("f {^", "\n    x\n}") == "f {\n    x\n}|");
+  CHECK(accepted("f {^", "\n\tx\n}") == "f {\n\tx\n}|");
 }
 
 TEST_CASE("the item's range ends at the cursor unless it covers something") {
