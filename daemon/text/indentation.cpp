@@ -20,16 +20,13 @@ std::string_view surroundings(std::string_view text, std::size_t near) {
 /// line).
 struct Line {
   std::string_view content;
-  std::string_view ending;
   std::size_t next = 0;
 };
 
 Line line_at(std::string_view text, std::size_t begin) {
   const std::size_t end = std::min(text.find_first_of("\r\n", begin), text.size());
-  std::string_view ending = text.substr(end, 1);
-  if (text.substr(end, 2) == "\r\n") ending = text.substr(end, 2);
-  const std::size_t next = ending.empty() ? text.size() + 1 : end + ending.size();
-  return {text.substr(begin, end - begin), ending, next};
+  const std::size_t ending = text.substr(end, 2) == "\r\n" ? 2 : 1;
+  return {text.substr(begin, end - begin), end + ending};
 }
 
 /// Calls visit(line) for the lines around `near`, at most kIndentationLinesMax of them, first to
@@ -95,17 +92,6 @@ Indentation indentation_of(std::string_view text, std::size_t near) {
   else if (votes.step[1] > 0)
     out.spaces = 1;
   return out;
-}
-
-std::string_view line_ending_of(std::string_view text, std::size_t near) {
-  static constexpr std::array<std::string_view, 3> kEndings = {"\n", "\r\n", "\r"};
-  std::array<int, 3> votes{};
-  for_lines_around(text, near, [&](const Line& line) {
-    const auto found = std::find(kEndings.begin(), kEndings.end(), line.ending);
-    if (found != kEndings.end()) ++votes[static_cast<std::size_t>(found - kEndings.begin())];
-  });
-  const auto most = std::max_element(votes.begin(), votes.end());
-  return kEndings[static_cast<std::size_t>(most - votes.begin())];
 }
 
 }  // namespace efimd::text

@@ -30,10 +30,6 @@ struct Indentation {
 /// commonest step between neighbouring lines (1 to 8 spaces).
 Indentation indentation_of(std::string_view text, std::size_t near);
 
-/// The line ending that most of the lines around `near` have: "\n", "\r\n" or "\r"; "\n" for a text
-/// of one line.
-std::string_view line_ending_of(std::string_view text, std::size_t near);
-
 /// The leading blanks (spaces and tabs) of `line`.
 std::string_view leading_blanks(std::string_view line);
 

@@ -54,19 +54,9 @@ TEST_CASE("a unit is what one level is written as") {
   CHECK(Indentation{false, 3, true}.unit() == "   ");
 }
 
-TEST_CASE("the line ending of most lines around is found") {
-  CHECK(line_ending_of("a\nb\n", 1) == "\n");
-  CHECK(line_ending_of("a\r\nb\r\nc\n", 1) == "\r\n");
-  CHECK(line_ending_of("a\rb\rc", 1) == "\r");
-  CHECK(line_ending_of("one line", 3) == "\n");
-  CHECK(line_ending_of("", 0) == "\n");
-  CHECK(line_ending_of("a\r\nb", 99) == "\r\n");
-}
-
 TEST_CASE("a line of megabytes is looked at in part only") {
   const std::string minified(8U << 20U, ' ');
   CHECK_FALSE(indentation_of(minified + "x", minified.size() / 2).known);
-  CHECK(line_ending_of(minified + "\r\n", minified.size() / 2) == "\n");
 }
 
 TEST_CASE("leading blanks are spaces and tabs") {
