@@ -111,6 +111,9 @@ Result<void> ByteBpe::read_bytes(const Vocabulary& vocabulary) {
       whole_begins_[static_cast<unsigned char>(text.front())] = true;
     }
   }
+  SeamTable seams = SeamTable::word_ends();
+  for (const Whole& whole : wholes_) seams.join(whole.text);
+  set_seams(seams);
   std::stable_sort(wholes_.begin(), wholes_.end(),
                    [](const Whole& a, const Whole& b) { return a.text.size() > b.text.size(); });
   for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte)

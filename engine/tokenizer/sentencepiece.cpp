@@ -61,6 +61,12 @@ void Sentencepiece::read_bytes(const Vocabulary& vocabulary) {
     add_bytes(std::string(1, static_cast<char>(byte)));
     byte_tokens_[static_cast<std::size_t>(byte)] = id;
   }
+  // Merges run over the whole text, but only to what is a piece. Without byte tokens the library
+  // joins unknown characters, whatever they are.
+  if (byte_tokens_[0] == kNoToken) return;
+  SeamTable seams = SeamTable::all();
+  for (TokenId id = 0; id < vocabulary.size(); ++id) seams.join(plain(vocabulary.text(id)));
+  set_seams(seams);
 }
 
 std::vector<TokenId> Sentencepiece::encode(std::string_view text, Fragment where) const {

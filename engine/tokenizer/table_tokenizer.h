@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/tokenizer/line_cut.h"
+#include "engine/tokenizer/seam_table.h"
 #include "engine/tokenizer/special_tokens.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -15,6 +16,7 @@ class TableTokenizer : public Tokenizer {
  public:
   std::string_view bytes(TokenId token) const override;
   std::size_t line_cut(std::string_view text) const override;
+  bool is_seam(char left, char right) const override { return seams_.contains(left, right); }
   int size() const override { return static_cast<int>(ends_.size()) - 1; }
   bool is_control(TokenId token) const override;
   bool ends_generation(TokenId token) const override;
@@ -26,6 +28,8 @@ class TableTokenizer : public Tokenizer {
 
   /// Appends the next token's bytes; called once for each, in order. Control tokens add none.
   void add_bytes(std::string_view bytes);
+  /// Where encode() may be given parts of a text.
+  void set_seams(const SeamTable& seams) { seams_ = seams; }
   /// Learns from encode() whether newlines and indents share tokens; the last step of construction.
   void find_newline_glue();
   bool contains(TokenId token) const { return token >= 0 && token < size(); }
@@ -35,6 +39,7 @@ class TableTokenizer : public Tokenizer {
   std::vector<std::uint32_t> ends_{0};  ///< token i is pool_[ends_[i], ends_[i + 1])
   SpecialTokens special_;
   TokenId bos_;
+  SeamTable seams_;
   NewlineGlue glue_ = NewlineGlue::kNone;
 };
 

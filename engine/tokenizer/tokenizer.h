@@ -57,6 +57,11 @@ class Tokenizer {
   /// is always a cut.
   virtual std::size_t line_cut(std::string_view text) const = 0;
 
+  /// Whether tokens never reach across two bytes that stand side by side: any text that ends with
+  /// `left` and any that begins with `right` are tokenized together as they are apart (the right one
+  /// as Fragment::kInside). Only pairs of ASCII bytes are; often the end of a word is.
+  virtual bool is_seam(char left, char right) const = 0;
+
   virtual int size() const = 0;
   /// Control, unused and unknown tokens: never part of a completion's text.
   virtual bool is_control(TokenId token) const = 0;

@@ -47,6 +47,7 @@ ScriptedTokenizer::ScriptedTokenizer(Shape shape) {
   for (const std::string_view piece : kPieces) {
     pieces_.emplace_back(piece);
     piece_bytes_max_ = std::max(piece_bytes_max_, piece.size());
+    seams_.join(piece);
   }
   const auto control = [&] {
     pieces_.emplace_back();

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
+#include "engine/tokenizer/seam_table.h"
 
 namespace efimd::test {
 
@@ -37,6 +38,7 @@ class ScriptedTokenizer final : public engine::Tokenizer {
   std::vector<engine::TokenId> encode(std::string_view text, engine::Fragment where) const override;
   std::string_view bytes(engine::TokenId token) const override;
   std::size_t line_cut(std::string_view text) const override;
+  bool is_seam(char left, char right) const override { return seams_.contains(left, right); }
   int size() const override;
   bool is_control(engine::TokenId token) const override;
   bool ends_generation(engine::TokenId token) const override;
@@ -54,6 +56,7 @@ class ScriptedTokenizer final : public engine::Tokenizer {
   std::vector<std::string> pieces_;  ///< by id; empty for control tokens
   std::unordered_map<std::string_view, engine::TokenId> ids_;
   std::size_t piece_bytes_max_ = 1;
+  engine::SeamTable seams_ = engine::SeamTable::all();
   engine::TokenId end_ = engine::kNoToken;
   engine::TokenId bos_ = engine::kNoToken;
   engine::FimTokens fim_;

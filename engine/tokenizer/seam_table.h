@@ -1,0 +1,41 @@
+#pragma once
+
+#include <bitset>
+#include <cstddef>
+#include <string_view>
+
+namespace efimd::engine {
+
+/// Pairs of neighbouring ASCII bytes between which a vocabulary's tokens never meet: whatever
+/// stands left and right of such a seam is tokenized as if it stood alone. Two bytes decide, so that
+/// what an edit changed can be told from its surroundings only.
+class SeamTable {
+ public:
+  /// No seams.
+  SeamTable() = default;
+  /// The ends of words, which every pre-tokenizer rule of PreTokenizer respects: no rule joins a
+  /// letter or digit to what is neither, or punctuation to a blank behind it, or looks ahead there.
+  /// Not in it: newlines, which qwen2's rule joins to punctuation, and symbols such as "=" in front
+  /// of a blank, which deepseek-coder's rule leaves together.
+  static SeamTable word_ends();
+  /// All pairs of the bytes that source text has.
+  static SeamTable all();
+
+  /// `text` is one token: its inner pairs are no seams.
+  void join(std::string_view text);
+  bool contains(char left, char right) const {
+    return is_ascii(left) && is_ascii(right) && pairs_[index(left, right)];
+  }
+
+ private:
+  static constexpr std::size_t kAscii = 128;
+  using Holds = bool (*)(char left, char right);
+  explicit SeamTable(Holds holds);
+  static bool is_ascii(char c) { return static_cast<unsigned char>(c) < kAscii; }
+  static std::size_t index(char left, char right) {
+    return static_cast<unsigned char>(left) * kAscii + static_cast<unsigned char>(right);
+  }
+  std::bitset<kAscii * kAscii> pairs_;
+};
+
+}  // namespace efimd::engine

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/tokenizer/tokenizer.h"
+
+namespace efimd::engine {
+
+/// A text's tokens and where each ends, kept up to date over edits: always those that encode()
+/// gives for the whole text.
+///
+/// The text itself stays its owner's and is valid UTF-8 of less than 4 GiB. An edit is tokenized
+/// again from the last seam in front of it to the first behind it (Tokenizer::is_seam), a word or
+/// two on both sides as a rule; where a vocabulary has no seams, all of the text.
+/// Thread: its owner's. Owns no tokenizer: that one must outlive it.
+class TokenizedText {
+ public:
+  /// `where` the text begins.
+  TokenizedText(const Tokenizer& tokenizer, Fragment where)
+      : tokenizer_(&tokenizer), where_(where) {}
+
+  /// Starts over with `text`.
+  void set(std::string_view text);
+
+  /// What an edit did to the tokens: `removed` of them at index `begin` gave way to `inserted`.
+  /// The tokens in front of and behind that are the same ones.
+  struct Change {
+    std::size_t begin = 0;
+    std::size_t removed = 0;
+    std::size_t inserted = 0;
+    bool operator==(const Change&) const = default;
+  };
+  /// `text` is what became of the last text when `inserted` bytes at `begin` took the place of
+  /// `removed`. Costs tokenizing what changed and moving the tokens behind it.
+  Change replace(std::string_view text, std::size_t begin, std::size_t removed,
+                 std::size_t inserted);
+
+  std::span<const TokenId> tokens() const { return tokens_; }
+  /// For each token the byte behind its last one. Grows; the last is the text's size. Bytes that no
+  /// token covers (StarCoder's vocabulary lacks some) count to a token beside them.
+  std::span<const std::uint32_t> ends() const { return ends_; }
+  /// The byte where `token` begins; for the count of tokens, the text's size.
+  std::size_t begin_of(std::size_t token) const { return token == 0 ? 0 : ends_[token - 1]; }
+  /// How many tokens lie whole in text[0, byte). log n.
+  std::size_t tokens_before(std::size_t byte) const;
+  /// Whether a token begins or the text ends at `byte`.
+  bool is_border(std::size_t byte) const { return begin_of(tokens_before(byte)) == byte; }
+
+ private:
+  /// Encodes text[begin, end) into the scratch vectors.
+  void encode_part(std::string_view text, std::size_t begin, std::size_t end);
+  Change splice(std::size_t first, std::size_t last, std::ptrdiff_t grown);
+
+  const Tokenizer* tokenizer_;
+  Fragment where_;
+  std::vector<TokenId> tokens_;
+  std::vector<std::uint32_t> ends_;
+  std::vector<TokenId> part_tokens_;  ///< kept for their memory
+  std::vector<std::uint32_t> part_ends_;
+};
+
+}  // namespace efimd::engine
