@@ -17,16 +17,28 @@
 namespace efimd::engine {
 
 /// Element types of GGUF tensors that this build reads, with GGML's numbers.
-enum class TensorType : std::uint32_t { kF32 = 0, kF16 = 1, kQ8_0 = 8, kBF16 = 30 };
+enum class TensorType : std::uint32_t {
+  kF32 = 0,
+  kF16 = 1,
+  kQ4_0 = 2,
+  kQ4_1 = 3,
+  kQ5_0 = 6,
+  kQ5_1 = 7,
+  kQ8_0 = 8,
+  kQ4_K = 12,
+  kQ5_K = 13,
+  kQ6_K = 14,
+  kBF16 = 30,
+};
 
 std::string_view tensor_type_name(TensorType type);
 /// The name of any of GGML's types, also of those that this build does not read; "type 99" for
 /// numbers without one.
 std::string ggml_type_name(std::uint32_t number);
-/// The names of all readable types, for refusals: "F32, F16, BF16 and Q8_0".
+/// The names of all readable types, for refusals: "F32, F16, ... and Q6_K".
 std::string_view readable_types();
-/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes (f16 scale,
-/// then int8 x 32).
+/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. What is
+/// in them: engine/backend/cpu/weight_blocks.h.
 struct TensorBlock {
   int elements;
   int bytes;

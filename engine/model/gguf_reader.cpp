@@ -61,8 +61,15 @@ bool is_readable(std::uint32_t type) {
   switch (static_cast<TensorType>(type)) {
     case TensorType::kF32:
     case TensorType::kF16:
-    case TensorType::kQ8_0:
     case TensorType::kBF16:
+    case TensorType::kQ8_0:
+    case TensorType::kQ4_0:
+    case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ5_1:
+    case TensorType::kQ4_K:
+    case TensorType::kQ5_K:
+    case TensorType::kQ6_K:
       return true;
   }
   return false;

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <bit>
-#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
@@ -58,38 +57,6 @@ std::string array(std::uint32_t element_type, const std::vector<T>& values) {
 
 void pad(std::string& out, std::size_t alignment) {
   out.resize((out.size() + alignment - 1) / alignment * alignment);
-}
-
-std::uint16_t to_f16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000U);
-  const float magnitude = std::fabs(value);
-  if (magnitude == 0) return sign;
-  if (!(magnitude < 65520.0F)) return sign | 0x7C00U;
-  // Below 2^-14 halves are multiples of 2^-24; above, of 2^(exponent - 10).
-  int exponent = 0;
-  std::frexp(magnitude, &exponent);
-  const int step = std::max(exponent - 11, -24);
-  const auto units = static_cast<std::uint32_t>(std::nearbyint(std::ldexp(magnitude, -step)));
-  return static_cast<std::uint16_t>(sign + (static_cast<std::uint32_t>(step + 24) << 10) + units);
-}
-
-std::uint16_t to_bf16(float value) {
-  const auto bits = std::bit_cast<std::uint32_t>(value);
-  return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
-}
-
-void put_q8_0(std::string& out, std::span<const float> values) {
-  if (values.size() % 32 != 0) throw std::logic_error("Q8_0 wants a multiple of 32");
-  for (std::size_t begin = 0; begin < values.size(); begin += 32) {
-    const auto block = values.subspan(begin, 32);
-    float peak = 0;
-    for (const float value : block) peak = std::max(peak, std::fabs(value));
-    const float scale = peak / 127.0F;
-    put(out, to_f16(scale));
-    for (const float value : block)
-      put(out, static_cast<std::int8_t>(scale > 0 ? std::nearbyint(value / scale) : 0));
-  }
 }
 
 }  // namespace
@@ -203,25 +170,6 @@ void GgufWriter::write(const std::filesystem::path& path) const {
   std::ofstream file(path, std::ios::binary);
   file.write(content.data(), static_cast<std::streamsize>(content.size()));
   if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
-}
-
-std::string encode_tensor(std::span<const float> values, engine::TensorType type) {
-  std::string out;
-  switch (type) {
-    case engine::TensorType::kF32:
-      for (const float value : values) put(out, value);
-      break;
-    case engine::TensorType::kF16:
-      for (const float value : values) put(out, to_f16(value));
-      break;
-    case engine::TensorType::kBF16:
-      for (const float value : values) put(out, to_bf16(value));
-      break;
-    case engine::TensorType::kQ8_0:
-      put_q8_0(out, values);
-      break;
-  }
-  return out;
 }
 
 }  // namespace efimd::test

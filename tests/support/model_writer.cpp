@@ -22,7 +22,7 @@ const std::vector<std::pair<std::string, std::string>> kMerges = {
     {"i", "f"},   {"e", "l"},     {"s", "e"},       {"el", "se"}, {"d", "e"},    {"de", "f"},
     {"s", "t"},   {"a", "r"},     {"a", "u"},       {"au", "t"},  {"aut", "o"},  {"o", "n"},
     {"c", "on"},  {"con", "st"},  {"(", ")"},       {")", ";"},   {"()", ";"},   {"=", "="},
-    {" ", "="},   {" =", " "},    {"w", "o"},       {"wo", "r"},  {"l", "d"}, {"wor", "ld"},
+    {" ", "="},   {" =", " "},    {"w", "o"},       {"wo", "r"},  {"l", "d"},    {"wor", "ld"},
     {" ", "{"},   {"v", "a"},     {"va", "l"},      {"val", "u"}, {"valu", "e"}, {"n", "a"},
     {"m", "e"},   {"na", "me"},   {"s", "i"},       {"si", "z"},  {"siz", "e"},  {"t", "e"},
     {"te", "st"}, {"l", "l"},     {"u", "ll"},      {"n", "ull"}};
@@ -149,10 +149,11 @@ class WeightWriter {
   void matrix(const std::string& name, int rows, int cols) {
     const auto values = draw(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), 0,
                              1 / std::sqrt(static_cast<float>(cols)));
+    const TensorType type = type_that_fits(type_, cols);
     out_.extra_tensor({name,
                        {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)},
-                       static_cast<std::uint32_t>(type_),
-                       encode_tensor(values, type_),
+                       static_cast<std::uint32_t>(type),
+                       encode_tensor(values, type),
                        {}});
   }
   void vector(const std::string& name, int size, float center, float deviation) {

@@ -65,8 +65,12 @@ class GgufWriter {
   std::vector<Tensor> tensors_;
 };
 
-/// Bytes of `values` in `type`, rounded to nearest even; Q8_0 wants a multiple of 32.
+/// Bytes of `values` in `type`, rounded to the nearest of its levels. Quantized types want whole
+/// blocks; their scales come from the largest value (or the range) alone, without a search.
 std::string encode_tensor(std::span<const float> values, engine::TensorType type);
+/// The type that a matrix with rows of `cols` has in a file of `type`: where K types do not fit, the
+/// older type of the next size, as in published files.
+engine::TensorType type_that_fits(engine::TensorType type, int cols);
 
 /// A decoder small enough to write in each test: random weights of scale cols^-0.5, so that
 /// activations stay finite.
@@ -82,7 +86,8 @@ struct TinyModel {
   int feed_forward = 128;
   int context = 512;
   float rope_base = 10000.0F;
-  engine::TensorType type = engine::TensorType::kF32;  ///< of the matrices; vectors are F32
+  /// Of the matrices, where it fits; vectors are F32.
+  engine::TensorType type = engine::TensorType::kF32;
   bool tied = false;
   bool fragment_trained = false;
   std::uint64_t seed = 1;

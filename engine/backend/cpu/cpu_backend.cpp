@@ -22,6 +22,7 @@
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/cpu/kv_memory.h"
 #include "engine/backend/cpu/rope.h"
+#include "engine/backend/cpu/weight_blocks.h"
 #include "engine/backend/cpu/worker_pool.h"
 
 namespace efimd::engine {
@@ -138,8 +139,8 @@ class CpuBackend final : public Backend {
   AlignedArray<std::uint16_t> halves_;  ///< [2][Hk][E]: K and V of a row on their way to a page
   // The input of the current products, quantized.
   AlignedArray<std::int8_t> quants_;
-  AlignedArray<float> scales_;
-  AlignedArray<std::int32_t> offsets_;
+  AlignedArray<float> scales_, totals_;
+  AlignedArray<std::int32_t> sums_;
 
   AlignedArray<float> records_;  ///< of attention
   AlignedArray<float> logits_;
@@ -154,13 +155,14 @@ bool CpuBackend::reserve() {
          gate_.reserve(rows * size(shape_.feed_forward)) &&
          up_.reserve(rows * size(shape_.feed_forward)) &&
          halves_.reserve(2 * rows * size(key_width())) && quants_.reserve(inputs) &&
-         scales_.reserve(inputs / kGroup) && offsets_.reserve(inputs / kGroup);
+         scales_.reserve(inputs / kGroup) && sums_.reserve(inputs / kGroup) &&
+         totals_.reserve(inputs / kGroup);
 }
 
 std::size_t CpuBackend::activation_bytes() const {
   const std::size_t floats = 2 * size(shape_.width) + 2 * size(query_width()) +
                              3 * size(key_width()) + 2 * size(shape_.feed_forward);
-  return size(step_tokens_max_) * (4 * floats + size(input_width_max()) * 5 / 4);
+  return size(step_tokens_max_) * (4 * floats + size(input_width_max()) * 11 / 8);
 }
 
 bool CpuBackend::well_formed(const Step& step) const {
@@ -228,12 +230,13 @@ void CpuBackend::each_row(int rows, int width, const Body& body) {
 void CpuBackend::quantize_row(const std::vector<Product>& products, const float* values, int width,
                               int row) {
   const bool needed = std::any_of(products.begin(), products.end(), [](const Product& product) {
-    return product.weights->type == WeightType::kQ8_0;
+    return is_quantized(product.weights->type);
   });
   if (!needed) return;
   const std::size_t at = size(row) * size(width);
-  kernels_.quantize(values + at, width, quants_.data() + at, scales_.data() + at / kGroup,
-                    offsets_.data() + at / kGroup);
+  kernels_.quantize(values + at, width,
+                    {quants_.data() + at, scales_.data() + at / kGroup, sums_.data() + at / kGroup,
+                     totals_.data() + at / kGroup});
 }
 
 void CpuBackend::multiply(const std::vector<Product>& products, const float* values, int rows) {
@@ -252,7 +255,7 @@ void CpuBackend::multiply(const std::vector<Product>& products, const float* val
     for (int first = 0; first < product.weights->rows; first += taken)
       chunks.push_back({&product, {first, std::min(first + taken, product.weights->rows)}});
   }
-  const Inputs inputs{rows, values, quants_.data(), scales_.data(), offsets_.data()};
+  const Inputs inputs{rows, values, quants_.data(), scales_.data(), sums_.data(), totals_.data()};
   pool_.parallel_for(static_cast<int>(chunks.size()), [&](int index) {
     const auto& [product, range] = chunks[size(index)];
     const float* bias = product->bias->empty() ? nullptr : product->bias->data();

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "engine/backend/cpu/half.h"
+#include "engine/backend/cpu/weight_blocks.h"
 
 namespace efimd::engine::cpu {
 
@@ -18,14 +19,23 @@ WeightType weight_type(TensorType type) {
     case TensorType::kBF16:
       return WeightType::kBF16;
     case TensorType::kQ8_0:
-      break;
+      return WeightType::kQ8_0;
+    case TensorType::kQ4_0:
+      return WeightType::kQ4_0;
+    case TensorType::kQ4_1:
+      return WeightType::kQ4_1;
+    case TensorType::kQ5_0:
+      return WeightType::kQ5_0;
+    case TensorType::kQ5_1:
+      return WeightType::kQ5_1;
+    case TensorType::kQ4_K:
+      return WeightType::kQ4_K;
+    case TensorType::kQ5_K:
+      return WeightType::kQ5_K;
+    case TensorType::kQ6_K:
+      return WeightType::kQ6_K;
   }
-  return WeightType::kQ8_0;
-}
-
-Weights weights_of(const TensorView& tensor) {
-  return {weight_type(tensor.type), reinterpret_cast<const unsigned char*>(tensor.data),
-          tensor.row_bytes(), static_cast<int>(tensor.rows), static_cast<int>(tensor.cols)};
+  return WeightType::kF32;
 }
 
 std::vector<float> vector_of(const TensorView& tensor) {
@@ -106,6 +116,11 @@ T read(const unsigned char* at) {
 
 }  // namespace
 
+Weights weights_of(const TensorView& tensor) {
+  return {weight_type(tensor.type), reinterpret_cast<const unsigned char*>(tensor.data),
+          tensor.row_bytes(), static_cast<int>(tensor.rows), static_cast<int>(tensor.cols)};
+}
+
 Result<CpuWeights> CpuWeights::from(const ModelShape& shape, const ModelWeights& weights) {
   if (weights.layers.size() != static_cast<std::size_t>(shape.layers))
     return fail(Fault::kBadInput, "the model has " + std::to_string(weights.layers.size()) +
@@ -133,12 +148,13 @@ void read_row(const Weights& weights, int row, float* out) {
     case WeightType::kBF16:
       for (int k = 0; k < cols; ++k, at += 2) out[k] = bfloat_to_float(read<std::uint16_t>(at));
       return;
-    case WeightType::kQ8_0:
+    default:
       break;
   }
-  for (int k = 0; k < cols; k += kGroup, at += kGroupBytes) {
-    const float scale = half_to_float(read<std::uint16_t>(at));
-    for (int i = 0; i < kGroup; ++i) out[k + i] = scale * static_cast<std::int8_t>(at[2 + i]);
+  for (int k = 0; k < cols; k += kRunWeights) {
+    const WeightRun run = read_run(weights.type, at, k / kRunWeights);
+    for (int i = 0; i < kRunWeights; ++i)
+      out[k + i] = run.scale * static_cast<float>(run.quants[i]) - run.minimum;
   }
 }
 

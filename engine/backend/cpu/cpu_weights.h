@@ -27,6 +27,9 @@ struct CpuWeights {
   static Result<CpuWeights> from(const ModelShape& shape, const ModelWeights& weights);
 };
 
+/// A tensor as the kernels take it.
+Weights weights_of(const TensorView& tensor);
+
 /// Row `row` of a matrix as f32 [cols].
 void read_row(const Weights& weights, int row, float* out);
 

@@ -20,11 +20,23 @@
 /// copy for everyone.
 namespace efimd::engine::cpu {
 
-/// Weights that share a scale in Q8_0, and its bytes: f16 scale, then int8 x 32.
+/// Inputs that share a scale, and weights of a block of the older quantized types.
 inline constexpr int kGroup = 32;
-inline constexpr int kGroupBytes = 34;
+/// Weights of a block of the K types.
+inline constexpr int kSuperblock = 256;
 
-enum class WeightType { kF32, kF16, kBF16, kQ8_0 };
+/// The layouts of the quantized types are in weight_blocks.h.
+enum class WeightType { kF32, kF16, kBF16, kQ8_0, kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ4_K, kQ5_K, kQ6_K };
+
+/// Bytes of a block.
+inline constexpr int kQ8_0Bytes = 34;
+inline constexpr int kQ4_0Bytes = 18;
+inline constexpr int kQ4_1Bytes = 20;
+inline constexpr int kQ5_0Bytes = 22;
+inline constexpr int kQ5_1Bytes = 24;
+inline constexpr int kQ4_KBytes = 144;
+inline constexpr int kQ5_KBytes = 176;
+inline constexpr int kQ6_KBytes = 210;
 
 /// A matrix [rows][cols] where the file is mapped; any alignment.
 struct Weights {
@@ -41,14 +53,23 @@ struct RowRange {
   int last;
 };
 
-/// T input rows of a matmul: f32, and for Q8_0 weights the same quantized in groups of 32 (see
+/// T input rows of a matmul: f32, and for quantized weights the same quantized in groups of 32 (see
 /// `quantize`).
 struct Inputs {
   int tokens;
-  const float* values;          ///< [T][cols]
-  const std::int8_t* quants;    ///< [T][cols]
-  const float* scales;          ///< [T][cols / 32]
-  const std::int32_t* offsets;  ///< [T][cols / 32]
+  const float* values;        ///< [T][cols]
+  const std::int8_t* quants;  ///< [T][cols]
+  const float* scales;        ///< [T][cols / 32]
+  const std::int32_t* sums;   ///< [T][cols / 32] of a group's quants
+  const float* totals;        ///< [T][cols / 32] sum * scale
+};
+
+/// Where one input row goes when it is quantized; as in Inputs.
+struct QuantizedRow {
+  std::int8_t* quants;
+  float* scales;
+  std::int32_t* sums;
+  float* totals;
 };
 
 enum class Store { kSet, kAdd };
@@ -93,18 +114,18 @@ struct AttentionTask {
 };
 
 struct CpuKernels {
-  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums. Q8_0: sums of a
-  /// group in integers, exact, then f32: sum += group_sum * (weight_scale * input_scale), groups in
-  /// order.
+  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums. Quantized: over
+  /// the weights that share a scale, products with the input's quants are summed in integers,
+  /// exact; then f32, in order: sum += products * (weight_scale * input_scale), and for types with
+  /// a minimum sum -= minimum * total.
   void (*matmul)(const Weights& weights, RowRange rows, const Inputs& inputs, const Outputs& out);
   /// Online softmax in f32, page by page.
   void (*attention)(const AttentionTask& task);
   /// out = x / sqrt(mean(x^2) + epsilon) * weight
   void (*rms_norm)(const float* x, const float* weight, int width, float epsilon, float* out);
-  /// Groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127, offset = -128 *
-  /// sum of quants. A group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
-  void (*quantize)(const float* x, int width, std::int8_t* quants, float* scales,
-                   std::int32_t* offsets);
+  /// One row in groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127. A
+  /// group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
+  void (*quantize)(const float* x, int width, const QuantizedRow& out);
   /// out = gate / (1 + exp(-gate)) * up; out may be gate.
   void (*silu_mul)(const float* gate, const float* up, int count, float* out);
   /// f32 to f16, nearest even; past +-65504 it saturates, so that KV holds no infinity.

@@ -94,13 +94,13 @@ struct Tier {
   }
 };
 
-void quantize(const float* x, int width, std::int8_t* quants, float* scales,
-              std::int32_t* offsets) {
-  for (int group = 0; group < width / kGroup; ++group, x += kGroup, quants += kGroup) {
+void quantize(const float* x, int width, const QuantizedRow& out) {
+  for (int group = 0; group < width / kGroup; ++group, x += kGroup) {
+    std::int8_t* quants = out.quants + static_cast<std::ptrdiff_t>(group) * kGroup;
     const float largest = largest_of_group(x);
     const bool zero = largest < kQuantizeFloor;
     const __m256 inverse = _mm256_set1_ps(zero ? 0.0F : 127.0F / largest);
-    scales[group] = zero ? 0.0F : largest / 127.0F;
+    out.scales[group] = zero ? 0.0F : largest / 127.0F;
     __m256i levels[4];
     for (int j = 0; j < 4; ++j)
       levels[j] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * j), inverse));
@@ -116,7 +116,8 @@ void quantize(const float* x, int width, std::int8_t* quants, float* scales,
     __m128i sum = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0x4E));
     sum = _mm_add_epi32(sum, _mm_shuffle_epi32(sum, 0xB1));
-    offsets[group] = -128 * _mm_cvtsi128_si32(sum);
+    out.sums[group] = _mm_cvtsi128_si32(sum);
+    out.totals[group] = static_cast<float>(out.sums[group]) * out.scales[group];
   }
 }
 

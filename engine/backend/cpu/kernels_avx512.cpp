@@ -13,7 +13,7 @@ namespace efimd::engine::cpu {
 namespace {
 
 // vpdpbusd multiplies unsigned by signed bytes, so a slab holds weights xor 0x80, which is + 128:
-// sum((w + 128) * x) = sum(w * x) + 128 * sum(x), and sums start at Inputs::offsets = -128 * sum(x).
+// sum((w + 128) * x) = sum(w * x) + 128 * sum(x), and sums start at -128 * sum(x).
 
 /// 16 bytes each of rows i, 4 + i, 8 + i, 12 + i.
 inline __m512i four_rows(const unsigned char* at, std::size_t stride) {
@@ -38,7 +38,7 @@ template <int N>
 void multiply_slab(const Slab& slab, int groups, SlabInputs in, float (*sums)[kRows]) {
   __m512 acc[N];
   for (int i = 0; i < N; ++i) acc[i] = _mm512_load_ps(sums[i]);
-  for (int group = 0; group < groups; ++group, in.x += kGroup, ++in.scales, ++in.offsets) {
+  for (int group = 0; group < groups; ++group, in.x += kGroup, ++in.scales, ++in.sums) {
     // Quads outside, tokens inside: neighbours in the instruction stream belong to different sums,
     // which hides the latency of vpdpbusd. At one or two tokens a second set of sums does
     // (integers: the total is the same).
@@ -46,7 +46,8 @@ void multiply_slab(const Slab& slab, int groups, SlabInputs in, float (*sums)[kR
     __m512i products[kSets][N];
 #pragma GCC unroll 8
     for (int i = 0; i < N; ++i) {
-      products[0][i] = _mm512_set1_epi32(in.offsets[static_cast<std::size_t>(i) * in.group_stride]);
+      products[0][i] =
+          _mm512_set1_epi32(-128 * in.sums[static_cast<std::size_t>(i) * in.group_stride]);
       if (kSets == 2) products[kSets - 1][i] = _mm512_setzero_si512();
     }
 #pragma GCC unroll 8
@@ -111,18 +112,19 @@ struct Tier {
   }
 };
 
-void quantize(const float* x, int width, std::int8_t* quants, float* scales,
-              std::int32_t* offsets) {
-  for (int group = 0; group < width / kGroup; ++group, x += kGroup, quants += kGroup) {
+void quantize(const float* x, int width, const QuantizedRow& out) {
+  for (int group = 0; group < width / kGroup; ++group, x += kGroup) {
+    std::int8_t* quants = out.quants + static_cast<std::ptrdiff_t>(group) * kGroup;
     const float largest = largest_of_group(x);
     const bool zero = largest < kQuantizeFloor;
     const __m512 inverse = _mm512_set1_ps(zero ? 0.0F : 127.0F / largest);
-    scales[group] = zero ? 0.0F : largest / 127.0F;
+    out.scales[group] = zero ? 0.0F : largest / 127.0F;
     const __m512i low = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x), inverse));
     const __m512i high = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + 16), inverse));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(quants), _mm512_cvtsepi32_epi8(low));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(quants + 16), _mm512_cvtsepi32_epi8(high));
-    offsets[group] = -128 * _mm512_reduce_add_epi32(_mm512_add_epi32(low, high));
+    out.sums[group] = _mm512_reduce_add_epi32(_mm512_add_epi32(low, high));
+    out.totals[group] = static_cast<float>(out.sums[group]) * out.scales[group];
   }
 }
 

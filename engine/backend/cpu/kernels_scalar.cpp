@@ -6,6 +6,7 @@
 
 #include "engine/backend/cpu/half.h"
 #include "engine/backend/cpu/kernels.h"
+#include "engine/backend/cpu/weight_blocks.h"
 
 namespace efimd::engine::cpu {
 
@@ -44,16 +45,22 @@ float dot(const unsigned char* row, const float* x, int cols) {
   return sum;
 }
 
-/// sum over groups of (integer dot product) * (weight scale * input scale).
-float dot_q8_0(const unsigned char* row, const std::int8_t* x, const float* scales, int cols) {
+/// Over runs of weights that share a scale: (integer dot product) * (weight scale * input scale) -
+/// minimum * (sum of the input's quants) * (input scale).
+float dot_quantized(const Weights& weights, const unsigned char* row, const std::int8_t* x,
+                    const float* scales) {
   float sum = 0.0F;
-  for (int group = 0; group < cols / kGroup; ++group) {
-    const unsigned char* block = row + static_cast<std::size_t>(group) * kGroupBytes;
+  for (int run = 0; run < weights.cols / kRunWeights; ++run, x += kRunWeights) {
+    const WeightRun w = read_run(weights.type, row, run);
+    const float x_scale = scales[run * kRunWeights / kGroup];
     std::int32_t products = 0;
-    for (int i = 0; i < kGroup; ++i)
-      products += static_cast<std::int8_t>(block[2 + i]) * x[group * kGroup + i];
-    sum +=
-        static_cast<float>(products) * (half_to_float(read<std::uint16_t>(block)) * scales[group]);
+    std::int32_t x_sum = 0;
+    for (int i = 0; i < kRunWeights; ++i) {
+      products += w.quants[i] * x[i];
+      x_sum += x[i];
+    }
+    sum += static_cast<float>(products) * (w.scale * x_scale);
+    sum -= w.minimum * (static_cast<float>(x_sum) * x_scale);
   }
   return sum;
 }
@@ -68,10 +75,9 @@ float dot_any(const Weights& weights, int n, const Inputs& in, int t) {
       return dot<ReadF16>(row, in.values + offset, weights.cols);
     case WeightType::kBF16:
       return dot<ReadBF16>(row, in.values + offset, weights.cols);
-    case WeightType::kQ8_0:
-      break;
+    default:
+      return dot_quantized(weights, row, in.quants + offset, in.scales + offset / kGroup);
   }
-  return dot_q8_0(row, in.quants + offset, in.scales + offset / kGroup, weights.cols);
 }
 
 void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
@@ -136,22 +142,22 @@ void rms_norm(const float* x, const float* weight, int width, float epsilon, flo
   for (int i = 0; i < width; ++i) out[i] = x[i] * scale * weight[i];
 }
 
-void quantize(const float* x, int width, std::int8_t* quants, float* scales,
-              std::int32_t* offsets) {
-  for (int group = 0; group < width / kGroup; ++group, x += kGroup, quants += kGroup) {
+void quantize(const float* x, int width, const QuantizedRow& out) {
+  for (int group = 0; group < width / kGroup; ++group, x += kGroup) {
     float largest = 0.0F;
     for (int i = 0; i < kGroup; ++i) largest = std::max(largest, std::fabs(x[i]));
     const bool zero = largest < kQuantizeFloor;
     const float inverse = zero ? 0.0F : 127.0F / largest;
-    scales[group] = zero ? 0.0F : largest / 127.0F;
+    out.scales[group] = zero ? 0.0F : largest / 127.0F;
     std::int32_t sum = 0;
     for (int i = 0; i < kGroup; ++i) {
       // fmax and fmin drop a NaN, which no integer can hold.
       const float level = std::fmin(std::fmax(std::nearbyint(x[i] * inverse), -127.0F), 127.0F);
-      quants[i] = static_cast<std::int8_t>(level);
-      sum += quants[i];
+      out.quants[group * kGroup + i] = static_cast<std::int8_t>(level);
+      sum += static_cast<std::int32_t>(level);
     }
-    offsets[group] = -128 * sum;
+    out.sums[group] = sum;
+    out.totals[group] = static_cast<float>(sum) * out.scales[group];
   }
 }
 

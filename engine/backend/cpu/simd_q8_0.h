@@ -43,20 +43,20 @@ struct SlabInputs {
         group_stride(stride / kGroup),
         x(in.quants + static_cast<std::size_t>(t) * stride + group * kGroup),
         scales(in.scales + static_cast<std::size_t>(t) * group_stride + group),
-        offsets(in.offsets + static_cast<std::size_t>(t) * group_stride + group) {}
+        sums(in.sums + static_cast<std::size_t>(t) * group_stride + group) {}
 
   std::size_t stride;        ///< of x, from token to token
-  std::size_t group_stride;  ///< of scales and offsets
+  std::size_t group_stride;  ///< of scales and sums
   const std::int8_t* x;
   const float* scales;
-  const std::int32_t* offsets;
+  const std::int32_t* sums;
 };
 
 /// `groups` blocks of R rows from `at`; meanwhile asks memory for the same of `next`.
 template <class Tier>
 void pack_slab(const unsigned char* at, std::size_t stride, int groups, const unsigned char* next,
                Slab& slab) {
-  for (int group = 0; group < groups; ++group, at += kGroupBytes, next += kGroupBytes) {
+  for (int group = 0; group < groups; ++group, at += kQ8_0Bytes, next += kQ8_0Bytes) {
     for (int r = 0; r < kRows; ++r) {
       __builtin_memcpy(&slab.halves[group][r], at + static_cast<std::size_t>(r) * stride, 2);
       __builtin_prefetch(next + static_cast<std::size_t>(r) * stride);
@@ -72,7 +72,7 @@ void pack_slab(const unsigned char* at, std::size_t stride, int groups, const un
 /// where fewer are left.
 void copy_rows(const unsigned char* at, std::size_t stride, int rows, int groups,
                unsigned char* copy) {
-  const std::size_t bytes = static_cast<std::size_t>(groups) * kGroupBytes;
+  const std::size_t bytes = static_cast<std::size_t>(groups) * kQ8_0Bytes;
   __builtin_memset(copy, 0, kRows * bytes);
   for (int r = 0; r < rows; ++r)
     __builtin_memcpy(copy + static_cast<std::size_t>(r) * bytes,
@@ -87,7 +87,7 @@ const unsigned char* ahead_of(const Weights& weights, RowRange rows, int n, int 
   const int row = n + (group + kAheadGroups) / groups * kRows;
   if (row + kRows > rows.last) return otherwise;
   return weights.data + static_cast<std::size_t>(row) * weights.row_bytes +
-         static_cast<std::size_t>((group + kAheadGroups) % groups) * kGroupBytes;
+         static_cast<std::size_t>((group + kAheadGroups) % groups) * kQ8_0Bytes;
 }
 
 /// Up to R rows from n, for tokens t .. t + tokens - 1 (at most 64).
@@ -97,7 +97,7 @@ void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& i
   Slab slab;
   alignas(64) float sums[kTokensPerSlab][kRows];
   __builtin_memset(sums, 0, static_cast<std::size_t>(tokens) * sizeof sums[0]);
-  unsigned char copy[kRows * kSlabGroups * kGroupBytes];
+  unsigned char copy[kRows * kSlabGroups * kQ8_0Bytes];
   const int count = rows.last - n < kRows ? rows.last - n : kRows;
   const int groups = weights.cols / kGroup;
   const int slab_groups = tokens <= kFewTokens ? kSlabGroupsFew : kSlabGroups;
@@ -105,10 +105,10 @@ void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& i
   const unsigned char* row = weights.data + static_cast<std::size_t>(n) * stride;
   for (int first = 0; first < groups; first += slab_groups) {
     const int taken = groups - first < slab_groups ? groups - first : slab_groups;
-    const unsigned char* at = row + static_cast<std::size_t>(first) * kGroupBytes;
+    const unsigned char* at = row + static_cast<std::size_t>(first) * kQ8_0Bytes;
     if (count < kRows) {
       copy_rows(at, stride, count, taken, copy);
-      pack_slab<Tier>(copy, static_cast<std::size_t>(taken) * kGroupBytes, taken, copy, slab);
+      pack_slab<Tier>(copy, static_cast<std::size_t>(taken) * kQ8_0Bytes, taken, copy, slab);
     } else {
       pack_slab<Tier>(at, stride, taken, ahead_of(weights, rows, n, first, at), slab);
     }
@@ -143,6 +143,8 @@ void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outpu
       return dot_matmul<BfloatWeights>(weights, rows, in, out);
     case WeightType::kQ8_0:
       return q8_0_matmul<Tier>(weights, rows, in, out);
+    default:
+      return scalar_kernels().matmul(weights, rows, in, out);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "engine/backend/cpu/half.h"
+#include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/isa.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/memory_model.h"
@@ -22,15 +22,6 @@ using engine::TensorView;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-Weights weights_of(const TensorView& tensor) {
-  const WeightType type = tensor.type == TensorType::kF32    ? WeightType::kF32
-                          : tensor.type == TensorType::kF16  ? WeightType::kF16
-                          : tensor.type == TensorType::kBF16 ? WeightType::kBF16
-                                                             : WeightType::kQ8_0;
-  return {type, reinterpret_cast<const unsigned char*>(tensor.data), tensor.row_bytes(),
-          static_cast<int>(tensor.rows), static_cast<int>(tensor.cols)};
-}
-
 /// T rows of inputs, quantized by the scalar kernel so that every instruction set multiplies the
 /// same numbers.
 struct Rows {
@@ -38,10 +29,11 @@ struct Rows {
       : tokens(tokens_in), cols(cols_in), values(std::move(values_in)) {
     quants.resize(values.size());
     scales.resize(values.size() / 32 + 1);
-    offsets.resize(values.size() / 32 + 1);
+    sums.resize(values.size() / 32 + 1);
+    totals.resize(values.size() / 32 + 1);
     if (cols % 32 != 0) return;
-    scalar_kernels().quantize(values.data(), tokens * cols, quants.data(), scales.data(),
-                              offsets.data());
+    scalar_kernels().quantize(values.data(), tokens * cols,
+                              {quants.data(), scales.data(), sums.data(), totals.data()});
   }
   Rows(int tokens_in, int cols_in, std::mt19937& random)
       : Rows(tokens_in, cols_in,
@@ -54,12 +46,12 @@ struct Rows {
     return values;
   }
   Inputs inputs() const {
-    return {tokens, values.data(), quants.data(), scales.data(), offsets.data()};
+    return {tokens, values.data(), quants.data(), scales.data(), sums.data(), totals.data()};
   }
   /// What weights of `type` are multiplied with.
   double at(TensorType type, int t, int k) const {
     const auto i = static_cast<std::size_t>(t * cols + k);
-    return type == TensorType::kQ8_0 ? static_cast<double>(quants[i]) * scales[i / 32] : values[i];
+    return test::is_quantized(type) ? static_cast<double>(quants[i]) * scales[i / 32] : values[i];
   }
 
   int tokens;
@@ -67,7 +59,8 @@ struct Rows {
   std::vector<float> values;
   std::vector<std::int8_t> quants;
   std::vector<float> scales;
-  std::vector<std::int32_t> offsets;
+  std::vector<std::int32_t> sums;
+  std::vector<float> totals;
 };
 
 /// [T][N] in f64, with a tolerance from the size of the summands.
@@ -116,8 +109,11 @@ void check_product(const TensorView& tensor, const Rows& rows) {
   }
 }
 
-constexpr TensorType kTypes[] = {TensorType::kF32, TensorType::kF16, TensorType::kBF16,
-                                 TensorType::kQ8_0};
+/// A number of columns that `type` can have: `wanted`, or the next multiple of its block.
+int cols_of(TensorType type, int wanted) {
+  const int block = engine::tensor_block(type).elements;
+  return (wanted + block - 1) / block * block;
+}
 
 /// Q8_0 rows with every quant and scale chosen by a function of (row, k).
 template <class Quant, class Scale>
@@ -142,20 +138,24 @@ TensorView q8_0_tensor(std::deque<std::vector<std::byte>>& storage, int rows, in
 TEST_CASE("a product agrees with f64 at every input width", "[one-thread]") {
   std::mt19937 random(1);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes)
-    for (const int cols : {32, 64, 96, 320, 896, 4864})
+  for (const TensorType type : kWeightTypes) {
+    for (const int wanted : {32, 64, 96, 320, 896, 4864}) {
+      const int cols = cols_of(type, wanted);
       check_product(random_tensor(storage, type, 17, cols, 1, random), Rows(3, cols, random));
+    }
+  }
 }
 
 TEST_CASE("a product agrees with f64 at every number of rows and tokens", "[one-thread]") {
   std::mt19937 random(2);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes) {
+  for (const TensorType type : kWeightTypes) {
+    const int cols = cols_of(type, 96);
     for (const int rows : {1, 7, 8, 9, 15, 16, 17, 33}) {
-      const TensorView tensor = random_tensor(storage, type, rows, 96, 1, random);
+      const TensorView tensor = random_tensor(storage, type, rows, cols, 1, random);
       for (const int tokens :
            {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 32, 33, 64, 65})
-        check_product(tensor, Rows(tokens, 96, random));
+        check_product(tensor, Rows(tokens, cols, random));
     }
   }
 }
@@ -171,9 +171,12 @@ TEST_CASE("a product over columns that fill no register agrees with f64") {
 TEST_CASE("weights may start at any byte") {
   std::mt19937 random(4);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes)
+  for (const TensorType type : kWeightTypes) {
+    const int cols = cols_of(type, 64);
     for (const std::size_t offset : {1, 2, 3})
-      check_product(random_tensor(storage, type, 18, 64, 1, random, offset), Rows(5, 64, random));
+      check_product(random_tensor(storage, type, 18, cols, 1, random, offset),
+                    Rows(5, cols, random));
+  }
 }
 
 TEST_CASE("quants at their extremes do not overflow") {
@@ -224,9 +227,10 @@ TEST_CASE("inputs of zeros give zero, and one outlier does not spill over") {
 TEST_CASE("a bias is added once and kAdd adds to what was there") {
   std::mt19937 random(7);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes) {
-    const TensorView tensor = random_tensor(storage, type, 21, 64, 1, random);
-    const Rows rows(3, 64, random);
+  for (const TensorType type : kWeightTypes) {
+    const int cols = cols_of(type, 64);
+    const TensorView tensor = random_tensor(storage, type, 21, cols, 1, random);
+    const Rows rows(3, cols, random);
     const std::vector<float> bias = Rows::random_values(21, random);
     for (const Isa isa : isas_here()) {
       const std::vector<float> plain = product(isa, tensor, rows);
@@ -245,9 +249,10 @@ TEST_CASE("a bias is added once and kAdd adds to what was there") {
 TEST_CASE("rows outside the asked range are not written") {
   std::mt19937 random(8);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes) {
-    const TensorView tensor = random_tensor(storage, type, 40, 64, 1, random);
-    const Rows rows(2, 64, random);
+  for (const TensorType type : kWeightTypes) {
+    const int cols = cols_of(type, 64);
+    const TensorView tensor = random_tensor(storage, type, 40, cols, 1, random);
+    const Rows rows(2, cols, random);
     for (const Isa isa : isas_here()) {
       std::vector<float> out(80, kNan);
       kernels_of(isa).matmul(weights_of(tensor), {3, 22}, rows.inputs(),
@@ -263,8 +268,9 @@ TEST_CASE("rows outside the asked range are not written") {
 TEST_CASE("a product is the same bit for bit in every step and tile") {
   std::mt19937 random(9);
   std::deque<std::vector<std::byte>> storage;
-  for (const TensorType type : kTypes) {
-    for (const int cols : {96, 1120}) {
+  for (const TensorType type : kWeightTypes) {
+    for (const int wanted : {96, 1120}) {
+      const int cols = cols_of(type, wanted);
       const TensorView tensor = random_tensor(storage, type, 37, cols, 1, random);
       const Rows all(67, cols, random);
       for (const Isa isa : isas_here()) {
@@ -291,20 +297,21 @@ TEST_CASE("no load passes the end of the weights") {
   std::mt19937 random(10);
   std::deque<std::vector<std::byte>> storage;
   void* mapped =
-      ::mmap(nullptr, 9 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      ::mmap(nullptr, 17 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   REQUIRE(mapped != MAP_FAILED);
-  auto* guard = static_cast<std::byte*>(mapped) + 8 * page;
+  auto* guard = static_cast<std::byte*>(mapped) + 16 * page;
   REQUIRE(::mprotect(guard, page, PROT_NONE) == 0);
-  for (const TensorType type : kTypes) {
+  for (const TensorType type : kWeightTypes) {
+    const int cols = cols_of(type, 96);
     for (const int rows : {1, 5, 16, 17}) {
-      TensorView tensor = random_tensor(storage, type, rows, 96, 1, random);
+      TensorView tensor = random_tensor(storage, type, rows, cols, 1, random);
       const std::size_t bytes = static_cast<std::size_t>(rows) * tensor.row_bytes();
       std::memcpy(guard - bytes, tensor.data, bytes);
       tensor.data = guard - bytes;
-      check_product(tensor, Rows(2, 96, random));
+      check_product(tensor, Rows(2, cols, random));
     }
   }
-  ::munmap(mapped, 9 * page);
+  ::munmap(mapped, 17 * page);
 }
 
 }  // namespace efimd::test

@@ -8,20 +8,12 @@
 
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/model/model.h"
+#include "tests/engine/backend/weight_values.h"
 
 namespace efimd::test {
 
 /// The instruction sets that this processor runs, scalar first.
 std::vector<engine::Isa> isas_here();
-
-/// A tensor of random bits that mean sane numbers: weights of about +-`scale`.
-/// `offset`: bytes between a 64-byte boundary and the data.
-engine::TensorView random_tensor(std::deque<std::vector<std::byte>>& storage,
-                                 engine::TensorType type, std::int64_t rows, std::int64_t cols,
-                                 float scale, std::mt19937& random, std::size_t offset = 0);
-
-/// Element (row, col) of a tensor.
-double element(const engine::TensorView& tensor, std::int64_t row, std::int64_t col);
 
 /// A model without a file: any shape, random weights.
 struct MemoryModel {

@@ -130,14 +130,14 @@ TEST_CASE("the last tensor needs no padding behind it") {
 
 TEST_CASE("tensors of types that this build does not run are told apart") {
   GgufWriter writer = small_file();
-  writer.tensor({"q", {256}, 12, std::string(144, '\0'), {}});
+  writer.tensor({"q", {256}, 10, std::string(84, '\0'), {}});
   writer.tensor({"x", {256}, 99, std::string(144, '\0'), {}});
   const std::string bytes = writer.bytes();
   const auto file = GgufFile::parse(view(bytes), "m.gguf");
   REQUIRE(file);
   CHECK(file->tensor("q") == nullptr);
-  CHECK(file->unreadable().at("q") == 12);
-  CHECK(engine::ggml_type_name(12) == "Q4_K");
+  CHECK(file->unreadable().at("q") == 10);
+  CHECK(engine::ggml_type_name(10) == "Q2_K");
   CHECK(engine::ggml_type_name(99) == "type 99");
 }
 
@@ -198,7 +198,7 @@ TEST_CASE("a key or tensor that is there twice is refused") {
   CHECK_THAT(refusal(small_file().extra_tensor({"w", {1}, 0, "1234", {}})),
              Catch::Contains("has the tensor w twice"));
   GgufWriter unreadable = small_file();
-  unreadable.extra_tensor({"w", {256}, 12, std::string(144, '\0'), {}});
+  unreadable.extra_tensor({"w", {256}, 10, std::string(84, '\0'), {}});
   CHECK_THAT(refusal(unreadable), Catch::Contains("twice"));
 }
 
@@ -220,6 +220,7 @@ TEST_CASE("tensor shapes that make no sense are refused") {
   CHECK_THAT(with({1ULL << 40U, 1ULL << 40U}), Catch::Contains("on axis 1"));
   CHECK_THAT(with({~0ULL}), Catch::Contains("on axis 0"));
   CHECK_THAT(with({31}, 8), Catch::Contains("Q8_0 with rows of 31"));
+  CHECK_THAT(with({128}, 12), Catch::Contains("Q4_K with rows of 128, no multiple of 256"));
   CHECK_THAT(with({1ULL << 40U}), Catch::Contains("tensor w needs"));
 }
 
@@ -230,7 +231,7 @@ TEST_CASE("tensor offsets outside the file or off the alignment are refused") {
   CHECK_THAT(at(8, 0), Catch::Contains("offset 8, no multiple of 32"));
   CHECK_THAT(at(1U << 20U, 0), Catch::Contains("tensor w needs"));
   CHECK_THAT(at(~std::uint64_t{31}, 0), Catch::Contains("tensor w needs"));
-  CHECK_THAT(at(~std::uint64_t{31}, 12), Catch::Contains("tensor w needs"));
+  CHECK_THAT(at(~std::uint64_t{31}, 10), Catch::Contains("tensor w needs"));
 }
 
 TEST_CASE("names that are no text are shown as text") {

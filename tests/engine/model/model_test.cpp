@@ -96,9 +96,13 @@ TEST_CASE("a qwen2 model opens with biases, halves and a tied output") {
 
 TEST_CASE("matrices of every readable type open") {
   for (const auto type :
-       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0}) {
+       {TensorType::kF32, TensorType::kF16, TensorType::kBF16, TensorType::kQ8_0, TensorType::kQ4_0,
+        TensorType::kQ4_1, TensorType::kQ5_0, TensorType::kQ5_1, TensorType::kQ4_K,
+        TensorType::kQ5_K, TensorType::kQ6_K}) {
     TinyModel tiny;
     tiny.type = type;
+    tiny.width = 256;
+    tiny.feed_forward = 512;
     const auto model = opened(tiny_model(tiny));
     CHECK(model->weights().layers[0].gate.type == type);
     CHECK(model->file_type() == engine::tensor_type_name(type));
@@ -204,9 +208,11 @@ TEST_CASE("variants of llama that compute something else are refused") {
 
 TEST_CASE("a tensor type that this build does not run is refused by tensor and type") {
   GgufWriter writer = tiny_model({});
-  writer.tensor({"blk.0.attn_k.weight", {64, 32}, 12, std::string(1152, '\0'), {}});
-  check_refused(writer, Fault::kUnsupported,
-                "tensor blk.0.attn_k.weight is Q4_K; this build runs F32, F16, BF16 and Q8_0");
+  writer.tensor({"blk.0.attn_k.weight", {64, 32}, 10, std::string(672, '\0'), {}});
+  check_refused(
+      writer, Fault::kUnsupported,
+      "tensor blk.0.attn_k.weight is Q2_K; this build runs F32, F16, BF16, Q8_0, Q4_0, Q4_1, "
+      "Q5_0, Q5_1, Q4_K, Q5_K and Q6_K");
 }
 
 TEST_CASE("vectors in another type than F32 are refused") {
