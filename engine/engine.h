@@ -21,6 +21,19 @@ class Model;
 /// Names a live sequence; never reused.
 enum class SequenceId : std::uint64_t {};
 
+struct HoldOptions {
+  std::stop_token stop = {};
+  /// Of how many of the last tokens the logits are wanted; at most Engine::kLogitsRowsMax.
+  int logits_rows = 1;
+};
+
+/// Tokens to evaluate behind what a sequence holds.
+struct BatchItem {
+  SequenceId sequence{};
+  std::span<const TokenId> tokens;
+  int logits_rows = 0;  ///< of how many of the last tokens the logits are wanted
+};
+
 /// What holding a prompt cost.
 struct PromptCost {
   int reused = 0;     ///< leading tokens whose KV was there
@@ -39,29 +52,51 @@ struct KvUsage {
 /// The daemon sees only this face; tests put a scripted engine behind it.
 class Engine {
  public:
+  /// Logits rows that a sequence keeps: those of a healed tail (facts.md, section 2) and the one in
+  /// front of it.
+  static constexpr int kLogitsRowsMax = 4;
+
   virtual ~Engine() = default;
 
   virtual const Tokenizer& tokenizer() const = 0;
   virtual int window_tokens() const = 0;  ///< most tokens that one sequence may hold
+  virtual int step_tokens() const = 0;    ///< most tokens of one step()
 
   virtual SequenceId open_sequence() = 0;
   /// Its full pages stay findable by content until they are evicted (KV-3).
   virtual void close_sequence(SequenceId sequence) = 0;
+  /// A new sequence that holds what `sequence` holds, its last token's logits included; only the
+  /// partial page is copied (KV-2). kWindowFull when there is no page for that.
+  virtual Result<SequenceId> fork(SequenceId sequence) = 0;
 
-  /// Makes the sequence hold exactly `tokens` (not empty) and its last token's logits ready. Reuses
-  /// the sequence's own leading tokens, then resident pages with the same identity (KV-1), and
-  /// evaluates the rest in steps. A prompt that is in KV whole costs its last token, or nothing
-  /// while its logits are at hand. kStopped between steps when `stop` fires: what was evaluated
-  /// stays. kWindowFull past window_tokens(), and when other sequences hold too much of the KV
-  /// budget: close some and hold again.
+  /// Makes the sequence hold exactly `tokens` (not empty) and the logits behind its last tokens
+  /// ready. Reuses the sequence's own leading tokens, then resident pages with the same identity
+  /// (KV-1), and evaluates the rest in steps. A prompt that is in KV whole costs the tokens whose
+  /// logits are wanted and not at hand any more. kStopped between steps when the stop token fires:
+  /// what was evaluated stays. kWindowFull past window_tokens(), and when other sequences hold too
+  /// much of the KV budget: close some and hold again.
   virtual Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                                  std::stop_token stop) = 0;
-  /// Evaluates one more token behind what the sequence holds: a generation step. On failure nothing
-  /// changes but the logits, which are gone.
-  virtual Result<void> append(SequenceId sequence, TokenId token) = 0;
-  /// Logits behind the sequence's last token, [V]; valid until the next hold() or append() of any
-  /// sequence. Empty after a hold() that failed or was stopped.
-  virtual std::span<const float> logits(SequenceId sequence) const = 0;
+                                  HoldOptions options) = 0;
+  /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for, and nothing
+  /// else; returns how many. Never evaluates.
+  virtual Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) = 0;
+  /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them. Changes
+  /// nothing.
+  virtual int resident(std::span<const TokenId> tokens) const = 0;
+  /// Evaluates the items in one step, so that they share one reading of the weights. All or
+  /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
+  /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
+  /// hold().
+  virtual Result<void> step(std::span<const BatchItem> items) = 0;
+  /// Evaluates one more token behind what the sequence holds: a generation step.
+  Result<void> append(SequenceId sequence, TokenId token) {
+    const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_rows = 1};
+    return step({&item, 1});
+  }
+  /// Logits behind the token that is `back` places in front of the sequence's last, [V]; valid
+  /// until the next hold() or step() of any sequence. Empty when they were not asked for or are not
+  /// kept any more.
+  virtual std::span<const float> logits(SequenceId sequence, int back = 0) const = 0;
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;
 

@@ -65,42 +65,70 @@ void LocalEngine::close_sequence(SequenceId sequence) {
   sequences_.erase(sequence);
 }
 
-Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tokens,
-                                     std::stop_token stop) {
-  Sequence* sequence = find(id);
-  if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
-  if (tokens.empty()) return fail(Fault::kBadInput, "a prompt needs at least one token");
-  if (Result<void> fits = check_window(tokens.size()); !fits)
-    return tl::unexpected(std::move(fits).error());
-  if (Result<void> known = check_tokens(tokens); !known)
-    return tl::unexpected(std::move(known).error());
+Result<SequenceId> LocalEngine::fork(SequenceId id) {
+  const Sequence* from = find(id);
+  if (from == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  const SequenceId copy = open_sequence();
+  Sequence& sequence = *find(copy);
+  from = find(id);
+  if (Result<void> shared = sequence.kv.share(from->kv); !shared) {
+    close_sequence(copy);
+    return tl::unexpected(std::move(shared).error());
+  }
+  const int last = from->kv.size() - 1;
+  if (from->logits.has(last)) keep_logits(copy, last, 1, from->logits.at(last));
+  return copy;
+}
 
+Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tokens,
+                                     HoldOptions options) {
+  Sequence* sequence = find(id);
+  if (Result<void> sound = check_prompt(sequence, tokens); !sound)
+    return tl::unexpected(std::move(sound).error());
   const int total = static_cast<int>(tokens.size());
-  if (!sequence->logits.empty() && std::ranges::equal(sequence->kv.tokens(), tokens))
-    return PromptCost{.reused = total, .evaluated = 0};
-  if (Result<void> ready = prepare(*sequence, tokens); !ready)
+  const int logits_begin = std::max(0, total - std::clamp(options.logits_rows, 1, kLogitsRowsMax));
+  if (Result<void> ready = prepare(*sequence, tokens, logits_begin); !ready)
     return tl::unexpected(std::move(ready).error());
 
   const int reused = sequence->kv.size();
   for (int done = reused; done < total; done = sequence->kv.size()) {
-    if (stop.stop_requested())
+    if (options.stop.stop_requested())
       return fail(Fault::kStopped, fmt::format("stopped after {} of {} tokens", done, total));
     const int count = std::min(step_tokens_, total - done);
     const BatchItem item{
         .sequence = id,
         .tokens = tokens.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
-        .logits_wanted = done + count == total};
-    if (Result<void> step = evaluate({&item, 1}); !step)
-      return tl::unexpected(std::move(step).error());
+        .logits_rows = std::max(0, done + count - std::max(done, logits_begin))};
+    if (Result<void> evaluated = step({&item, 1}); !evaluated)
+      return tl::unexpected(std::move(evaluated).error());
   }
   return PromptCost{.reused = reused, .evaluated = total - reused};
 }
 
-Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> tokens) {
-  sequence.logits.clear();
+Result<int> LocalEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+  Sequence* sequence = find(id);
+  if (Result<void> sound = check_prompt(sequence, tokens); !sound)
+    return tl::unexpected(std::move(sound).error());
+  return reuse(*sequence, tokens);
+}
+
+Result<int> LocalEngine::reuse(Sequence& sequence, std::span<const TokenId> tokens) {
+  const std::span<const TokenId> held = sequence.kv.tokens();
+  const auto differ = std::mismatch(held.begin(), held.end(), tokens.begin(), tokens.end()).first;
+  sequence.logits.drop_from(static_cast<int>(differ - held.begin()));
+  return sequence.kv.reuse(tokens);
+}
+
+Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> tokens,
+                                  int logits_begin) {
   const int total = static_cast<int>(tokens.size());
-  Result<int> kept = sequence.kv.reuse(tokens);
-  if (kept && *kept == total) kept = sequence.kv.rewind_to(total - 1);
+  Result<int> kept = reuse(sequence, tokens);
+  int ready = logits_begin;
+  while (ready < total && sequence.logits.has(ready)) ++ready;
+  if (kept && *kept > ready) {
+    sequence.logits.drop_from(ready);
+    kept = sequence.kv.rewind_to(ready);
+  }
   if (!kept) return tl::unexpected(std::move(kept).error());
 
   const int missing = sequence.kv.pages_missing(total);
@@ -113,19 +141,11 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
               "close other sequences or raise the KV budget");
 }
 
-Result<void> LocalEngine::append(SequenceId sequence, TokenId token) {
-  const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_wanted = true};
-  return evaluate({&item, 1});
-}
-
-Result<void> LocalEngine::evaluate(std::span<const BatchItem> items) {
+Result<void> LocalEngine::step(std::span<const BatchItem> items) {
   if (Result<void> sound = check_items(items); !sound) return sound;
   Result<void> done;
-  for (const BatchItem& item : items) {
-    Sequence& sequence = *find(item.sequence);
-    sequence.logits.clear();
-    if (done) done = sequence.kv.reserve(static_cast<int>(item.tokens.size()));
-  }
+  for (const BatchItem& item : items)
+    if (done) done = find(item.sequence)->kv.reserve(static_cast<int>(item.tokens.size()));
   if (done) done = run_step(items);
   if (!done)
     for (const BatchItem& item : items) find(item.sequence)->kv.abandon();
@@ -143,7 +163,8 @@ Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
                          .position = kv.size(),
                          .page_table = kv.page_table()});
     tokens.insert(tokens.end(), item.tokens.begin(), item.tokens.end());
-    if (item.logits_wanted) rows.push_back(static_cast<int>(tokens.size()) - 1);
+    const int end = static_cast<int>(tokens.size());
+    for (int row = end - item.logits_rows; row < end; ++row) rows.push_back(row);
   }
   const Step step{.tokens = tokens, .sequences = sequences, .logits_rows = rows};
   const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step);
@@ -151,27 +172,35 @@ Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
 
   std::span<const float> rest = *logits;
   for (const BatchItem& item : items) {
-    find(item.sequence)->kv.commit(item.tokens);
-    if (!item.logits_wanted) continue;
-    keep_logits(item.sequence, rest.first(static_cast<std::size_t>(facts_.vocabulary)));
-    rest = rest.subspan(static_cast<std::size_t>(facts_.vocabulary));
+    KvSequence& kv = find(item.sequence)->kv;
+    kv.commit(item.tokens);
+    if (item.logits_rows == 0) continue;
+    const std::size_t values =
+        static_cast<std::size_t>(facts_.vocabulary) * static_cast<std::size_t>(item.logits_rows);
+    keep_logits(item.sequence, kv.size() - item.logits_rows, item.logits_rows, rest.first(values));
+    rest = rest.subspan(values);
   }
   return {};
 }
 
-void LocalEngine::keep_logits(SequenceId id, std::span<const float> logits) {
+void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
+                              std::span<const float> logits) {
   std::erase(logits_kept_, id);
   logits_kept_.push_back(id);
   if (logits_kept_.size() > kLogitsKeptMax) {
-    find(logits_kept_.front())->logits = {};
+    find(logits_kept_.front())->logits.clear();
     logits_kept_.erase(logits_kept_.begin());
   }
-  find(id)->logits.assign(logits.begin(), logits.end());
+  const auto row_values = static_cast<std::size_t>(facts_.vocabulary);
+  for (int row = 0; row < rows; ++row)
+    find(id)->logits.add(first_position + row,
+                         logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
 }
 
-std::span<const float> LocalEngine::logits(SequenceId sequence) const {
+std::span<const float> LocalEngine::logits(SequenceId sequence, int back) const {
   const Sequence* found = find(sequence);
-  return found == nullptr ? std::span<const float>() : found->logits;
+  return found == nullptr ? std::span<const float>()
+                          : found->logits.at(found->kv.size() - 1 - back);
 }
 
 std::span<const TokenId> LocalEngine::held(SequenceId sequence) const {
@@ -205,6 +234,14 @@ Result<void> LocalEngine::check_tokens(std::span<const TokenId> tokens) const {
               fmt::format("token {} is outside the vocabulary of {}", *unknown, facts_.vocabulary));
 }
 
+Result<void> LocalEngine::check_prompt(const Sequence* sequence,
+                                       std::span<const TokenId> tokens) const {
+  if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  if (tokens.empty()) return fail(Fault::kBadInput, "a prompt needs at least one token");
+  if (Result<void> fits = check_window(tokens.size()); !fits) return fits;
+  return check_tokens(tokens);
+}
+
 Result<void> LocalEngine::check_items(std::span<const BatchItem> items) const {
   std::size_t total = 0;
   for (std::size_t at = 0; at < items.size(); ++at) {
@@ -212,6 +249,8 @@ Result<void> LocalEngine::check_items(std::span<const BatchItem> items) const {
     const Sequence* sequence = find(item.sequence);
     if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
     if (item.tokens.empty()) return fail(Fault::kBadInput, "a batch item has no tokens");
+    if (item.logits_rows < 0 || item.logits_rows > static_cast<int>(item.tokens.size()))
+      return fail(Fault::kBadInput, "a batch item wants the logits of tokens that it has not");
     for (const BatchItem& other : items.first(at))
       if (other.sequence == item.sequence)
         return fail(Fault::kBadInput, "a batch names a sequence twice");

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/kv/kv_pool.h"
 #include "engine/kv/kv_sequence.h"
+#include "engine/logits_rows.h"
 
 namespace efimd::engine {
 
@@ -21,18 +22,11 @@ struct ModelFacts {
   int context_tokens = 0;
 };
 
-/// Tokens to evaluate behind what a sequence holds.
-struct BatchItem {
-  SequenceId sequence{};
-  std::span<const TokenId> tokens;
-  bool logits_wanted = false;  ///< of the last token
-};
-
 /// The engine over a Backend: pages, sequences, steps.
 ///
 /// Thread: engine.  Owns: the backend and every sequence.
-/// Limits: kLogitsKeptMax sequences keep their last logits (V floats each); an older one evaluates
-/// its last token again.
+/// Limits: kLogitsKeptMax sequences keep their last logits (at most kLogitsRowsMax rows of V floats
+/// each); an older one evaluates its last tokens again.
 class LocalEngine final : public Engine {
  public:
   static constexpr std::size_t kLogitsKeptMax = 8;
@@ -46,30 +40,28 @@ class LocalEngine final : public Engine {
 
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   int window_tokens() const override { return window_tokens_; }
+  int step_tokens() const override { return step_tokens_; }
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
+  Result<SequenceId> fork(SequenceId sequence) override;
   Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                          std::stop_token stop) override;
-  Result<void> append(SequenceId sequence, TokenId token) override;
-  std::span<const float> logits(SequenceId sequence) const override;
+                          HoldOptions options) override;
+  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  int resident(std::span<const TokenId> tokens) const override { return pool_.resident(tokens); }
+  Result<void> step(std::span<const BatchItem> items) override;
+  std::span<const float> logits(SequenceId sequence, int back = 0) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;
 
-  /// Evaluates the items in one step, so that they share one reading of the weights. All or
-  /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
-  /// named twice, a token outside the vocabulary or more tokens than step_tokens().
-  Result<void> evaluate(std::span<const BatchItem> items);
-  int step_tokens() const { return step_tokens_; }
-
   const KvPool& pool() const { return pool_; }
 
  private:
   struct Sequence {
-    Sequence(KvPool& pool, Backend& backend) : kv(pool, backend) {}
+    Sequence(KvPool& pool, Backend& backend) : kv(pool, backend), logits(kLogitsRowsMax) {}
     KvSequence kv;
-    std::vector<float> logits;  ///< behind the last held token, or empty
+    LogitsRows logits;  ///< behind its last tokens, as far as they were wanted
   };
 
   LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,
@@ -80,11 +72,13 @@ class LocalEngine final : public Engine {
   Result<void> check_tokens(std::span<const TokenId> tokens) const;
   Result<void> check_items(std::span<const BatchItem> items) const;
   Result<void> check_window(std::size_t tokens) const;
-  /// Leaves the sequence with a proper part of `tokens`, as long as there is KV for, and room for
-  /// the rest.
-  Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens);
+  Result<void> check_prompt(const Sequence* sequence, std::span<const TokenId> tokens) const;
+  /// Leaves the sequence with as much of `tokens` as there is KV for and the logits from
+  /// `logits_begin` on are at hand for, and room for the rest.
+  Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin);
+  Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens);
   Result<void> run_step(std::span<const BatchItem> items);
-  void keep_logits(SequenceId id, std::span<const float> logits);
+  void keep_logits(SequenceId id, int first_position, int rows, std::span<const float> logits);
 
   ModelFacts facts_;
   std::shared_ptr<const Tokenizer> tokenizer_;

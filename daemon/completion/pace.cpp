@@ -28,7 +28,7 @@ std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char st
 Result<double> tokens_per_s(engine::Engine& engine, engine::SequenceId sequence,
                             const std::vector<engine::TokenId>& tokens, std::stop_token stop) {
   const auto begin = std::chrono::steady_clock::now();
-  const auto cost = engine.hold(sequence, tokens, std::move(stop));
+  const auto cost = engine.hold(sequence, tokens, {.stop = std::move(stop)});
   if (!cost) return tl::unexpected(cost.error());
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   return static_cast<double>(std::max(cost->evaluated, 1)) / std::max(took.count(), 1e-6);

@@ -126,7 +126,8 @@ Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const pro
     return tl::unexpected(no_room);
   for (;;) {
     const auto cost =
-        engine_->hold(documents_.sequence_of(document), plan.tokens, job.stop.get_token());
+        engine_->hold(documents_.sequence_of(document), plan.tokens,
+                                    {.stop = job.stop.get_token()});
     if (cost) {
       receipt.source = "engine";
       receipt.prompt_tokens = static_cast<int>(plan.tokens.size());

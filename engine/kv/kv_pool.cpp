@@ -65,6 +65,17 @@ std::optional<PageIndex> KvPool::find(std::optional<PageIndex> parent,
   return found->second;
 }
 
+int KvPool::resident(std::span<const TokenId> tokens) const {
+  Digest parent = root_;
+  int held = 0;
+  for (; tokens.size() >= kPageTokens; tokens = tokens.subspan(kPageTokens)) {
+    parent = digest_of(std::as_bytes(tokens.first(kPageTokens)), parent);
+    if (!index_.contains(parent)) break;
+    held += kPageTokens;
+  }
+  return held;
+}
+
 void KvPool::reference(PageIndex page) {
   Page& sealed = at(page);
   assert(sealed.state == State::kSealed);

@@ -50,6 +50,10 @@ class KvPool {
   /// The resident page with this identity, referenced, or nullopt.
   std::optional<PageIndex> find(std::optional<PageIndex> parent, std::span<const TokenId> tokens);
 
+  /// Leading tokens of `tokens` that resident sealed pages hold: a multiple of kPageTokens. Counts
+  /// as no use.
+  int resident(std::span<const TokenId> tokens) const;
+
   void reference(PageIndex page);
   void release(PageIndex page);
 

@@ -36,6 +36,27 @@ Result<int> KvSequence::reuse(std::span<const TokenId> tokens) {
   return size();
 }
 
+Result<void> KvSequence::share(const KvSequence& other) {
+  assert(tokens_.empty() && table_.empty());
+  const int rows = other.size() % kPageTokens;
+  if (rows > 0) {
+    Result<PageIndex> page = pool_->take();
+    if (!page) return tl::unexpected(std::move(page).error());
+    const PageIndex partial = other.table_[static_cast<std::size_t>(other.sealed_)];
+    if (Result<void> copied = backend_->copy_page(partial, *page, rows); !copied) {
+      pool_->give_back(*page);
+      return copied;
+    }
+    table_.push_back(*page);
+  }
+  const auto full = other.table_.begin() + other.sealed_;
+  for (auto page = other.table_.begin(); page != full; ++page) pool_->reference(*page);
+  table_.insert(table_.begin(), other.table_.begin(), full);
+  sealed_ = other.sealed_;
+  tokens_ = other.tokens_;
+  return {};
+}
+
 Result<int> KvSequence::rewind_to(int count) {
   assert(count >= 0 && count <= size());
   drop_pages(pages_for(count));

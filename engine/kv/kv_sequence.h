@@ -39,6 +39,10 @@ class KvSequence {
   /// prefix.
   Result<int> reuse(std::span<const TokenId> tokens);
 
+  /// Makes this sequence, which must be empty, hold what `other` holds: full pages are shared, the
+  /// partial one is copied (KV-2). kWindowFull, and still empty, when there is no page for that.
+  Result<void> share(const KvSequence& other);
+
   /// Drops the tokens behind the first `count`. A sealed page is never written again: when the cut
   /// is inside one, its leading rows are copied into a private page. With no page left for that it
   /// is unsealed if it is nobody else's, or else the cut moves down to the page's start. Returns

@@ -149,18 +149,45 @@ void ScriptedEngine::close_sequence(SequenceId sequence) {
   if (sequences_.erase(sequence) > 0) --script_->sequences_open;
 }
 
-std::size_t ScriptedEngine::reusable(SequenceId id, const Sequence& sequence,
-                                     std::span<const TokenId> tokens) const {
-  if (logits_of_ == id && std::ranges::equal(sequence.held, tokens)) return tokens.size();
-  const auto own = std::ranges::mismatch(sequence.held, tokens).in2 - tokens.begin();
-  auto reused = static_cast<std::size_t>(own);
+Result<SequenceId> ScriptedEngine::fork(SequenceId sequence) {
+  if (!fits(SequenceId{}, sequences_.at(sequence).held.size()))
+    return fail(Fault::kWindowFull, "no KV page is free");
+  const SequenceId copy = open_sequence();
+  sequences_.at(copy) = sequences_.at(sequence);
+  return copy;
+}
+
+std::size_t ScriptedEngine::in_pages(std::span<const TokenId> tokens, std::size_t behind) const {
+  std::size_t found = behind;
   for (std::size_t end = engine::kPageTokens; end <= tokens.size(); end += engine::kPageTokens) {
-    if (end <= reused) continue;
+    if (end <= behind) continue;
     if (!pages_.contains({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(end)}))
       break;
-    reused = end;
+    found = end;
   }
-  return std::min(reused, tokens.size() - 1);
+  return found;
+}
+
+std::size_t ScriptedEngine::reusable(const Sequence& sequence, std::span<const TokenId> tokens,
+                                     std::size_t logits_begin) const {
+  const auto own =
+      static_cast<std::size_t>(std::ranges::mismatch(sequence.held, tokens).in2 - tokens.begin());
+  const std::size_t logits_end =
+      sequence.logits && sequence.logits_begin <= logits_begin ? own : logits_begin;
+  return std::min(in_pages(tokens, own), std::max(logits_begin, logits_end));
+}
+
+int ScriptedEngine::resident(std::span<const TokenId> tokens) const {
+  return static_cast<int>(in_pages(tokens, 0));
+}
+
+Result<int> ScriptedEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+  if (script_->hold_error) return tl::unexpected(*script_->hold_error);
+  Sequence& sequence = sequences_.at(id);
+  const std::size_t kept = reusable(sequence, tokens, tokens.size());
+  if (kept < sequence.held.size() || kept > sequence.held.size()) sequence.logits = false;
+  sequence.held.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(kept));
+  return static_cast<int>(kept);
 }
 
 bool ScriptedEngine::fits(SequenceId sequence, std::size_t tokens) const {
@@ -174,7 +201,7 @@ bool ScriptedEngine::fits(SequenceId sequence, std::size_t tokens) const {
 }
 
 Result<engine::PromptCost> ScriptedEngine::hold(SequenceId id, std::span<const TokenId> tokens,
-                                                std::stop_token stop) {
+                                                engine::HoldOptions options) {
   ++script_->holds;
   if (script_->hold_error) return tl::unexpected(*script_->hold_error);
   if (tokens.empty()) return fail(Fault::kBadInput, "hold: no tokens");
@@ -182,12 +209,17 @@ Result<engine::PromptCost> ScriptedEngine::hold(SequenceId id, std::span<const T
     return fail(Fault::kWindowFull, "the prompt is longer than the window");
   Sequence& sequence = sequences_.at(id);
   if (!fits(id, tokens.size())) return fail(Fault::kWindowFull, "no KV page is free");
-  const std::size_t reused = reusable(id, sequence, tokens);
+  const std::size_t logits_begin =
+      tokens.size() - std::min(tokens.size(), static_cast<std::size_t>(options.logits_rows));
+  const std::size_t reused = reusable(sequence, tokens, logits_begin);
+  const bool rows_stay = sequence.logits && sequence.logits_begin <= logits_begin;
   sequence.held.assign(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(reused));
-  logits_of_.reset();
-  if (auto done = evaluate(sequence, tokens, stop); !done) return tl::unexpected(done.error());
+  if (!rows_stay) sequence.logits = false;
+  if (auto done = evaluate(sequence, tokens, options.stop); !done)
+    return tl::unexpected(done.error());
   spell_from(sequence);
-  set_logits(id, sequence);
+  if (!rows_stay) sequence.logits_begin = logits_begin;
+  sequence.logits = true;
   return engine::PromptCost{static_cast<int>(reused), static_cast<int>(tokens.size() - reused)};
 }
 
@@ -238,35 +270,48 @@ ScriptedPrompt ScriptedEngine::split(std::span<const TokenId> tokens) const {
   return prompt;
 }
 
-Result<void> ScriptedEngine::append(SequenceId id, TokenId token) {
+Result<void> ScriptedEngine::step(std::span<const engine::BatchItem> items) {
   ++script_->appends;
   script_->append_gate.pass();
-  logits_of_.reset();
   if (script_->append_error) return tl::unexpected(*script_->append_error);
-  Sequence& sequence = sequences_.at(id);
-  if (sequence.held.size() >= static_cast<std::size_t>(window_tokens()) ||
-      !fits(id, sequence.held.size() + 1))
-    return fail(Fault::kWindowFull, "no KV page is free");
-  sequence.held.push_back(token);
-  ++script_->evaluated;
-  remember_pages(sequence);
-  const bool on_script =
-      sequence.spelled < sequence.script.size() && sequence.script[sequence.spelled] == token;
-  sequence.spelled = on_script ? sequence.spelled + 1 : sequence.script.size();
-  set_logits(id, sequence);
+  for (const engine::BatchItem& item : items) {
+    const std::size_t after = sequences_.at(item.sequence).held.size() + item.tokens.size();
+    if (after > static_cast<std::size_t>(window_tokens()) || !fits(item.sequence, after))
+      return fail(Fault::kWindowFull, "no KV page is free");
+  }
+  for (const engine::BatchItem& item : items) {
+    Sequence& sequence = sequences_.at(item.sequence);
+    for (const TokenId token : item.tokens) extend(sequence, token);
+    remember_pages(sequence);
+    if (!sequence.logits)
+      sequence.logits_begin = sequence.held.size() - static_cast<std::size_t>(item.logits_rows);
+    sequence.logits = item.logits_rows > 0;
+  }
   return {};
 }
 
-void ScriptedEngine::set_logits(SequenceId id, const Sequence& sequence) {
-  logits_of_ = id;
-  logits_.assign(static_cast<std::size_t>(tokenizer_.size()), 0.0F);
-  const TokenId next = sequence.spelled < sequence.script.size() ? sequence.script[sequence.spelled]
-                                                                 : tokenizer_.end();
-  logits_[static_cast<std::size_t>(next)] = 10.0F;
+void ScriptedEngine::extend(Sequence& sequence, TokenId token) {
+  sequence.held.push_back(token);
+  ++script_->evaluated;
+  const bool on_script =
+      sequence.spelled < sequence.script.size() && sequence.script[sequence.spelled] == token;
+  sequence.spelled = on_script ? sequence.spelled + 1 : sequence.script.size();
 }
 
-std::span<const float> ScriptedEngine::logits(SequenceId sequence) const {
-  if (logits_of_ != sequence) return {};
+TokenId ScriptedEngine::choice_behind(const Sequence& sequence, std::size_t position) const {
+  if (position + 1 < sequence.held.size()) return sequence.held[position + 1];
+  return sequence.spelled < sequence.script.size() ? sequence.script[sequence.spelled]
+                                                   : tokenizer_.end();
+}
+
+std::span<const float> ScriptedEngine::logits(SequenceId id, int back) const {
+  const Sequence& sequence = sequences_.at(id);
+  const auto behind = static_cast<std::size_t>(back) + 1;
+  if (!sequence.logits || behind > sequence.held.size() ||
+      sequence.held.size() - behind < sequence.logits_begin)
+    return {};
+  logits_.assign(static_cast<std::size_t>(tokenizer_.size()), 0.0F);
+  logits_[static_cast<std::size_t>(choice_behind(sequence, sequence.held.size() - behind))] = 10.0F;
   return logits_;
 }
 

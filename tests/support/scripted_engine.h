@@ -107,14 +107,15 @@ struct EngineScript {
   int window_tokens = 4096;
   int page_count = 1 << 20;  ///< pages of kPageTokens; open sequences share none here
   int step_tokens = 16;      ///< the stop token is looked at before each step of hold()
-  std::optional<Error> hold_error, append_error;
+  std::optional<Error> hold_error, append_error;  ///< the latter of step()
 
   Gate hold_gate;    ///< before each step of hold()
-  Gate append_gate;  ///< before each append()
+  Gate append_gate;  ///< before each step()
 
-  std::atomic<int> holds = 0, appends = 0;
+  std::atomic<int> holds = 0;
+  std::atomic<int> appends = 0;    ///< calls of step(), append() among them
   std::atomic<int> steps = 0;      ///< of hold()
-  std::atomic<int> evaluated = 0;  ///< tokens, by hold() and append()
+  std::atomic<int> evaluated = 0;  ///< tokens, by hold() and step()
   std::atomic<int> sequences_open = 0;
 };
 
@@ -122,20 +123,25 @@ struct EngineScript {
 ///
 /// Counts reused and evaluated tokens as Engine::hold() documents them: the sequence's own leading
 /// tokens, then full pages that any sequence, open or closed, has held (none is ever evicted). A
-/// whole prompt costs its last token, or nothing while its logits are at hand.
+/// whole prompt costs its last token, or nothing while its logits are at hand. Behind a token of the
+/// prompt it would choose the prompt's next one, and only these rows are as many as were asked for.
 class ScriptedEngine final : public engine::Engine {
  public:
   explicit ScriptedEngine(std::shared_ptr<EngineScript> script);
 
   const engine::Tokenizer& tokenizer() const override { return tokenizer_; }
   int window_tokens() const override { return script_->window_tokens; }
+  int step_tokens() const override { return script_->step_tokens; }
   engine::SequenceId open_sequence() override;
   void close_sequence(engine::SequenceId sequence) override;
+  Result<engine::SequenceId> fork(engine::SequenceId sequence) override;
   Result<engine::PromptCost> hold(engine::SequenceId sequence,
                                   std::span<const engine::TokenId> tokens,
-                                  std::stop_token stop) override;
-  Result<void> append(engine::SequenceId sequence, engine::TokenId token) override;
-  std::span<const float> logits(engine::SequenceId sequence) const override;
+                                  engine::HoldOptions options) override;
+  Result<int> adopt(engine::SequenceId sequence, std::span<const engine::TokenId> tokens) override;
+  int resident(std::span<const engine::TokenId> tokens) const override;
+  Result<void> step(std::span<const engine::BatchItem> items) override;
+  std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return "scripted"; }
@@ -145,25 +151,29 @@ class ScriptedEngine final : public engine::Engine {
   struct Sequence {
     std::vector<engine::TokenId> held;
     std::vector<engine::TokenId> script;  ///< what generation spells from here
-    std::size_t spelled = 0;              ///< tokens of it that append() was given
+    std::size_t spelled = 0;              ///< tokens of it that step() was given
+    std::size_t logits_begin = 0;         ///< first position whose logits are kept
+    bool logits = false;                  ///< those from logits_begin to the last
   };
-  std::size_t reusable(engine::SequenceId id, const Sequence& sequence,
-                       std::span<const engine::TokenId> tokens) const;
+  /// Leading tokens that need no evaluation when logits are wanted from `logits_begin` on.
+  std::size_t reusable(const Sequence& sequence, std::span<const engine::TokenId> tokens,
+                       std::size_t logits_begin) const;
+  void extend(Sequence& sequence, engine::TokenId token);
   bool fits(engine::SequenceId sequence, std::size_t tokens) const;
   Result<void> evaluate(Sequence& sequence, std::span<const engine::TokenId> tokens,
                         const std::stop_token& stop);
   void remember_pages(const Sequence& sequence);
   void spell_from(Sequence& sequence);
   ScriptedPrompt split(std::span<const engine::TokenId> tokens) const;
-  void set_logits(engine::SequenceId id, const Sequence& sequence);
+  std::size_t in_pages(std::span<const engine::TokenId> tokens, std::size_t behind) const;
+  engine::TokenId choice_behind(const Sequence& sequence, std::size_t position) const;
 
   std::shared_ptr<EngineScript> script_;
   ScriptedTokenizer tokenizer_;
   std::map<engine::SequenceId, Sequence> sequences_;
   std::set<std::vector<engine::TokenId>> pages_;  ///< each page by all tokens up to its end
   std::uint64_t next_id_ = 1;
-  std::vector<float> logits_;
-  std::optional<engine::SequenceId> logits_of_;
+  mutable std::vector<float> logits_;
 };
 
 }  // namespace efimd::test

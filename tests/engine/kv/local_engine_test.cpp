@@ -76,11 +76,85 @@ TEST_CASE("a prompt whose KV is there but not its logits costs its last token") 
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   bench.hold(sequence, counting(70));
-  REQUIRE(bench.engine->append(sequence, 9).has_value());
+  for (int rows = 0; rows < Engine::kLogitsRowsMax; ++rows)
+    REQUIRE(bench.engine->append(sequence, 9).has_value());
   CHECK(bench.hold(sequence, counting(70)) == 1);
   CHECK(bench.hold(sequence, counting(64)) == 1);
   CHECK(bench.hold(sequence, counting(40)) == 1);
   CHECK(bench.hold(sequence, counting(1)) == 1);
+}
+
+TEST_CASE("a prompt cut back by a token costs nothing, for its logits are kept") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(70));
+  REQUIRE(bench.engine->append(sequence, 9).has_value());
+  CHECK(bench.hold(sequence, counting(70)) == 0);
+  bench.check(sequence, counting(70));
+}
+
+TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  const auto rows_cost = [&](int tokens) {
+    const auto cost = bench.engine->hold(sequence, counting(tokens), {.logits_rows = 3});
+    REQUIRE(cost.has_value());
+    for (int back = 0; back < 3; ++back) {
+      const auto logits = bench.engine->logits(sequence, back);
+      CHECK(std::vector<float>(logits.begin(), logits.end()) ==
+            FakeBackend::logits_behind(counting(tokens - back), bench.options));
+    }
+    return cost->evaluated;
+  };
+  CHECK(rows_cost(70) == 70);
+  CHECK(rows_cost(71) == 1);
+  CHECK(rows_cost(70) == 0);
+  CHECK(rows_cost(69) == 3);
+  // The rows of another text are none of this one's.
+  bench.hold(sequence, counting(71, 5));
+  CHECK(rows_cost(71) == 7);
+}
+
+TEST_CASE("a fork holds the same tokens, shares full pages and goes its own way") {
+  Bench bench;
+  const SequenceId first = bench.engine->open_sequence();
+  bench.hold(first, counting(70));
+  const Result<SequenceId> second = bench.engine->fork(first);
+  REQUIRE(second.has_value());
+  CHECK(bench.engine->pool().pages_used() == 4);
+  bench.check(*second, counting(70));
+  REQUIRE(bench.engine->append(*second, 3).has_value());
+  REQUIRE(bench.engine->append(first, 4).has_value());
+  std::vector<TokenId> expected = counting(70);
+  expected.push_back(4);
+  bench.check(first, expected);
+  expected.back() = 3;
+  bench.check(*second, expected);
+  CHECK(bench.engine->pool().check() == "");
+}
+
+TEST_CASE("a fork that finds no page says so and leaves nothing behind") {
+  Bench bench(3);
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(70));
+  CHECK(bench.engine->fork(sequence).error().fault == Fault::kWindowFull);
+  CHECK(bench.engine->pool().pages_used() == 3);
+  CHECK(bench.engine->pool().check() == "");
+}
+
+TEST_CASE("adopting tokens takes the KV that there is and evaluates nothing") {
+  Bench bench;
+  const SequenceId first = bench.engine->open_sequence();
+  bench.hold(first, counting(70));
+  CHECK(bench.engine->resident(counting(100)) == 64);
+  CHECK(bench.engine->resident(counting(100, 5)) == 0);
+  const int rows = bench.backend->rows;
+  const SequenceId second = bench.engine->open_sequence();
+  CHECK(bench.engine->adopt(second, counting(100)) == 64);
+  CHECK(bench.engine->adopt(first, counting(100)) == 70);
+  CHECK(bench.engine->adopt(first, counting(40)) == 40);
+  CHECK(bench.backend->rows == rows);
+  CHECK(bench.engine->pool().check() == "");
 }
 
 TEST_CASE("only the newest sequences keep their logits; an older one costs a token") {
@@ -141,7 +215,7 @@ TEST_CASE("a stop between steps keeps what was evaluated, and the next hold goes
   bench.backend->on_step = [&](const Step&) {
     if (bench.backend->steps == 2) stop.request_stop();
   };
-  const auto stopped = bench.engine->hold(sequence, counting(100), stop.get_token());
+  const auto stopped = bench.engine->hold(sequence, counting(100), {.stop = stop.get_token()});
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().fault == Fault::kStopped);
   CHECK(stopped.error().what == "stopped after 48 of 100 tokens");
@@ -164,7 +238,7 @@ TEST_CASE("a device that fails in a step costs that step and nothing before it")
   bench.hold(sequence, counting(72));
 }
 
-TEST_CASE("a failed append leaves the sequence as it was, but for its logits") {
+TEST_CASE("a failed append leaves the sequence as it was") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   bench.hold(sequence, counting(32));
@@ -172,7 +246,7 @@ TEST_CASE("a failed append leaves the sequence as it was, but for its logits") {
   CHECK(bench.engine->append(sequence, 1).error().fault == Fault::kDeviceLost);
   CHECK(bench.engine->held(sequence).size() == 32);
   CHECK(bench.engine->kv_usage().used_bytes == 1024);
-  CHECK(bench.hold(sequence, counting(32)) == 1);
+  CHECK(bench.hold(sequence, counting(32)) == 0);
 }
 
 TEST_CASE("the window is the smallest of the model's context, the option and the budget") {
@@ -252,10 +326,8 @@ TEST_CASE("several sequences evaluated in one step give what each gives alone") 
   bench.hold(second, counting(50, 3));
   const int steps = bench.backend->steps;
   const std::vector<TokenId> a = {1, 2, 3}, b = {4}, c = counting(9, 20);
-  REQUIRE(
-      bench.engine
-          ->evaluate(std::vector<BatchItem>{{first, a, true}, {second, b, false}, {third, c, true}})
-          .has_value());
+  REQUIRE(bench.engine->step(std::vector<BatchItem>{{first, a, 1}, {second, b, 0}, {third, c, 1}})
+              .has_value());
   CHECK(bench.backend->steps == steps + 1);
   CHECK(bench.engine->logits(second).empty());
   std::vector<TokenId> expected = counting(31);
@@ -274,12 +346,12 @@ TEST_CASE("a batch is refused whole when one of its items cannot be") {
   bench.hold(first, counting(32));
   const std::vector<TokenId> token = {1};
   const auto evaluate = [&](const std::vector<BatchItem>& items) {
-    return bench.engine->evaluate(items).error().fault;
+    return bench.engine->step(items).error().fault;
   };
-  CHECK(evaluate({{first, token, true}, {first, token, true}}) == Fault::kBadInput);
-  CHECK(evaluate({{first, {}, true}}) == Fault::kBadInput);
-  CHECK(evaluate({{first, counting(17), true}}) == Fault::kBadInput);
-  CHECK(evaluate({{first, token, true}, {second, token, true}}) == Fault::kWindowFull);
+  CHECK(evaluate({{first, token, 1}, {first, token, 1}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, {}, 1}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, counting(17), 1}}) == Fault::kBadInput);
+  CHECK(evaluate({{first, token, 1}, {second, token, 1}}) == Fault::kWindowFull);
   CHECK(bench.engine->held(first).size() == 32);
   CHECK(bench.engine->held(second).empty());
   CHECK(bench.engine->kv_usage().used_bytes == 1024);

@@ -60,7 +60,7 @@ class Session {
       backend_->operations_until_failure = script_.below(40);
     else
       backend_->on_step = [&stop](const Step&) { stop.request_stop(); };
-    static_cast<void>(engine_->hold(sequence_of_document(), script_.prompt(), stop.get_token()));
+    static_cast<void>(engine_->hold(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
     backend_->on_step = nullptr;
     backend_->operations_until_failure = -1;
     REQUIRE(engine_->pool().check() == "");
