@@ -57,7 +57,7 @@ std::optional<EfimStop> stop_in(const Field& field) {
 }
 
 std::vector<std::string> unknown_keys(const Field& field) {
-  static constexpr std::array<std::string_view, 4> kKnown = {"receipts", "maxTokens", "stop",
+  static constexpr std::array<std::string_view, 5> kKnown = {"receipts", "state", "maxTokens", "stop",
                                                              "temperature"};
   std::vector<std::string> unknown;
   if (!field.json().is_object()) return unknown;
@@ -71,6 +71,7 @@ std::vector<std::string> unknown_keys(const Field& field) {
 EfimOptions efim_options_in(const Field& field) {
   EfimOptions options;
   options.receipts = field.member("receipts").optional_boolean();
+  options.state = field.member("state").optional_boolean();
   if (const auto tokens = field.member("maxTokens").optional_integer(1, kMaxTokensMax))
     options.maxTokens = static_cast<int>(*tokens);
   options.stop = stop_in(field.member("stop"));
@@ -214,6 +215,30 @@ Result<DidChangeConfigurationParams> params_of(const Json& params) {
   DidChangeConfigurationParams out;
   const Field settings = root_of(reading, params).member("settings");
   if (settings.json().is_object()) out.efim = efim_options_in(settings.member("efim"));
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<EfimDidFocusParams> params_of(const Json& params) {
+  Reading reading;
+  EfimDidFocusParams out{uri_in(root_of(reading, params))};
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<EfimDidShowParams> params_of(const Json& params) {
+  Reading reading;
+  EfimDidShowParams out{uri_in(root_of(reading, params))};
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<EfimDidPartiallyAcceptParams> params_of(const Json& params) {
+  Reading reading;
+  const Field root = root_of(reading, params);
+  EfimDidPartiallyAcceptParams out;
+  out.uri = uri_in(root);
+  out.acceptedLength = root.member("acceptedLength").integer(1, kUintegerMax);
   return reading.finish(std::move(out));
 }
 

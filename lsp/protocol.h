@@ -39,6 +39,7 @@ enum class EfimStop { kNone, kLine, kBlock };
 /// initializationOptions.efim, and settings.efim of workspace/didChangeConfiguration.
 struct EfimOptions {
   std::optional<bool> receipts;
+  std::optional<bool> state;  ///< efim/state is wanted
   std::optional<int> maxTokens;  ///< 1..kMaxTokensMax
   std::optional<EfimStop> stop;
   std::optional<double> temperature;  ///< 0..kTemperatureMax
@@ -110,6 +111,21 @@ struct ExecuteCommandParams {
 
 struct DidChangeConfigurationParams {
   EfimOptions efim;  ///< empty where `settings` has no member of that name
+};
+
+// Notifications of efimd's own, which a client may leave out (docs/protocol.md).
+
+struct EfimDidFocusParams {
+  std::string uri;
+};
+
+struct EfimDidShowParams {
+  std::string uri;
+};
+
+struct EfimDidPartiallyAcceptParams {
+  std::string uri;
+  std::int64_t acceptedLength = 0;  ///< UTF-16 code units taken of the item's insertText; >= 1
 };
 
 /// Reads a message's params. kBadInput names the field by its path ("params.position.line must be

@@ -64,6 +64,9 @@ std::span<const Session::Method> Session::notifications() {
       {"textDocument/didClose", &Session::did_close, When::kServing},
       {"workspace/didChangeConfiguration", &Session::did_change_configuration, When::kServing},
       {"$/cancelRequest", &Session::cancel_request, When::kServing},
+      {"efim/didFocus", &Session::did_focus, When::kServing},
+      {"efim/didShow", &Session::did_show, When::kServing},
+      {"efim/didPartiallyAccept", &Session::did_partially_accept, When::kServing},
   };
   return kMethods;
 }
@@ -80,19 +83,22 @@ Session::Next Session::receive(std::string_view body) {
     refuse(bad.id, bad.code, bad.error.message());
     return Next::kGoOn;
   }
-  switch (message->kind) {
-    case lsp::Message::Kind::kRequest:
-      receive_request(*message);
-      break;
-    case lsp::Message::Kind::kNotification:
-      if (message->method == "exit") return Next::kClose;
-      receive_notification(*message);
-      break;
-    case lsp::Message::Kind::kResponse:
-      receive_response(*message);
-      break;
-  }
+  if (message->kind == lsp::Message::Kind::kNotification && message->method == "exit")
+    return Next::kClose;
+  dispatch(*message);
+  tell_state();
   return Next::kGoOn;
+}
+
+void Session::dispatch(const lsp::Message& message) {
+  switch (message.kind) {
+    case lsp::Message::Kind::kRequest:
+      return receive_request(message);
+    case lsp::Message::Kind::kNotification:
+      return receive_notification(message);
+    case lsp::Message::Kind::kResponse:
+      return receive_response(message);
+  }
 }
 
 const Session::Method* Session::find(std::span<const Method> methods, std::string_view name) {
@@ -209,6 +215,7 @@ void Session::cancel_request(const lsp::Message& message) {
 
 void Session::take_options(const lsp::EfimOptions& options) {
   if (options.receipts) receipts_ = *options.receipts;
+  if (options.state) states_ = *options.state;
   if (options.maxTokens) options_.tokens_max = *options.maxTokens;
   if (options.stop) options_.stop = stop_rule_of(*options.stop);
   if (options.temperature) options_.temperature = static_cast<float>(*options.temperature);
@@ -230,6 +237,7 @@ void Session::model_changed() {
     notify("$/progress", lsp::progress_end_params(kProgressId, ready ? "ready" : "failed"));
   }
   if (model.state == completion::EngineState::kFailed) tell_failure(model.failure);
+  tell_state();
 }
 
 void Session::tell_failure(const std::string& failure) {
@@ -248,7 +256,8 @@ void Session::end() {
 }
 
 SessionInfo Session::info() const {
-  return {id_, client_, documents_.size(), completions_, accepted_};
+  return {id_, client_, documents_.size(), completions_, shown_, accepted_, accepted_partly_,
+          focused_};
 }
 
 void Session::answer(const lsp::Id& id, Json result) {

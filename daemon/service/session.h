@@ -141,6 +141,9 @@ class Session : public std::enable_shared_from_this<Session> {
   void did_close(const lsp::Message& message);
   void did_change_configuration(const lsp::Message& message);
   void cancel_request(const lsp::Message& message);
+  void did_focus(const lsp::Message& message);
+  void did_show(const lsp::Message& message);
+  void did_partially_accept(const lsp::Message& message);
 
   void take_options(const lsp::EfimOptions& options);
   OpenDocument opened(const lsp::DidOpenTextDocumentParams& params) const;
@@ -160,7 +163,10 @@ class Session : public std::enable_shared_from_this<Session> {
   std::optional<Pending> take_pending(const std::string& uri);
   void send_receipt(const Asked& asked, const completion::Receipt& receipt);
 
+  void dispatch(const lsp::Message& message);
   void tell_failure(const std::string& failure);
+  /// efim/state, where it is wanted and differs from the last one.
+  void tell_state();
 
   void answer(const lsp::Id& id, lsp::Json result);
   void refuse(const lsp::Id& id, lsp::ErrorCode code, std::string_view message);
@@ -184,6 +190,8 @@ class Session : public std::enable_shared_from_this<Session> {
   lsp::PositionEncoding encoding_ = lsp::PositionEncoding::kUtf16;
   completion::Options options_;
   bool receipts_ = false;
+  bool states_ = false;
+  lsp::Json state_told_;  ///< params of the last efim/state; null before the first
   bool work_done_progress_ = false;
   Progress progress_ = Progress::kNone;
   bool failure_told_ = false;
@@ -191,7 +199,10 @@ class Session : public std::enable_shared_from_this<Session> {
   std::map<std::string, OpenDocument> documents_;
   std::map<std::string, Pending> pending_;
   std::uint64_t completions_ = 0;
+  std::uint64_t shown_ = 0;
   std::uint64_t accepted_ = 0;
+  std::uint64_t accepted_partly_ = 0;
+  std::string focused_;  ///< URI; empty where the editor does not tell
 };
 
 }  // namespace efimd::service

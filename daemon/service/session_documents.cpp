@@ -96,6 +96,7 @@ void Session::did_close(const lsp::Message& message) {
   const auto params = params_of<lsp::DidCloseTextDocumentParams>(message);
   if (!params || documents_.erase(params->uri) == 0) return;
   if (const auto pending = take_pending(params->uri)) answer(pending->id, nullptr);
+  if (focused_ == params->uri) focused_.clear();
   host_.close_document({id_, params->uri});
 }
 
@@ -152,6 +153,7 @@ void Session::finished(const Asked& asked, const completion::Outcome& outcome) {
   }
   if (waiting) pending_.erase(found);
   send_receipt(asked, receipt);
+  tell_state();
 }
 
 lsp::InlineCompletionItem Session::item_of(const Asked& asked, const completion::Item& item) const {

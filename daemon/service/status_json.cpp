@@ -93,7 +93,10 @@ Json session_json(const SessionInfo& session) {
           {"client", session.client},
           {"documents", session.documents},
           {"requests", session.requests},
-          {"accepted", session.accepted}};
+          {"shown", session.shown},
+          {"accepted", session.accepted},
+          {"acceptedPartly", session.accepted_partly},
+          {"focus", session.focus}};
 }
 
 Json config_json(const Config& config) {

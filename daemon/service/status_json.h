@@ -18,7 +18,10 @@ struct SessionInfo {
   std::string client;  ///< "Neovim 0.12.0"; empty before initialize and for commands
   std::size_t documents = 0;
   std::uint64_t requests = 0;  ///< for completions
+  std::uint64_t shown = 0;     ///< items; 0 where the editor does not tell
   std::uint64_t accepted = 0;  ///< whole items, as the editor reports them
+  std::uint64_t accepted_partly = 0;  ///< times that a part of an item was taken
+  std::string focus;                  ///< URI of the document with the cursor; empty where not told
 };
 
 struct StatusParts {
@@ -48,7 +51,7 @@ struct StatusParts {
 ///   and 0 files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits,
 ///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
 ///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
-///   sessions  [{id, client, documents, requests, accepted}]
+///   sessions  [{id, client, documents, requests, shown, accepted, acceptedPartly, focus}]
 ///   config    {file, read, warnings: [{line, message}]}
 nlohmann::json status_json(const StatusParts& parts);
 

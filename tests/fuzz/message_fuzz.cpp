@@ -33,6 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<CancelParams>(message->params);
   read<ExecuteCommandParams>(message->params);
   read<DidChangeConfigurationParams>(message->params);
+  read<EfimDidFocusParams>(message->params);
+  read<EfimDidShowParams>(message->params);
+  read<EfimDidPartiallyAcceptParams>(message->params);
   const std::string shown = display(message->method);
   if (utf8::valid_prefix(shown) != shown.size()) std::abort();
   return 0;

@@ -90,6 +90,9 @@ TEST_CASE("mutated bodies are read or refused") {
     read<InlineCompletionParams>(message->params);
     read<ExecuteCommandParams>(message->params);
     read<DidChangeConfigurationParams>(message->params);
+    read<EfimDidFocusParams>(message->params);
+    read<EfimDidShowParams>(message->params);
+    read<EfimDidPartiallyAcceptParams>(message->params);
     read<CancelParams>(message->params);
     const std::string again =
         json_text(message->params);  // what was read can be written and read again

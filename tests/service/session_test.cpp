@@ -291,6 +291,53 @@ TEST_CASE("initializationOptions.efim goes over the configuration, request by re
   CHECK(editor.last_submitted().request.options.tokens_max == 9);
 }
 
+TEST_CASE("efim/state follows the model and the requests, each change once, where it is wanted") {
+  FakeEditor editor;
+  editor.host.model = {completion::EngineState::kLoading, 0.251, {}};
+  editor.initialize(Json::object(), {{"state", true}});
+  editor.open("int a;");
+  const auto last = [&] { return editor.sent("efim/state").back(); };
+  CHECK(last() == Json{{"name", "loading"}, {"progress", 0.25}, {"message", ""}});
+  editor.host.model.progress = 0.252;  // not worth a message
+  editor.session->model_changed();
+  CHECK(editor.sent("efim/state").size() == 1);
+
+  editor.host.model = {completion::EngineState::kReady, 1.0, {}};
+  editor.session->model_changed();
+  editor.complete(1, 0, 0);
+  CHECK(last().at("name") == "thinking");
+  editor.complete(2, 0, 1);  // takes the place of the first: still thinking
+  editor.last_submitted().done(test::suggestion("z", 1, 1));
+  CHECK(last().at("name") == "ready");
+  CHECK(editor.sent("efim/state").size() == 4);
+
+  editor.host.model = {completion::EngineState::kFailed, 1.0, "no such file"};
+  editor.session->model_changed();
+  CHECK(last() == Json{{"name", "failed"}, {"progress", 1.0}, {"message", "no such file"}});
+}
+
+TEST_CASE("without the option there is no efim/state") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  CHECK(editor.sent("efim/state").empty());
+}
+
+TEST_CASE("what an editor shows, looks at and takes in part is counted for the status") {
+  OpenEditor editor("int a;");
+  const Json document = {{"uri", FakeEditor::kUri}};
+  editor.notify("efim/didFocus", {{"textDocument", document}});
+  editor.notify("efim/didShow", {{"textDocument", document}});
+  editor.notify("efim/didShow", {{"textDocument", 3}});
+  editor.notify("efim/didPartiallyAccept", {{"textDocument", document}, {"acceptedLength", 4}});
+  CHECK(editor.session->info().focus == FakeEditor::kUri);
+  CHECK(editor.session->info().shown == 1);
+  CHECK(editor.session->info().accepted_partly == 1);
+  editor.notify("efim/didFocus", {{"textDocument", {{"uri", "file:///not/open"}}}});
+  CHECK(editor.session->info().focus == FakeEditor::kUri);
+  editor.notify("textDocument/didClose", {{"textDocument", document}});
+  CHECK(editor.session->info().focus.empty());
+}
+
 TEST_CASE("unknown requests get -32601; unknown and $/ notifications are ignored") {
   OpenEditor editor("int a;");
   editor.request(1, "textDocument/hover", Json::object());

@@ -25,7 +25,7 @@ service::StatusParts ready_parts() {
   parts.service.files.push_back({"file:///a", true, 1, 50, 2.5, 3, 1});
   parts.service.events["type"] = {4, 1.5, 90.0, 20.0, 30.0};
   parts.service.silence = {{"rare", 1}, {"often", 9}};
-  parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 4});
+  parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
   return parts;
@@ -49,7 +49,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "events": {"type": {"count": 4, "evaluatedMean": 1.5, "reusedMean": 90.0,
                         "firstTokenMsP50": 20.0, "firstTokenMsP95": 30.0}},
     "silence": [{"reason": "often", "count": 9}, {"reason": "rare", "count": 1}],
-    "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "accepted": 4}],
+    "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9,
+                  "accepted": 4, "acceptedPartly": 5, "focus": "file:///a"}],
     "config": {"file": "/c.toml", "read": false,
                "warnings": [{"line": 3, "message": "unknown key x; it is ignored"}]}
   })");
