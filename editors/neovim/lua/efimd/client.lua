@@ -1,0 +1,86 @@
+-- The one language client of this Neovim, and which buffers it has.
+local compat = require('efimd.compat')
+local config = require('efimd.config')
+local state = require('efimd.state')
+local M = {}
+
+local client_id
+local ended = false -- the bridge ended by itself; only :Efimd restart starts another
+
+local on_attach_hooks = {}
+function M.on_attach(hook) table.insert(on_attach_hooks, hook) end
+
+function M.get() return client_id and vim.lsp.get_client_by_id(client_id) end
+
+function M.attached(buf) return client_id ~= nil and vim.lsp.buf_is_attached(buf, client_id) end
+
+local function on_exit(code)
+  client_id = nil
+  if code == 0 or vim.v.exiting ~= vim.NIL then return state.set('stopped') end
+  ended = true
+  state.set('failed', ('%s ended with %d'):format(config.values.cmd[1], code))
+  state.tell('ended', ('%s ended with %d. :Efimd doctor says what is wrong, :Efimd restart starts it again.')
+    :format(config.values.cmd[1], code), vim.log.levels.ERROR)
+end
+
+local function on_init(client)
+  local capabilities = client.server_capabilities or {}
+  if not capabilities.inlineCompletionProvider then
+    state.set('failed', 'no inline completion')
+    state.tell('old', ('%s does not offer inline completion; is it a current efimd?'):format(config.values.cmd[1]),
+      vim.log.levels.ERROR)
+  elseif state.now.name == 'starting' then
+    state.set('ready') -- efim/state says more, where the daemon knows it
+  end
+end
+
+local function client_config()
+  local capabilities = vim.lsp.protocol.make_client_capabilities()
+  capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
+  return {
+    name = 'efimd',
+    cmd = config.values.cmd,
+    root_dir = compat.uv.cwd(),
+    capabilities = capabilities,
+    init_options = { efim = vim.tbl_extend('keep', { receipts = true, state = true }, config.values.server) },
+    handlers = state.handlers,
+    on_init = on_init,
+    on_exit = function(code) vim.schedule(function() on_exit(code) end) end,
+    on_attach = function(client, buf)
+      for _, hook in ipairs(on_attach_hooks) do hook(client, buf) end
+    end,
+  }
+end
+
+--- Files and unnamed texts that a person edits; not terminals, prompts and the like.
+local function editable(buf)
+  return vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.bo[buf].modifiable
+end
+
+function M.attach(buf)
+  if ended or M.attached(buf) or not editable(buf) then return end
+  if vim.fn.executable(config.values.cmd[1]) == 0 then
+    state.set('failed', 'efimd was not found')
+    return state.tell('missing', ("%s was not found. Put it on the PATH, or name it in setup{ cmd = { '/path/to/efimd', 'lsp' } }.")
+      :format(config.values.cmd[1]), vim.log.levels.ERROR)
+  end
+  if not client_id then state.set('starting') end
+  client_id = compat.attach(client_config(), buf, client_id)
+end
+
+function M.notify(method, params)
+  local client = M.get()
+  if client then compat.call(client, 'notify', method, params) end
+end
+
+function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end
+
+function M.restart()
+  local client = M.get()
+  if client then compat.call(client, 'stop') end
+  client_id, ended = nil, false
+  state.forget()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do M.attach(buf) end
+end
+
+return M

@@ -1,0 +1,106 @@
+-- Neovim 0.12's own inline completion, kept honest: it asks and draws. What it drew for other text than is there now is taken
+-- away, and so is the answer to a question that the text has outrun; a part of an item can be taken.
+local client = require('efimd.client')
+local config = require('efimd.config')
+local suggestion = require('efimd.suggestion')
+local M = {}
+
+local kMethod = 'textDocument/inlineCompletion'
+local namespace = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
+local kServerBusy = { [-32800] = true, [-32801] = true, [-32802] = true } -- cancelled, outdated, refused: no errors to show
+
+local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
+
+function M.rest(buf)
+  if menu_hides() then return nil end
+  return suggestion.rest(buf)
+end
+
+local function hide_what_is_old(buf)
+  if not M.rest(buf) then vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1) end
+end
+
+--- The handler of one answer: what came too late becomes an empty list, which clears what is shown.
+local function checked(connection, buf, handler)
+  local asked_at = vim.api.nvim_buf_get_changedtick(buf)
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  return function(problem, result, context, ...)
+    if problem and kServerBusy[problem.code] then problem, result = nil, nil end
+    if result then
+      local late = not vim.api.nvim_buf_is_valid(buf) or vim.api.nvim_get_current_buf() ~= buf
+        or vim.api.nvim_buf_get_changedtick(buf) ~= asked_at
+        or not vim.deep_equal(vim.api.nvim_win_get_cursor(0), cursor)
+      if late then result = { items = {} } end
+      suggestion.set(buf, result.items or result, connection.offset_encoding)
+    end
+    handler(problem, result, context, ...)
+    if not result then return end
+    hide_what_is_old(buf)
+    if M.rest(buf) then client.notify('efim/didShow', { textDocument = client.document(buf) }) end
+  end
+end
+
+--- Puts checked() around the handlers of this client's inline completion requests.
+local function watch(connection)
+  if connection.efimd_watched then return end
+  connection.efimd_watched = true
+  local request = connection.request
+  connection.request = function(self, method, params, handler, buf, ...)
+    if method == kMethod and handler then
+      buf = vim._resolve_bufnr and vim._resolve_bufnr(buf) or buf or vim.api.nvim_get_current_buf()
+      handler = checked(connection, buf, handler)
+    end
+    return request(self, method, params, handler, buf, ...)
+  end
+end
+
+function M.start(buf)
+  watch(client.get())
+  M.set_enabled(buf, require('efimd').is_enabled(buf))
+end
+
+function M.set_enabled(buf, enabled)
+  local automatic = enabled and config.values.trigger == 'auto'
+  vim.lsp.inline_completion.enable(automatic, { bufnr = buf })
+  local group = vim.api.nvim_create_augroup('efimd-native-' .. buf, {})
+  -- Behind Neovim's own, which enable() has made: these must come after it in each event.
+  vim.api.nvim_create_autocmd({ 'InsertEnter', 'CursorMovedI', 'TextChangedI', 'TextChangedP', 'CompleteChanged' }, {
+    group = group,
+    buffer = buf,
+    callback = function() hide_what_is_old(buf) end,
+  })
+  vim.api.nvim_create_autocmd('InsertLeave', { group = group, buffer = buf, callback = function() suggestion.clear(buf) end })
+  if not enabled then suggestion.clear(buf) end
+end
+
+function M.dismiss(buf)
+  suggestion.clear(buf)
+  hide_what_is_old(buf)
+end
+
+--- Neovim has no call to ask now: enabled for this buffer it asks when the cursor next moves, and this moves it in place.
+function M.trigger(buf)
+  vim.lsp.inline_completion.enable(true, { bufnr = buf })
+  vim.api.nvim_exec_autocmds('CursorMovedI', { buffer = buf })
+end
+
+function M.select(buf, count)
+  suggestion.select(buf, count)
+  vim.lsp.inline_completion.select({ bufnr = buf, count = count })
+end
+
+function M.accept(buf, what)
+  local rest, tail, command = M.rest(buf)
+  if not rest then return false end
+  return vim.lsp.inline_completion.get({
+    bufnr = buf,
+    on_accept = function()
+      if M.rest(buf) ~= rest then return end
+      local part = suggestion.part(rest, what)
+      suggestion.insert(buf, part, rest, tail)
+      require('efimd.taken')(buf, part, rest, command)
+    end,
+  })
+end
+
+return M

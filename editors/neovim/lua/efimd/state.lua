@@ -1,0 +1,51 @@
+-- What the daemon last said of itself, for the status line; and messages that are shown once.
+local M = {}
+
+-- name: 'stopped', 'starting', 'loading', 'ready', 'thinking', 'failed'; receipt: the last efim/receipt.
+M.now = { name = 'stopped', progress = 0, message = '' }
+M.receipt = nil
+
+local function redraw()
+  vim.schedule(function() vim.cmd('redrawstatus') end)
+end
+
+function M.set(name, message)
+  M.now = { name = name, progress = 0, message = message or '' }
+  redraw()
+end
+
+--- Handlers of efimd's own notifications (docs/protocol.md).
+M.handlers = {
+  ['efim/state'] = function(_, state)
+    if type(state) ~= 'table' then return end
+    M.now = { name = state.name, progress = state.progress or 0, message = state.message or '' }
+    redraw()
+  end,
+  ['efim/receipt'] = function(_, receipt)
+    if type(receipt) ~= 'table' then return end
+    M.receipt = receipt
+    redraw()
+  end,
+}
+
+local told = {}
+
+--- A message that is shown once for its `key`, until forget().
+function M.tell(key, message, level)
+  if told[key] then return end
+  told[key] = true
+  vim.schedule(function() vim.notify('efimd: ' .. message, level or vim.log.levels.WARN) end)
+end
+
+function M.forget() told = {} end
+
+--- "3 of 2914 tokens evaluated, 41 ms"; nil before the first answer.
+function M.receipt_text()
+  local receipt = M.receipt
+  if not receipt then return nil end
+  local text = ('%d of %d tokens evaluated, %.0f ms'):format(
+    receipt.evaluatedTokens or 0, receipt.promptTokens or 0, receipt.totalMs or 0)
+  return receipt.reason and text .. '; no suggestion: ' .. receipt.reason or text
+end
+
+return M

@@ -1,0 +1,118 @@
+"""A real Neovim for tests: headless on a socket, driven by keys, asked for its text and ghost text."""
+
+import json
+import pathlib
+import subprocess
+import time
+
+kPatienceS = 30  # what a busy machine may take; a good run needs milliseconds
+
+# Ghost text of Neovim itself and of the plugin, in the current buffer.
+kState = """(function()
+  local ghosts = {}
+  for _, name in ipairs({ 'nvim.lsp.inline_completion', 'efimd' }) do
+    local space = vim.api.nvim_create_namespace(name)
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+      local text = ''
+      for _, chunk in ipairs(mark[4].virt_text or {}) do text = text .. chunk[1] end
+      for _, line in ipairs(mark[4].virt_lines or {}) do
+        text = text .. '\\n'
+        for _, chunk in ipairs(line) do text = text .. chunk[1] end
+      end
+      table.insert(ghosts, { row = mark[2], column = mark[3], text = text, by = name })
+    end
+  end
+  local cursor = vim.api.nvim_win_get_cursor(0)
+  local clients = vim.tbl_filter(function(client) return client.name == 'efimd' end,
+    (vim.lsp.get_clients or vim.lsp.get_active_clients)())
+  return {
+    mode = vim.api.nvim_get_mode().mode,
+    row = cursor[1] - 1, column = cursor[2],
+    lines = vim.api.nvim_buf_get_lines(0, 0, -1, true),
+    ghosts = ghosts, clients = #clients,
+    messages = vim.fn.execute('messages'), error = vim.v.errmsg,
+  }
+end)()"""
+
+
+class Neovim:
+    """Its home is that of `environment`, its configuration the text `init`."""
+
+    def __init__(self, program, environment, file, init):
+        self.home = pathlib.Path(environment["HOME"])
+        configuration = self.home / ".config" / "nvim" / "init.lua"
+        configuration.parent.mkdir(parents=True, exist_ok=True)
+        configuration.write_text(init, encoding="utf-8")
+        self.program, self.environment, self.address = program, environment, str(self.home / "nvim.sock")
+        self.child = subprocess.Popen([program, "--headless", "--listen", self.address, file],
+                                      env=environment, stdin=subprocess.DEVNULL,
+                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.wait_for("its socket", lambda: pathlib.Path(self.address).exists(), state=None)
+
+    def remote(self, option, text):
+        done = subprocess.run([self.program, "--server", self.address, option, text], check=True,
+                              env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=kPatienceS)
+        return done.stdout + done.stderr  # --remote-expr prints to stderr in some versions
+
+    def type(self, keys):
+        self.remote("--remote-send", keys)
+
+    def lua(self, expression):
+        """The value of a Lua expression. It comes through a file: 0.7 cuts what --remote-expr prints."""
+        file = self.home / "value.json"
+        text = f"vim.fn.writefile({{ vim.fn.json_encode({{ {expression} }}) }}, {json.dumps(str(file))})"
+        self.remote("--remote-expr", f"luaeval({json.dumps(text)})")
+        values = json.loads(file.read_text(encoding="utf-8"))
+        return values[0] if values else None
+
+    def state(self):
+        return self.lua(kState)
+
+    def wait_for(self, what, holds, state=state):
+        """Asks until `holds` does, and returns that state; what holds() cannot wait for is a failure."""
+        deadline = time.monotonic() + kPatienceS
+        while True:
+            found = (state(self),) if state else ()
+            if holds(*found):
+                return found[0] if found else None
+            if self.child.poll() is not None:
+                raise AssertionError(f"Neovim ended while {what} was awaited")
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{what} did not come in {kPatienceS} s; last seen: {found}")
+            time.sleep(0.02)  # the pace of asking; it decides nothing
+
+    def ghost_at_cursor(self):
+        """The state once there is ghost text at the cursor; its text is state["ghost"]."""
+        def seen(state):
+            for ghost in state["ghosts"]:
+                if (ghost["row"], ghost["column"]) == (state["row"], state["column"]) and ghost["text"]:
+                    state["ghost"], state["ghost_by"] = ghost["text"], ghost["by"]
+            return "ghost" in state
+        return self.wait_for("ghost text at the cursor", seen)
+
+    def wait_for_model(self, efimd):
+        """Some versions ask once after the last change: a request that came while the model was loading would be the last."""
+        def ready():
+            done = subprocess.run([efimd, "status", "--json"], env=self.environment, check=False,
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            return done.returncode == 0 and json.loads(done.stdout)["state"]["name"] == "ready"
+        self.wait_for("the language client", lambda state: state["clients"] == 1)
+        self.wait_for("the model", ready, state=None)
+
+    def log_errors(self):
+        """What the language client took for errors; a server's stderr is a log, which nobody is shown."""
+        logs = [self.home / ".local/state/nvim/lsp.log", self.home / ".cache/nvim/lsp.log"]
+        return [line for log in logs if log.exists() for line in log.read_text().splitlines()
+                if line.startswith("[ERROR]") and '"stderr"' not in line]
+
+    def close(self):
+        try:
+            self.type("<C-\\><C-n>:qa!<CR>")
+        except subprocess.CalledProcessError:
+            pass  # 0.7 may be gone before it has answered
+        try:
+            self.child.wait(kPatienceS)
+        except subprocess.TimeoutExpired:
+            self.child.kill()
+            raise

@@ -1,0 +1,383 @@
+#!/usr/bin/env python3
+"""editors/neovim in a real Neovim: ghost text is seen, taken whole and in parts, never old; and the plugin says what it does.
+
+    neovim_plugin_test.py EFIMD new-native|new-own|old NEOVIM_DIRECTORY
+
+new-native: Neovim 0.12 and its own inline completion; new-own: the same Neovim, with the plugin's drawing; old: the system's nvim,
+from 0.7 on. Exit status 77 (skipped) when this machine cannot have that Neovim, with the reason as the last line.
+"""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+kRoot = pathlib.Path(__file__).resolve().parents[2]
+sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
+from lsp_recorder import Recording, is_offered, offset_of, recorded_program  # noqa: E402
+from neovim import Neovim, kPatienceS  # noqa: E402
+from private_daemon import private_daemon  # noqa: E402
+
+kSkipped = 77
+kPlugin = kRoot / "editors" / "neovim"
+
+kTyped = """def remove(self, name):
+    if name in self.values:
+        value = self.values[name]
+        del self.values[name]
+        return value
+    for listener in self.listeners:
+        listener.removed(name)
+    return None
+"""
+kSettings = """class Settings:
+    def __init__(self, path):
+        self.path = path
+        self.values = {}
+        self.listeners = []
+
+    def get(self, name, default=None):
+        return self.values.get(name, default)
+
+"""
+
+# Types kTyped at 60 ms a key, with a pause now and then, and writes down each change of what is on the screen.
+kTypist = """
+local keys, samples, last = vim.fn.json_decode(...), {}, nil
+local function sample()
+  local cursor, ghosts = vim.api.nvim_win_get_cursor(0), {}
+  for _, name in ipairs({ 'nvim.lsp.inline_completion', 'efimd' }) do
+    local space = vim.api.nvim_create_namespace(name)
+    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
+      local text = ''
+      for _, chunk in ipairs(mark[4].virt_text or {}) do text = text .. chunk[1] end
+      for _, line in ipairs(mark[4].virt_lines or {}) do
+        text = text .. '\\n'
+        for _, chunk in ipairs(line) do text = text .. chunk[1] end
+      end
+      table.insert(ghosts, { row = mark[2], column = mark[3], text = text })
+    end
+  end
+  local now = vim.fn.json_encode({ lines = vim.api.nvim_buf_get_lines(0, 0, -1, true),
+    row = cursor[1] - 1, column = cursor[2], ghosts = ghosts })
+  if now ~= last then table.insert(samples, now) end
+  last = now
+end
+local sampler = vim.loop.new_timer()
+sampler:start(5, 5, vim.schedule_wrap(sample))
+local next_key
+next_key = function(i)
+  if i > #keys then
+    return vim.defer_fn(function() sampler:stop(); vim.g.typed = samples end, 1000)
+  end
+  vim.api.nvim_input(keys[i])
+  vim.defer_fn(function() next_key(i + 1) end, i % 40 == 0 and 500 or 60)
+end
+next_key(1)
+"""
+
+
+def lua_string(text):
+    return json.dumps(str(text))
+
+
+class Plugin(unittest.TestCase):
+    efimd = neovim_program = mode = None
+    options = ""  # further ones of setup(), as Lua
+
+    def setUp(self):
+        self.environment = self.enterContext(private_daemon(self.efimd))
+        self.home = pathlib.Path(self.environment["HOME"])
+        self.recording_file = self.home / "said.jsonl"
+
+    def setup_lua(self, options=""):
+        program = recorded_program(self.efimd, self.recording_file)
+        native = "native = false," if self.mode == "new-own" else ""
+        return (f"vim.opt.runtimepath:prepend({lua_string(kPlugin)})\n"
+                "vim.o.swapfile = false; vim.o.expandtab = true; vim.o.shiftwidth = 4\n"
+                f"require('efimd').setup({{ cmd = {{ {lua_string(program)}, 'lsp' }}, {native} {options} }})\n")
+
+    def start(self, name="settings.py", text=kSettings, options="", init=None):
+        file = self.home / name
+        file.write_text(text, encoding="utf-8")
+        self.neovim = Neovim(self.neovim_program, self.environment, str(file), init or self.setup_lua(options))
+        self.addCleanup(self.neovim.close)
+        return self.neovim
+
+    def start_ready(self, **settings):
+        self.start(**settings).wait_for_model(self.efimd)
+        return self.neovim
+
+    def recorded(self):
+        return Recording(self.recording_file)
+
+    def assert_no_complaints(self):
+        state = self.neovim.state()
+        self.assertEqual((state["messages"].strip(), state["error"]), ("", ""))
+        self.assertEqual(self.neovim.log_errors(), [])
+
+
+class Typing(Plugin):
+    def begin(self, **settings):
+        self.start_ready(**settings)
+        self.neovim.type("Go    def set(self, name")
+        return self.neovim.ghost_at_cursor()
+
+    def take(self, keys, before):
+        self.neovim.type(keys)
+        return self.neovim.wait_for("the accepted text", lambda state: state["lines"] != before["lines"])
+
+    def test_the_way_of_showing_is_the_one_of_this_neovim(self):
+        by = "nvim.lsp.inline_completion" if self.mode == "new-native" else "efimd"
+        self.assertEqual(self.begin()["ghost_by"], by)
+
+    def test_tab_inserts_exactly_the_ghost_text_and_the_daemon_is_told(self):
+        before = self.begin()
+        after = self.take("<Tab>", before)
+        row, column = before["row"], before["column"]
+        grown = before["lines"][row][:column] + before["ghost"] + before["lines"][row][column:]
+        self.assertEqual(after["lines"][row:row + 1 + grown.count("\n")], grown.split("\n"))
+        self.neovim.wait_for("efimd.accept", state=None, holds=lambda: self.accepted() == 1)
+        self.assert_no_complaints()
+
+    def accepted(self):
+        done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, check=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        return sum(session["accepted"] for session in json.loads(done.stdout)["sessions"])
+
+    def test_a_word_is_taken_and_the_daemon_is_told(self):
+        before = self.begin()
+        word = re.match(r"\s*(?:\w+|[^\w\s]+)", before["ghost"])[0]
+        after = self.take("<M-Right>", before)
+        self.assertEqual(after["lines"][before["row"]], before["lines"][before["row"]] + word)
+        self.neovim.wait_for("efim/didPartiallyAccept", state=None,
+                             holds=lambda: self.recorded().shows("efim/didPartiallyAccept"))
+        self.assertEqual(self.recorded().shows("efim/didPartiallyAccept")[0]["acceptedLength"], len(word))
+        self.assert_no_complaints()
+
+    def test_a_line_is_taken_without_those_below_it(self):
+        before = self.begin()
+        after = self.take("<M-l>", before)
+        self.assertEqual(after["lines"][before["row"]],
+                         before["lines"][before["row"]] + before["ghost"].split("\n")[0])
+        self.assertEqual(len(after["lines"]), len(before["lines"]))
+
+    def test_a_dismissed_suggestion_is_gone_and_tab_is_a_tab(self):
+        self.begin()
+        self.neovim.type("<C-]>")
+        state = self.neovim.wait_for("no ghost text", lambda state: not state["ghosts"])
+        self.neovim.type("<Tab>")
+        after = self.neovim.wait_for("a tab", lambda now: now["lines"] != state["lines"])
+        self.assertRegex(after["lines"][state["row"]], r"name +$")
+
+    def test_shown_items_are_told_once_each(self):
+        self.begin()
+        self.neovim.wait_for("efim/didShow", state=None, holds=lambda: self.recorded().shows("efim/didShow"))
+        self.assertEqual(len(self.recorded().shows("efim/didShow")), 1)
+        self.assertTrue(self.recorded().shows("efim/didFocus") or self.mode != "new-native")
+
+    def test_brackets_that_an_editor_closed_are_not_doubled(self):
+        self.start_ready(name="sum.cpp", text="#include <vector>\n\nint sum(const std::vector<int>& values) {\n  int total = 0;\n}\n")
+        self.neovim.type("4Go  for ()<Left>")
+        state = self.neovim.ghost_at_cursor()
+        after = self.take("<Tab>", state)
+        line = after["lines"][state["row"]]
+        self.assertEqual(line.count("("), line.count(")"), line)
+
+    def test_switched_off_there_is_nothing_and_on_it_comes_back(self):
+        self.begin()
+        self.neovim.type("<Esc>:Efimd toggle buffer<CR>A, v")
+        state = self.neovim.wait_for("the typed text", lambda state: state["lines"][state["row"]].endswith(", v"))
+        self.assertEqual(state["ghosts"], [])
+        self.assertEqual(self.neovim.lua("require('efimd').statusline()"), "efimd off")
+        self.neovim.type("<Esc>:Efimd toggle buffer<CR>Aalue")
+        self.neovim.ghost_at_cursor()
+
+    def test_a_filetype_can_be_left_out(self):
+        self.start(options="filetypes = { python = false }")
+        self.neovim.type("Godef f(")
+        state = self.neovim.wait_for("the typed text", lambda state: state["lines"][-1] == "def f(")
+        self.assertEqual((state["clients"], state["ghosts"]), (0, []))
+
+    def test_a_completion_menu_hides_ghost_text(self):
+        self.start_ready()
+        self.neovim.type(":set completeopt=menuone,noselect<CR>Go    def set(self, name):<CR>    self.")
+        before = self.neovim.ghost_at_cursor()
+        self.neovim.type("<C-n>")
+        self.neovim.wait_for("the menu", lambda _: self.neovim.lua("vim.fn.pumvisible()") == 1)
+        self.neovim.wait_for("no ghost text", lambda state: not state["ghosts"])
+        self.neovim.type("<C-e>")
+        self.assertEqual(self.neovim.state()["lines"], before["lines"])
+
+
+class Honesty(Plugin):
+    def test_200_keystrokes_show_nothing_old_and_leave_nothing_unanswered(self):
+        self.start_ready(options="keys = { accept = false }")
+        self.neovim.type("Go")
+        keys = [{"\n": "<CR>", " ": "<Space>"}.get(key, key) for key in kTyped][:200]
+        self.assertEqual(len(keys), 200)
+        before_s = self.daemon_cpu_s()
+        self.neovim.type("<C-\\><C-o>:set noautoindent indentexpr= indentkeys=<CR>")
+        script = self.home / "typist.lua"
+        script.write_text(kTypist, encoding="utf-8")
+        started = time.monotonic()
+        self.neovim.lua(f"loadfile({lua_string(script)})({lua_string(json.dumps(keys))})")
+        self.neovim.wait_for("the end of typing", state=None, holds=lambda: self.neovim.lua("vim.g.typed ~= nil"))
+        took_s, cpu_s = time.monotonic() - started, self.daemon_cpu_s() - before_s
+        samples = [json.loads(sample) for sample in self.neovim.lua("vim.g.typed")]
+        self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+        recording = self.recorded()
+        outcomes, shown = recording.outcomes(), 0
+        for sample in samples:
+            text = "\n".join(sample["lines"]) + "\n"
+            for ghost in filter(lambda ghost: ghost["text"], sample["ghosts"]):
+                shown += 1
+                at = offset_of(text, {"line": ghost["row"], "character": ghost["column"]})
+                self.assertEqual((ghost["row"], ghost["column"]), (sample["row"], sample["column"]), sample)
+                self.assertTrue(is_offered(outcomes, text, at, ghost["text"]), sample)
+        self.assertEqual("\n".join(self.neovim.state()["lines"]), kSettings + kTyped[:200])
+        self.assertGreater(shown, 5)
+        errors = [each for answers in recording.answers.values() for each in answers if "error" in each]
+        self.assertEqual([each for each in errors if each["error"]["code"] not in (-32800, -32801, -32802)], [])
+        print(f"200 keystrokes in {took_s:.1f} s: {len(recording.requests)} requests, ghost text in {shown} of "
+              f"{len(samples)} states of the screen, {cpu_s:.2f} s of the daemon's CPU time", file=sys.stderr)
+
+    def daemon_cpu_s(self):
+        done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, check=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        fields = pathlib.Path(f"/proc/{json.loads(done.stdout)['pid']}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def test_a_daemon_that_is_killed_comes_back_without_a_word(self):
+        self.start_ready()
+        self.neovim.type("Go    def set(self, na")
+        self.neovim.ghost_at_cursor()
+        done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, check=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        os.kill(json.loads(done.stdout)["pid"], 9)
+        self.neovim.type("me")
+        self.neovim.wait_for_model(self.efimd)
+        self.neovim.type(", value):<CR>    self.")
+        self.neovim.ghost_at_cursor()
+        self.assert_no_complaints()
+
+
+class Talking(Plugin):
+    def messages_when(self, holds):
+        return self.neovim.wait_for("the message", lambda state: holds(state["messages"]))["messages"]
+
+    def test_an_efimd_that_is_not_there_is_said_once_with_what_to_do(self):
+        init = f"vim.opt.runtimepath:prepend({lua_string(kPlugin)})\nrequire('efimd').setup({{ cmd = {{ '/no/efimd' }} }})\n"
+        self.start(init=init)
+        self.neovim.type(":new<CR>:setfiletype python<CR>i x<Esc>:edit other.py<CR>")
+        messages = self.messages_when(lambda text: "/no/efimd was not found" in text)
+        self.assertEqual(messages.count("was not found"), 1)
+        self.assertIn("PATH", messages)
+
+    def test_options_of_the_wrong_kind_are_said_once_and_defaults_hold(self):
+        self.start(options="debounce_ms = 'soon', keys = { acept = '<Tab>' }, server = { maxTokens = 0 }")
+        messages = self.messages_when(lambda text: "debounce_ms" in text)
+        for part in ("debounce_ms must be an integer from 0 to 10000", "keys.acept is no option",
+                     "server.maxTokens must be an integer", ":help efimd-options"):
+            self.assertIn(part, messages)
+        self.neovim.wait_for_model(self.efimd)
+
+    def test_a_server_that_is_no_efimd_is_said(self):
+        fake = self.home / "old"
+        fake.write_text("#!/usr/bin/env python3\nimport json, sys\n"
+                        "size = int(sys.stdin.buffer.readline().split(b':')[1]); sys.stdin.buffer.readline()\n"
+                        "identity = json.loads(sys.stdin.buffer.read(size))['id']\n"
+                        "body = json.dumps({'jsonrpc': '2.0', 'id': identity, 'result': {'capabilities': {}}}).encode()\n"
+                        "sys.stdout.buffer.write(b'Content-Length: %d\\r\\n\\r\\n%b' % (len(body), body))\n"
+                        "sys.stdout.flush(); sys.stdin.read()\n")
+        fake.chmod(0o755)
+        self.start(init=f"vim.opt.runtimepath:prepend({lua_string(kPlugin)})\n"
+                        f"require('efimd').setup({{ cmd = {{ {lua_string(fake)} }} }})\n")
+        self.messages_when(lambda text: "does not offer inline completion" in text)
+
+    def test_status_and_health_show_what_is_known(self):
+        self.start_ready()
+        self.neovim.type("Godef f(")
+        self.neovim.ghost_at_cursor()
+        self.neovim.wait_for("the receipt", lambda _: self.neovim.lua("require('efimd.state').receipt ~= nil"))
+        self.assertRegex(self.neovim.lua("require('efimd.state').receipt_text()"), r"^\d+ of \d+ tokens evaluated, \d+ ms")
+        self.assertIn(self.neovim.lua("require('efimd').statusline()"), ("efimd", "efimd *"))
+        self.neovim.type("<Esc>:Efimd status<CR>")
+        self.neovim.wait_for("the status", lambda state: any("parameters" in line for line in state["lines"]))
+        self.neovim.type(":Efimd doctor<CR>")
+        self.neovim.wait_for("the report", lambda state: any("processor" in line for line in state["lines"]))
+        self.neovim.type(":checkhealth efimd<CR>")
+        state = self.neovim.wait_for("the health report",
+                                     lambda state: any("this machine" in line for line in state["lines"]))
+        report = "\n".join(state["lines"])
+        for part in ("this editor", "the model is ready", "tokens evaluated", "processor"):
+            self.assertIn(part, report)
+
+    def test_the_help_is_found(self):
+        shutil.copytree(kPlugin, self.home / "plugin")
+        self.start(init=f"vim.opt.runtimepath:prepend({lua_string(self.home / 'plugin')})\n")
+        self.neovim.type(":helptags " + str(self.home / "plugin/doc") + "<CR>:help efimd-options<CR>")
+        state = self.neovim.wait_for("the help", lambda state: any("debounce_ms" in line for line in state["lines"]))
+        for name in ("accept_word", "filetypes", "statusline"):
+            self.assertTrue(any(name in line for line in state["lines"]), name)
+
+
+class Terminal(Plugin):
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is missing; scripts/deps --tests installs it")
+    def test_ghost_text_is_on_the_screen_of_a_terminal(self):
+        file = self.home / "settings.py"
+        file.write_text(kSettings, encoding="utf-8")
+        init = self.home / "init.lua"
+        init.write_text(self.setup_lua(), encoding="utf-8")
+        tmux = ["tmux", "-S", str(self.home / "tmux"), "-f", "/dev/null"]
+        environment = self.environment | {"TERM": "xterm-256color"}
+
+        def run(*arguments):
+            return subprocess.run([*tmux, *arguments], env=environment, check=True, capture_output=True, text=True,
+                                  stdin=subprocess.DEVNULL).stdout
+
+        run("new-session", "-d", "-x", "80", "-y", "24", self.neovim_program, "-u", str(init), str(file))
+        self.addCleanup(lambda: subprocess.run([*tmux, "kill-server"], check=False, capture_output=True))
+        run("send-keys", "Go    def set(self, nam")
+        deadline = time.monotonic() + kPatienceS
+        # A key now and then: what was asked while the model was loading is not asked again by itself.
+        for key in ["e", "BSpace"] * 1000:
+            screen = run("capture-pane", "-p")
+            if re.search(r"def set\(self, name?[^\s]+", screen):
+                break
+            self.assertLess(time.monotonic(), deadline, screen)
+            run("send-keys", key)
+            time.sleep(0.3)
+
+
+def neovim_for(mode, directory):
+    """(program, None), or (None, why there is none)."""
+    if mode == "old":
+        program = shutil.which("nvim")
+        return (program, None) if program else (None, "no nvim in the PATH; scripts/deps --tests installs Debian's")
+    installer = pathlib.Path(__file__).with_name("install_neovim")
+    found = subprocess.run([installer, directory], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if found.returncode == kSkipped:
+        return None, found.stderr.strip()
+    if found.returncode != 0:
+        raise SystemExit(f"install_neovim failed: {found.stderr}")
+    return found.stdout.strip(), None
+
+
+def main():
+    efimd, mode, directory, *names = sys.argv[1:]
+    program, missing = neovim_for(mode, directory)
+    if missing:
+        print(missing)
+        return kSkipped
+    Plugin.efimd, Plugin.neovim_program, Plugin.mode = efimd, program, mode
+    return not unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False).result.wasSuccessful()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
