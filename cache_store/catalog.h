@@ -1,0 +1,101 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+#include <vector>
+
+#include "base/digest.h"
+#include "cache_store/arena.h"
+
+namespace efimd::store {
+
+/// Row of a document in the database; never 0.
+using SourceId = std::int64_t;
+
+/// Where a page's bytes are, and what they must hash to.
+struct PagePlace {
+  std::shared_ptr<Arena> arena;
+  int arena_id = 0;
+  std::uint32_t slot = 0;
+  std::uint64_t checksum = 0;
+  /// Of the row's own fields, mixed into the checksum: a damaged row is a damaged page.
+  std::uint64_t seed = 0;
+};
+
+/// A page of the store. Never without a source: what nobody owns cannot be purged.
+struct StoredPage {
+  PagePlace place;
+  std::optional<Digest> parent;
+  std::vector<SourceId> sources;
+  std::uint64_t last_use = 0;  ///< counts uses; no clock that could jump
+};
+
+/// What is in the store: digest -> place, and in which order it is given up: leaves first, of
+/// documents that no editor has open first, oldest use first, pinned ones never.
+///
+/// Thread: any; one (the disk thread) changes it. A lock and not a message: whether a page is there
+/// is asked on the path of a keystroke, and must not wait behind a write. Nothing is done under the
+/// lock but looking up and linking.
+class Catalog {
+ public:
+  bool holds(const Digest& page) const;
+  std::optional<PagePlace> find(const Digest& page) const;
+  std::size_t size() const;
+
+  void add(const Digest& page, StoredPage stored);
+  /// False when it is not there.
+  bool remove(const Digest& page);
+  void clear();
+
+  /// False when the page is not there, or had the source before.
+  bool add_source(const Digest& page, SourceId source);
+  /// The document was used at `time`: so were all its pages.
+  void use(SourceId source, std::uint64_t time);
+  void set_open(SourceId source, bool open);
+  void set_pinned(SourceId source, bool pinned);
+  bool is_open(SourceId source) const;
+
+  /// What to give up next; nullopt when nothing may be.
+  std::optional<Digest> victim() const;
+  /// The pages of a document and all pages behind them.
+  std::vector<Digest> pages_behind(SourceId source) const;
+
+  /// A copy of everything but the bytes, for lists and checks.
+  struct Row {
+    Digest page;
+    StoredPage stored;
+  };
+  std::vector<Row> rows() const;
+
+ private:
+  struct Entry {
+    StoredPage stored;
+    std::unordered_set<Digest> children;  ///< in the store
+  };
+  using Order = std::tuple<bool, std::uint64_t, Digest>;  ///< open, last use, page
+  std::optional<Order> order_of(const Digest& page, const Entry& entry) const;
+  /// Takes the entry out of the order, lets `change` change it, puts it back.
+  template <class Change>
+  void reorder(const Digest& page, Entry& entry, Change change);
+  template <class Change>
+  void reorder_all(SourceId source, Change change);
+  void set_member(std::unordered_set<SourceId>& set, SourceId source, bool member);
+
+  mutable std::mutex mutex_;
+  std::unordered_map<Digest, Entry> entries_;
+  std::unordered_map<Digest, std::unordered_set<Digest>> orphans_;  ///< by their missing parent
+  std::unordered_map<SourceId, std::unordered_set<Digest>> by_source_;
+  std::unordered_set<SourceId> open_;
+  std::unordered_set<SourceId> pinned_;
+  std::set<Order> order_;
+};
+
+}  // namespace efimd::store

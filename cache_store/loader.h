@@ -1,0 +1,63 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <unordered_map>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+#include "base/digest.h"
+
+namespace efimd::store {
+
+/// Reads pages ahead of whoever will want them, on a thread of its own: a read must not wait behind
+/// a write's sync, and a keystroke not behind a read that it does not need.
+///
+/// Thread: want() and load() from one, run() on its own until close(); a lock and not a message,
+/// since the one who waits for a page gives up after a time.  Owns: pages that were read and not
+/// yet taken.
+/// Limits: bytes_max of these; then reading waits. A page that is larger than that is still read.
+class Loader {
+ public:
+  using Bytes = std::vector<std::byte>;
+  /// Reads one page, on the loader's thread; nullopt when there is none.
+  using Read = std::function<std::optional<Bytes>(const Digest&)>;
+  Loader(Read read, std::size_t bytes_max) : read_(std::move(read)), bytes_max_(bytes_max) {}
+
+  /// Reads what is wanted; returns soon after close(), when the file system lets it.
+  void run();
+  void close();
+
+  /// These pages will be wanted, in this order; those of an earlier call that are not among them
+  /// are forgotten. Returns at once.
+  void want(std::span<const Digest> pages);
+  /// The page, waiting for it for at most `patience`; nullopt when it cannot be read, is not there
+  /// in time, or `stop` fires.
+  std::optional<Bytes> load(const Digest& page, std::chrono::microseconds patience,
+                            const std::stop_token& stop);
+
+ private:
+  bool may_read() const;
+
+  const Read read_;
+  const std::size_t bytes_max_;
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::deque<Digest> queue_;
+  std::optional<Digest> reading_;
+  std::optional<Digest> awaited_;  ///< by load(): read also when bytes_max is reached
+  std::unordered_map<Digest, Bytes> loaded_;
+  std::size_t loaded_bytes_ = 0;
+  std::unordered_set<Digest> wanted_;
+  bool closing_ = false;
+};
+
+}  // namespace efimd::store

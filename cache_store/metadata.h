@@ -1,0 +1,93 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "cache_store/arena.h"
+#include "cache_store/catalog.h"
+#include "cache_store/database.h"
+
+namespace efimd::store {
+
+/// A page's row is named by where the page lies.
+constexpr std::int64_t page_row_id(int arena, std::uint32_t slot) {
+  return (std::int64_t{arena} << 32) | slot;
+}
+
+struct ArenaRow {
+  int id = 0;
+  ArenaKey key;
+  Digest nonce;
+};
+
+struct SourceRow {
+  SourceId id = 0;
+  std::string uri;
+  bool pinned = false;
+  std::uint64_t last_use = 0;  ///< counts uses
+  std::int64_t used_at_s = 0;  ///< since 1970, for people
+};
+
+struct PageRow {
+  int arena = 0;
+  std::uint32_t slot = 0;
+  Digest page;
+  std::optional<Digest> parent;
+  std::uint64_t checksum = 0;
+  std::uint64_t last_use = 0;
+  std::vector<SourceId> sources;
+};
+
+/// The store's tables (schema.h): rows in, rows out, no policy.
+///
+/// Thread: disk.  Fails with kBadInput when the database is damaged or of another schema (start it
+/// over), with kIo when it cannot be reached or written.
+class Metadata {
+ public:
+  /// Opens or makes the database. `notes` gets what a user should know of how it is kept.
+  static Result<Metadata> open(const std::filesystem::path& file, std::vector<std::string>& notes);
+  /// Removes the database's files.
+  static void remove(const std::filesystem::path& file);
+
+  Result<std::vector<ArenaRow>> arenas();
+  Result<std::vector<SourceRow>> sources();
+  Result<std::vector<PageRow>> pages();
+
+  Result<ArenaRow> add_arena(const ArenaKey& key);
+  Result<void> remove_arena(int arena);
+  Result<SourceRow> add_source(std::string_view uri);
+  Result<void> remove_source(SourceId source);
+  Result<void> use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s);
+  Result<void> pin_source(SourceId source, bool pinned);
+
+  /// All or nothing.
+  Result<void> change_pages(std::span<const std::int64_t> removed, std::span<const PageRow> added);
+  Result<void> add_page_source(std::int64_t page, SourceId source);
+
+  /// What a user of the store remembers of a document under a model; a longer one than
+  /// kNoteBytesMax is read as none.
+  static constexpr std::size_t kNoteBytesMax = 65536;
+  Result<std::string> note(SourceId source, const Digest& model);
+  Result<void> set_note(SourceId source, const Digest& model, std::string_view note);
+
+  Result<std::int64_t> counter(std::string_view name);
+  Result<void> set_counter(std::string_view name, std::int64_t value);
+  /// Nothing that was deleted is left in the files.
+  Result<void> compact();
+
+ private:
+  explicit Metadata(Database database) : database_(std::move(database)) {}
+  static Result<Metadata> open_with(const std::filesystem::path& file, const char* vfs,
+                                    std::vector<std::string>& notes);
+  Result<void> prepare_schema();
+  Database database_;
+};
+
+}  // namespace efimd::store

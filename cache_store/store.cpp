@@ -1,0 +1,444 @@
+#include "cache_store/store.h"
+
+#include <fmt/format.h>
+#include <sys/statvfs.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <set>
+#include <system_error>
+#include <unordered_set>
+#include <utility>
+
+namespace efimd::store {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+std::uint64_t hash(std::span<const std::byte> bytes, std::uint64_t seed) {
+  return XXH3_64bits_withSeed(bytes.data(), bytes.size(), seed);
+}
+
+/// Of the row's fields that are not the page's bytes: when one of them is damaged, so is the page.
+std::uint64_t seed_of(int arena, std::uint32_t slot, const Digest& page,
+                      const std::optional<Digest>& parent) {
+  const std::array<std::uint64_t, 6> fields = {static_cast<std::uint64_t>(page_row_id(arena, slot)),
+                                               page.low,
+                                               page.high,
+                                               parent ? 1U : 0U,
+                                               parent ? parent->low : 0,
+                                               parent ? parent->high : 0};
+  return hash(std::as_bytes(std::span(fields)), 0);
+}
+
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::size_t file_bytes(const fs::path& file) {
+  std::error_code error;
+  const auto bytes = fs::file_size(file, error);
+  return error ? 0 : static_cast<std::size_t>(bytes);
+}
+
+}  // namespace
+
+Store::~Store() = default;
+
+Result<void> Store::or_start_over(Result<void> result) {
+  if (result || result.error().fault != Fault::kBadInput) return result;
+  return start_over(result.error().what);
+}
+
+template <class T>
+Result<T> Store::or_start_over(Result<T> result) {
+  if (result || result.error().fault != Fault::kBadInput) return result;
+  if (const Result<void> fresh = start_over(result.error().what); !fresh)
+    return tl::unexpected(fresh.error());
+  return tl::unexpected(Error{Fault::kIo, result.error().what, "it was started over"});
+}
+
+Result<std::unique_ptr<Store>> Store::open(Settings settings) {
+  std::unique_ptr<Store> store(new Store(std::move(settings)));
+  if (const auto made = make_private_folder(store->settings_.folder); !made)
+    return tl::unexpected(made.error());
+  if (const auto locked = store->lock(); !locked) return tl::unexpected(locked.error());
+  Result<void> loaded = store->load();
+  if (!loaded && loaded.error().fault == Fault::kBadInput)
+    loaded = store->start_over(loaded.error().what);
+  if (!loaded) return tl::unexpected(loaded.error());
+  if (const auto fits = store->fit_budget(); !fits) return tl::unexpected(fits.error());
+  return store;
+}
+
+Result<void> Store::lock() {
+  const fs::path file = settings_.folder / "lock";
+  Result<FileHandle> opened = open_private_file(file);
+  if (!opened) return tl::unexpected(opened.error());
+  lock_ = std::move(*opened);
+  const Result<bool> locked = try_lock(lock_, file);
+  if (!locked && locked.error().fault == Fault::kUnsupported) {
+    settings_.tell(locked.error().what +
+                   ": two daemons that share it would spoil each other's pages");
+    return {};
+  }
+  if (!locked) return tl::unexpected(locked.error());
+  if (*locked) return {};
+  return fail(Fault::kNotReady, settings_.folder.string() + ": another efimd uses it",
+              "this one keeps nothing on disk; end the other, or set EFIMD_CACHE_DIR");
+}
+
+Result<void> Store::load() {
+  std::vector<std::string> notes;
+  Result<Metadata> opened = Metadata::open(database_file(), notes);
+  if (!opened) return tl::unexpected(opened.error());
+  metadata_.emplace(std::move(*opened));
+  for (const std::string& note : notes) settings_.tell(note);
+  if (auto done = load_sources(); !done) return done;
+  const auto arenas = metadata_->arenas();
+  if (!arenas) return tl::unexpected(arenas.error());
+  for (const ArenaRow& row : *arenas)
+    if (auto done = load_arena(row); !done) return done;
+  if (auto done = load_pages(); !done) return done;
+  remove_stray_files();
+  return {};
+}
+
+Result<void> Store::start_over(const std::string& reason) {
+  settings_.tell("the store is started over: " + reason);
+  metadata_.reset();
+  catalog_.clear();
+  shelves_.clear();
+  sources_.clear();
+  Metadata::remove(database_file());
+  remove_stray_files();
+  return load();
+}
+
+Result<void> Store::load_sources() {
+  const auto rows = metadata_->sources();
+  if (!rows) return tl::unexpected(rows.error());
+  for (const SourceRow& row : *rows) {
+    uses_ = std::max(uses_, row.last_use);
+    sources_.emplace(row.uri, row);
+    catalog_.set_pinned(row.id, row.pinned);
+  }
+  return {};
+}
+
+Result<void> Store::load_arena(const ArenaRow& row) {
+  Result<Arena> arena = Arena::open(arena_file(row.id), row.key.page_bytes, row.nonce);
+  if (!arena) return tl::unexpected(arena.error());
+  shelves_[row.id] = {row, std::make_shared<Arena>(std::move(*arena)), {}};
+  return {};
+}
+
+Result<void> Store::load_pages() {
+  auto rows = metadata_->pages();
+  if (!rows) return tl::unexpected(rows.error());
+  std::unordered_set<SourceId> known;
+  std::map<SourceId, std::uint64_t> last_use;
+  for (const auto& [uri, source] : sources_) last_use[source.id] = source.last_use;
+  std::map<int, std::size_t> lost;  ///< pages of arenas that were gone or another generation's
+  std::vector<std::int64_t> removed;
+  std::map<int, std::set<std::uint32_t>> used;
+  for (PageRow& row : *rows) {
+    const Shelf* home = shelf(row.arena);
+    if (home != nullptr && home->arena->fresh()) ++lost[row.arena];
+    std::erase_if(row.sources, [&](SourceId source) { return !last_use.contains(source); });
+    if (home == nullptr || home->arena->fresh() || row.slot >= home->arena->slots() ||
+        row.sources.empty() || catalog_.holds(row.page)) {
+      removed.push_back(page_row_id(row.arena, row.slot));
+      continue;
+    }
+    for (const SourceId source : row.sources)
+      row.last_use = std::max(row.last_use, last_use[source]);
+    uses_ = std::max(uses_, row.last_use);
+    used[row.arena].insert(row.slot);
+    const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
+    catalog_.add(row.page, {{home->arena, row.arena, row.slot, row.checksum, seed},
+                            row.parent,
+                            std::move(row.sources),
+                            row.last_use});
+  }
+  for (const auto& [arena, pages] : lost)
+    settings_.tell(fmt::format("{}: is gone or not what the store wrote: {} pages are lost",
+                               arena_file(arena).string(), pages));
+  for (auto& [id, home] : shelves_)
+    for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
+      if (!used[id].contains(slot)) home.free.push_back(slot);
+  if (!removed.empty())
+    if (auto done = metadata_->change_pages(removed, {}); !done) return done;
+  return forget_old_sources();
+}
+
+Result<void> Store::forget_old_sources() {
+  if (sources_.size() <= kSourcesMax) return {};
+  std::unordered_set<SourceId> in_use;
+  for (const Catalog::Row& row : catalog_.rows())
+    in_use.insert(row.stored.sources.begin(), row.stored.sources.end());
+  std::vector<const SourceRow*> idle;
+  for (const auto& [uri, source] : sources_)
+    if (!source.pinned && !in_use.contains(source.id)) idle.push_back(&source);
+  std::ranges::sort(idle, {}, [](const SourceRow* source) { return source->last_use; });
+  idle.resize(std::min(idle.size(), sources_.size() - kSourcesMax));
+  for (const SourceRow* source : idle) {
+    if (auto done = metadata_->remove_source(source->id); !done) return done;
+    sources_.erase(std::string(source->uri));
+  }
+  return {};
+}
+
+void Store::remove_stray_files() {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(settings_.folder, error)) {
+    const fs::path file = entry.path();
+    if (file.extension() != ".kv") continue;
+    const bool known = std::ranges::any_of(
+        shelves_, [&](const auto& each) { return arena_file(each.first) == file; });
+    std::error_code ignored;
+    if (!known) fs::remove(file, ignored);
+  }
+}
+
+Store::Shelf* Store::shelf(int id) {
+  const auto found = shelves_.find(id);
+  return found == shelves_.end() ? nullptr : &found->second;
+}
+
+const Store::Shelf* Store::shelf(int id) const {
+  const auto found = shelves_.find(id);
+  return found == shelves_.end() ? nullptr : &found->second;
+}
+
+std::optional<std::size_t> Store::page_bytes(const Digest& page) const {
+  const std::optional<PagePlace> place = catalog_.find(page);
+  if (!place) return std::nullopt;
+  return place->arena->page_bytes();
+}
+
+Store::Read Store::read(const Digest& page, std::span<std::byte> bytes) const {
+  const std::optional<PagePlace> place = catalog_.find(page);
+  if (!place || bytes.size() != place->arena->page_bytes()) return Read::kMissing;
+  if (place->arena->read(place->slot, bytes) && hash(bytes, place->seed) == place->checksum)
+    return Read::kDone;
+  // Its slot may have been given to another page while it was read.
+  const std::optional<PagePlace> again = catalog_.find(page);
+  const bool same = again && again->arena == place->arena && again->slot == place->slot &&
+                    again->checksum == place->checksum;
+  return same ? Read::kDamaged : Read::kMissing;
+}
+
+Result<int> Store::use_arena(const ArenaKey& key) {
+  for (const auto& [id, home] : shelves_)
+    if (home.row.key.model == key.model && home.row.key.kv_type == key.kv_type &&
+        home.row.key.page_bytes == key.page_bytes)
+      return id;
+  if (key.page_bytes == 0 || key.page_bytes > kPageBytesMax)
+    return fail(Fault::kUnsupported,
+                fmt::format("KV pages of {} bytes are not kept on disk", key.page_bytes));
+  const Result<ArenaRow> row = or_start_over(metadata_->add_arena(key));
+  if (!row) return tl::unexpected(row.error());
+  if (const Result<void> loaded = load_arena(*row); !loaded) return tl::unexpected(loaded.error());
+  return row->id;
+}
+
+Result<SourceId> Store::source_of(const std::string& uri) {
+  if (const auto known = sources_.find(uri); known != sources_.end()) return known->second.id;
+  const Result<SourceRow> row = metadata_->add_source(uri);
+  if (!row) return tl::unexpected(row.error());
+  sources_.insert_or_assign(uri, *row);
+  return row->id;
+}
+
+std::size_t Store::disk_bytes() const {
+  std::size_t bytes = 0;
+  for (const auto& [id, home] : shelves_) bytes += home.arena->disk_bytes();
+  return bytes;
+}
+
+std::size_t Store::bytes_allowed() const {
+  const std::size_t budget =
+      settings_.budget_bytes - std::min(settings_.budget_bytes, kMetadataBytes);
+  struct statvfs info {};
+  if (::statvfs(settings_.folder.c_str(), &info) != 0) return budget;
+  const std::size_t block = info.f_frsize;
+  const std::size_t left = info.f_blocks * block / kDiskShareLeft;
+  const std::size_t available = info.f_bavail * block;
+  return std::min(budget, disk_bytes() + available - std::min(available, left));
+}
+
+std::optional<int> Store::give_up_one(Batch& batch) {
+  const std::optional<Digest> victim = catalog_.victim();
+  if (!victim) return std::nullopt;
+  const PagePlace place = *catalog_.find(*victim);
+  catalog_.remove(*victim);
+  batch.removed.push_back(page_row_id(place.arena_id, place.slot));
+  if (Shelf* home = shelf(place.arena_id)) home->free.push_back(place.slot);
+  return place.arena_id;
+}
+
+std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
+  // A free slot may be a hole: taking it grows the file as a new one does, so both are counted so.
+  const std::size_t allowed = bytes_allowed();
+  while (disk_bytes() + home.arena->slot_bytes() > allowed) {
+    const std::optional<int> from = give_up_one(batch);
+    if (!from) return std::nullopt;
+    Shelf& other = *shelf(*from);
+    if (other.arena == home.arena) break;  // its slot is taken next, without growing
+    other.arena->release(other.free.back());
+  }
+  std::uint32_t slot = home.arena->slots();
+  for (; !home.free.empty(); home.free.pop_back()) {
+    if (home.free.back() >= slot) continue;  // the file became shorter
+    slot = home.free.back();
+    home.free.pop_back();
+    return slot;
+  }
+  if (slot >= Arena::kSlotsMax) return std::nullopt;
+  return slot;
+}
+
+Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
+  const std::optional<std::uint32_t> slot = take_slot(home, batch);
+  if (!slot) {
+    if (!no_room_told_)
+      settings_.tell(fmt::format("the disk budget of {} MiB has no room for another page",
+                                 settings_.budget_bytes >> 20U));
+    no_room_told_ = true;
+    return {};
+  }
+  PageRow row{home.row.id, *slot, page.page, page.parent, 0, ++uses_, {}};
+  for (const std::string& uri : page.sources) {
+    const Result<SourceId> source = source_of(uri);
+    if (!source) return tl::unexpected(source.error());
+    row.sources.push_back(*source);
+  }
+  row.checksum = hash(page.bytes, seed_of(row.arena, row.slot, row.page, row.parent));
+  if (Result<void> written = home.arena->write(*slot, page.bytes); !written) {
+    home.free.push_back(*slot);
+    return written;
+  }
+  batch.added.push_back(std::move(row));
+  return {};
+}
+
+Result<void> Store::finish(Shelf& home, Batch& batch) {
+  if (Result<void> synced = home.arena->sync(); !synced) return synced;  // ST-1: before the rows
+  if (Result<void> stored = metadata_->change_pages(batch.removed, batch.added); !stored)
+    return stored;
+  for (PageRow& row : batch.added) {
+    const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
+    catalog_.add(row.page, {{home.arena, row.arena, row.slot, row.checksum, seed},
+                            row.parent,
+                            std::move(row.sources),
+                            row.last_use});
+  }
+  return {};
+}
+
+Result<std::size_t> Store::keep(int arena, std::span<const NewPage> pages) {
+  Shelf* home = shelf(arena);
+  if (home == nullptr) return fail(Fault::kNotFound, "the store's arena was purged");
+  Batch batch;
+  Result<void> done;
+  std::unordered_set<Digest> seen;
+  for (const NewPage& page : pages) {
+    if (!done) break;
+    if (page.sources.empty() || page.bytes.size() != home->arena->page_bytes() ||
+        catalog_.holds(page.page) || !seen.insert(page.page).second)
+      continue;
+    done = put(*home, page, batch);
+  }
+  // What was written before a failure is kept all the same.
+  const std::size_t kept = batch.added.size();
+  if (kept > 0 || !batch.removed.empty()) {
+    std::vector<std::uint32_t> slots;
+    for (const PageRow& row : batch.added) slots.push_back(row.slot);
+    const Result<void> finished = finish(*home, batch);
+    if (!finished) home->free.insert(home->free.end(), slots.begin(), slots.end());
+    if (done) done = finished;
+  }
+  if (done) return kept;
+  return or_start_over<std::size_t>(tl::unexpected(done.error()));
+}
+
+Result<void> Store::fit_budget() {
+  Batch batch;
+  while (disk_bytes() > bytes_allowed()) {
+    const std::optional<int> from = give_up_one(batch);
+    if (!from) break;
+    Shelf& home = *shelf(*from);
+    home.arena->release(home.free.back());
+  }
+  if (batch.removed.empty()) return {};
+  return metadata_->change_pages(batch.removed, {});
+}
+
+Result<void> Store::add_source(const Digest& page, const std::string& uri) {
+  const std::optional<PagePlace> place = catalog_.find(page);
+  if (!place) return {};
+  const Result<SourceId> source = or_start_over(source_of(uri));
+  if (!source) return tl::unexpected(source.error());
+  if (!catalog_.add_source(page, *source)) return {};
+  return or_start_over(
+      metadata_->add_page_source(page_row_id(place->arena_id, place->slot), *source));
+}
+
+Result<void> Store::drop(const Digest& page) {
+  const std::optional<PagePlace> place = catalog_.find(page);
+  if (!place) return {};
+  catalog_.remove(page);
+  if (Shelf* home = shelf(place->arena_id)) home->free.push_back(place->slot);
+  const std::int64_t row = page_row_id(place->arena_id, place->slot);
+  return or_start_over(metadata_->change_pages({&row, 1}, {}));
+}
+
+Result<void> Store::use(const std::string& uri) {
+  const auto found = sources_.find(uri);
+  if (found == sources_.end()) return {};
+  found->second.last_use = ++uses_;
+  found->second.used_at_s = now_s();
+  catalog_.use(found->second.id, uses_);
+  return or_start_over(metadata_->use_source(found->second.id, uses_, found->second.used_at_s));
+}
+
+void Store::set_open(const std::string& uri, bool open) {
+  if (const auto found = sources_.find(uri); found != sources_.end())
+    catalog_.set_open(found->second.id, open);
+}
+
+Result<void> Store::pin(const std::string& uri, bool pinned) {
+  const Result<SourceId> source = or_start_over(source_of(uri));
+  if (!source) return tl::unexpected(source.error());
+  sources_.at(uri).pinned = pinned;
+  catalog_.set_pinned(*source, pinned);
+  return or_start_over(metadata_->pin_source(*source, pinned));
+}
+
+Result<std::string> Store::note(const std::string& uri, const Digest& model) {
+  const auto found = sources_.find(uri);
+  if (found == sources_.end()) return std::string();
+  return or_start_over(metadata_->note(found->second.id, model));
+}
+
+Result<void> Store::set_note(const std::string& uri, const Digest& model, std::string_view note) {
+  if (note.size() > Metadata::kNoteBytesMax)
+    return fail(Fault::kUnsupported, "a document's note is longer than the store keeps");
+  const Result<SourceId> source = or_start_over(source_of(uri));
+  if (!source) return tl::unexpected(source.error());
+  return or_start_over(metadata_->set_note(*source, model, note));
+}
+
+StoreUse Store::usage() const {
+  std::size_t bytes = disk_bytes();
+  for (const char* suffix : {"", "-wal"}) bytes += file_bytes(database_file().native() + suffix);
+  return {settings_.budget_bytes, bytes, catalog_.size()};
+}
+
+}  // namespace efimd::store

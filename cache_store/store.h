@@ -1,0 +1,194 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "base/error.h"
+#include "cache_store/arena.h"
+#include "cache_store/catalog.h"
+#include "cache_store/metadata.h"
+
+namespace efimd::store {
+
+/// A page to keep. `sources` are the URIs of documents that it holds text of; at least one.
+struct NewPage {
+  Digest page;
+  std::optional<Digest> parent;
+  std::vector<std::string> sources;
+  std::span<const std::byte> bytes;
+};
+
+/// What the store has of one document under one model.
+struct DocumentUse {
+  std::string uri;
+  std::string model_name;
+  Digest model;
+  std::size_t page_bytes = 0;
+  std::size_t pages = 0;
+  bool pinned = false;
+  std::int64_t used_at_s = 0;  ///< since 1970; 0: never
+};
+
+struct StoreUse {
+  std::size_t budget_bytes = 0;
+  std::size_t disk_bytes = 0;
+  std::size_t pages = 0;
+};
+
+struct Verified {
+  std::size_t pages = 0;    ///< read and checked
+  std::size_t dropped = 0;  ///< of them damaged, and removed
+};
+
+struct Purged {
+  std::size_t pages = 0;
+};
+
+/// KV pages on disk by digest, within a budget. The invariants ST-1 to ST-3 are schema.h's.
+///
+/// It knows no tokens and no editor: a page is bytes with a digest, a parent and the documents that
+/// it is of.
+///
+/// Thread: holds(), page_bytes() and read() from any; the rest from one, the disk thread.  Owns: the folder, by a
+/// lock in it.
+/// Limits: budget_bytes, files and database together; kDiskShareLeft of the file system stays free.
+/// Fails: open() when the folder cannot be used (kIo) or another process uses it (kNotReady); the
+/// rest with kIo when writing does. A damaged part is dropped, and said through `tell`.
+class Store {
+ public:
+  /// 1/20 of the file system is left to others.
+  static constexpr std::size_t kDiskShareLeft = 20;
+  /// Taken from the budget for the database.
+  static constexpr std::size_t kMetadataBytes = std::size_t{2} << 20;
+  /// Larger pages are not kept.
+  static constexpr std::size_t kPageBytesMax = std::size_t{64} << 20;
+  /// Documents that are remembered; beyond that those without pages are forgotten, oldest first.
+  static constexpr std::size_t kSourcesMax = 8192;
+
+  struct Settings {
+    std::filesystem::path folder;
+    std::size_t budget_bytes = 0;
+    /// Called on the thread that found it, once for each thing that went wrong.
+    std::function<void(const std::string&)> tell = [](const std::string&) {};
+  };
+  static Result<std::unique_ptr<Store>> open(Settings settings);
+  ~Store();
+  /// The last call of the disk thread; holds() and read() go on.
+  void close_database() { metadata_.reset(); }
+
+  bool holds(const Digest& page) const { return catalog_.holds(page); }
+  /// nullopt when it is not there.
+  std::optional<std::size_t> page_bytes(const Digest& page) const;
+  enum class Read { kDone, kMissing, kDamaged };
+  /// Fills `bytes` with the page's, checked against its checksum. kDamaged: drop() it.
+  Read read(const Digest& page, std::span<std::byte> bytes) const;
+
+  /// The arena of `key`, made when it is not there.
+  Result<int> use_arena(const ArenaKey& key);
+  /// Keeps pages, parents before children, and gives up others for them (Catalog's order); those
+  /// that there is no room for are passed over. Returns how many were kept.
+  Result<std::size_t> keep(int arena, std::span<const NewPage> pages);
+  /// A page that is there holds text of this document, too.
+  Result<void> add_source(const Digest& page, const std::string& uri);
+  Result<void> drop(const Digest& page);
+
+  /// The document and all its pages were used now.
+  Result<void> use(const std::string& uri);
+  /// Open documents are given up last.
+  void set_open(const std::string& uri, bool open);
+  /// Pinned documents are never given up.
+  Result<void> pin(const std::string& uri, bool pinned);
+
+  /// What a user of the store remembers of a document (Metadata::kNoteBytesMax); empty when
+  /// nothing.
+  Result<std::string> note(const std::string& uri, const Digest& model);
+  Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
+
+  /// Removes a document with its pages and all that is behind them, and overwrites these and every
+  /// free slot, where pages of it may have been.
+  Result<Purged> purge(const std::string& uri);
+  /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
+  Result<Purged> purge_model(std::string_view name);
+  Result<Purged> purge_all();
+
+  /// Reads and checks everything; what is damaged is dropped.
+  Result<Verified> verify();
+  std::vector<DocumentUse> documents() const;
+  StoreUse usage() const;
+
+  Result<std::int64_t> counter(std::string_view name) { return metadata_->counter(name); }
+  Result<void> set_counter(std::string_view name, std::int64_t value) {
+    return metadata_->set_counter(name, value);
+  }
+
+ private:
+  /// An arena with its slots that hold no page.
+  struct Shelf {
+    ArenaRow row;
+    std::shared_ptr<Arena> arena;
+    std::vector<std::uint32_t> free;  ///< last in, first out
+  };
+  /// What one keep() has done so far.
+  struct Batch {
+    std::vector<std::int64_t> removed;
+    std::vector<PageRow> added;
+  };
+
+  explicit Store(Settings settings) : settings_(std::move(settings)) {}
+  std::filesystem::path database_file() const { return settings_.folder / "store.db"; }
+  std::filesystem::path arena_file(int id) const {
+    return settings_.folder / (std::to_string(id) + ".kv");
+  }
+  Result<void> lock();
+  /// Opens what is there; kBadInput when it must be started over.
+  Result<void> load();
+  Result<void> start_over(const std::string& reason);
+  Result<void> load_arena(const ArenaRow& row);
+  Result<void> load_pages();
+  Result<void> load_sources();
+  Result<void> forget_old_sources();
+  void remove_stray_files();
+  /// Passes `result` on. A damaged database is started over: what was to be changed in it is gone
+  /// then, which is success; what was to be learned from it is not there, which is kIo.
+  Result<void> or_start_over(Result<void> result);
+  template <class T>
+  Result<T> or_start_over(Result<T> result);
+
+  Shelf* shelf(int id);
+  const Shelf* shelf(int id) const;
+  Result<SourceId> source_of(const std::string& uri);
+  std::size_t bytes_allowed() const;
+  std::size_t disk_bytes() const;
+  /// A slot of `shelf` within the budget; nullopt when there is no room.
+  std::optional<std::uint32_t> take_slot(Shelf& shelf, Batch& batch);
+  /// Gives the next victim up; the id of its arena, nullopt when nothing may be given up.
+  std::optional<int> give_up_one(Batch& batch);
+  Result<void> put(Shelf& shelf, const NewPage& page, Batch& batch);
+  Result<void> finish(Shelf& shelf, Batch& batch);
+  Result<void> fit_budget();
+  /// Removes rows and entries, erases the slots.
+  Result<std::size_t> erase_pages(std::span<const Digest> pages);
+  Result<void> erase_free_slots();
+  Result<void> erase_arena(int id);
+
+  const Settings settings_;
+  FileHandle lock_;
+  std::optional<Metadata> metadata_;
+  Catalog catalog_;
+  std::map<int, Shelf> shelves_;
+  std::map<std::string, SourceRow, std::less<>> sources_;
+  std::uint64_t uses_ = 0;
+  bool no_room_told_ = false;
+};
+
+}  // namespace efimd::store

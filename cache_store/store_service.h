@@ -1,0 +1,107 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "cache_store/store.h"
+
+namespace efimd::store {
+
+/// A page on its way to the disk.
+struct PageToWrite {
+  Digest page;
+  std::optional<Digest> parent;
+  std::vector<std::string> sources;  ///< as NewPage's
+  std::vector<std::byte> bytes;
+};
+
+struct StoreStatus {
+  bool usable = false;
+  std::string trouble;  ///< why not, or what went wrong last; empty when nothing did
+  StoreUse use;
+  std::uint64_t written_pages = 0, written_bytes = 0;  ///< since start
+  std::uint64_t loaded_pages = 0, loaded_bytes = 0;
+  std::uint64_t damaged_pages = 0;
+  double write_bytes_per_s = 0;  ///< while writing, synced
+  double load_bytes_per_s = 0;   ///< while reading, with the check
+};
+
+/// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
+///
+/// Never fails its owner: without a usable folder nothing is kept, and `tell` said why.
+///
+/// Thread: any, except want() and load(): one, the engine's. A lock and not BoundedQueue: commands
+/// overtake pages, and pages are counted in bytes.
+/// Limits: write_queue_bytes_max of pages wait; more are refused. Writing keeps to
+/// write_bytes_per_s_max on average and write_bytes_per_day_max, over restarts. Destruction writes
+/// what waits for at most kCloseWriteMax and takes at most kCloseMax: a thread that a dead file
+/// system holds is left behind.
+class StoreService {
+ public:
+  static constexpr auto kCloseWriteMax = std::chrono::milliseconds(1000);
+  static constexpr auto kCloseMax = std::chrono::milliseconds(1900);
+  /// Rows of so many bytes of pages share a sync.
+  static constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
+
+  /// Tasks that wait; more are dropped.
+  static constexpr std::size_t kTasksMax = 4096;
+
+  struct Settings {
+    Store::Settings store;
+    std::size_t write_queue_bytes_max = std::size_t{64} << 20;
+    std::size_t load_ahead_bytes_max = std::size_t{32} << 20;
+    std::size_t write_bytes_per_s_max = std::size_t{256} << 20;
+    std::size_t write_bytes_per_day_max = std::size_t{32} << 30;
+  };
+  /// Opens the store on the disk thread; returns at once.
+  explicit StoreService(Settings settings);
+  ~StoreService();
+  StoreService(const StoreService&) = delete;
+  StoreService& operator=(const StoreService&) = delete;
+
+  /// Waits until the store was opened, or failed to; false when not within `patience`.
+  bool wait_opened(std::chrono::milliseconds patience);
+  /// Which arena write() is for from here on.
+  void set_arena(ArenaKey key);
+
+  bool holds(const Digest& page) const;
+  /// False when the queue is full or nothing can be written: offer it again later.
+  bool write(PageToWrite page);
+  /// Room in the queue, and a store to write to.
+  bool takes(std::size_t bytes) const;
+  /// As Loader's.
+  void want(std::span<const Digest> pages);
+  std::optional<std::vector<std::byte>> load(const Digest& page, std::chrono::microseconds patience,
+                                             const std::stop_token& stop);
+
+  using Task = std::function<void(Store&)>;
+  /// Runs on the disk thread before pages that wait, in the order of posting; dropped when the
+  /// store is not usable or ends.
+  void post(Task task);
+  /// post(), and waits; false when it was dropped or takes longer than `patience`.
+  bool run(Task task, std::chrono::milliseconds patience);
+  /// Forgets pages of this document that wait to be written.
+  void forget_queued(const std::string& uri);
+  /// Forgets all of them.
+  void forget_queued();
+  /// Waits until every page that waits was written or given up; for commands and tests.
+  bool drain(std::chrono::milliseconds patience);
+
+  StoreStatus status() const;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+  struct Threads;
+  std::unique_ptr<Threads> threads_;
+};
+
+}  // namespace efimd::store

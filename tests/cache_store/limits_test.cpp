@@ -1,0 +1,238 @@
+// Budgets, a full disk, folders that cannot be used, file systems without locks.
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <csignal>
+
+#include "cache_store/store.h"
+#include "tests/cache_store/store_fixture.h"
+
+using namespace efimd;
+using namespace efimd::test;
+
+namespace {
+
+const std::string kA = "file:///a.py";
+const std::string kB = "file:///b.py";
+constexpr std::size_t kSlotBytes = 3 * 4096;
+
+std::size_t budget_for(std::size_t pages) {
+  return store::Store::kMetadataBytes + (pages + 1) * kSlotBytes;
+}
+
+/// Runs `work` in a child process; its exit code, or -1 when a signal ended it.
+int in_child(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/// Keeps 50 pages where there is room for fewer; 0 when the store and its early pages survive that.
+int keep_on_full_disk(const std::filesystem::path& folder) {
+  const OpenStore store = open_store(folder);
+  if (!store) return 10;
+  const std::size_t kept = keep_chain(*store.store, kA, 0, 50);
+  if (kept == 0 || kept == 50) return 11;
+  for (int number = 0; number < 50; ++number)
+    if (const Found found = look_up(*store.store, number);
+        found == Found::kWrong || found == Found::kDamaged)
+      return 12;
+  if (look_up(*store.store, 0) != Found::kRight) return 13;
+  return 0;
+}
+
+}  // namespace
+
+TEST_CASE("the files never exceed the budget, and the youngest pages stay") {
+  const ScratchFolder scratch;
+  const std::size_t budget = budget_for(20);
+  const OpenStore store = open_store(scratch.store(), budget);
+  REQUIRE(store);
+  const int arena = store->use_arena(test_arena()).value();
+  for (int number = 0; number < 100; ++number) {
+    const TestPage page = test_page(number);
+    const store::NewPage fresh = page.of(kA);
+    REQUIRE(store->keep(arena, {&fresh, 1}).value() == 1);
+    REQUIRE(store->usage().disk_bytes <= budget);
+  }
+  CHECK(look_up(*store.store, 99) == Found::kRight);
+  CHECK(look_up(*store.store, 85) == Found::kRight);
+  CHECK(look_up(*store.store, 5) == Found::kMissing);
+  CHECK(store->usage().pages >= 18);
+}
+
+TEST_CASE("one model's old pages make room for another's new ones") {
+  const ScratchFolder scratch;
+  const std::size_t budget = budget_for(20);
+  const OpenStore store = open_store(scratch.store(), budget);
+  REQUIRE(store);
+  keep_chain(*store.store, kA, 0, 18);
+  const int other = store->use_arena(test_arena(8)).value();
+  for (int number = 100; number < 115; ++number) {
+    const TestPage page = test_page(number);
+    const store::NewPage fresh = page.of(kB);
+    REQUIRE(store->keep(other, {&fresh, 1}).value() == 1);
+    REQUIRE(store->usage().disk_bytes <= budget);
+  }
+  for (int number = 100; number < 115; ++number)
+    CHECK(look_up(*store.store, number) == Found::kRight);
+}
+
+TEST_CASE("a smaller budget is kept from the next start on") {
+  const ScratchFolder scratch;
+  {
+    const OpenStore store = open_store(scratch.store());
+    REQUIRE(store);
+    keep_chain(*store.store, kA, 0, 40);
+  }
+  const OpenStore store = open_store(scratch.store(), budget_for(10));
+  REQUIRE(store);
+  CHECK(store->usage().disk_bytes <= budget_for(10));
+  CHECK(look_up(*store.store, 0) == Found::kRight);  // leaves went first
+  CHECK(look_up(*store.store, 39) == Found::kMissing);
+}
+
+TEST_CASE("budgets of zero and below a page keep nothing, and say so once") {
+  for (const std::size_t budget : {std::size_t{0}, std::size_t{1}, store::Store::kMetadataBytes,
+                                   store::Store::kMetadataBytes + kSlotBytes - 1}) {
+    const ScratchFolder scratch;
+    const OpenStore store = open_store(scratch.store(), budget);
+    REQUIRE(store);
+    CHECK(keep_chain(*store.store, kA, 0, 5) == 0);
+    CHECK(store->usage().pages == 0);
+    CHECK(store.told->size() == 1);
+  }
+}
+
+TEST_CASE("pinned pages are never given up") {
+  const ScratchFolder scratch;
+  const OpenStore store = open_store(scratch.store(), budget_for(10));
+  REQUIRE(store);
+  keep_chain(*store.store, kA, 0, 9);
+  REQUIRE(store->pin(kA, true));
+  keep_chain(*store.store, kB, 100, 120);
+  CHECK(store->usage().disk_bytes <= budget_for(10));
+  for (int number = 0; number < 9; ++number) CHECK(look_up(*store.store, number) == Found::kRight);
+}
+
+TEST_CASE("a disk that is full costs pages, not the daemon") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_IGN);
+          const rlimit limit{20 * kSlotBytes, 20 * kSlotBytes};
+          ::setrlimit(RLIMIT_FSIZE, &limit);
+          return keep_on_full_disk(scratch.store());
+        }) == 0);
+  const OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  CHECK(store->verify().value().dropped == 0);
+  CHECK(keep_chain(*store.store, kB, 100, 150) == 50);
+}
+
+TEST_CASE("a file system with a few megabytes is not filled to the brim") {
+  const ScratchFolder scratch;
+  if (::mount("none", scratch.path().c_str(), "tmpfs", 0, "size=6m") != 0) {
+    WARN("skipped: mounting a small file system needs privileges");
+    return;
+  }
+  {
+    const OpenStore store = open_store(scratch.store());
+    REQUIRE(store);
+    const int arena = store->use_arena(test_arena()).value();
+    for (int number = 0; number < 1000; ++number) {
+      const TestPage page = test_page(number);
+      const store::NewPage fresh = page.of(kA);
+      REQUIRE(store->keep(arena, {&fresh, 1}).value() == 1);
+    }
+    CHECK(look_up(*store.store, 999) == Found::kRight);
+    CHECK(std::filesystem::space(scratch.path()).available > 0);
+    // Others fill the disk: then nothing is kept, and nothing breaks.
+    const int fill = ::open((scratch.path() / "fill").c_str(), O_CREAT | O_WRONLY, 0600);
+    const std::vector<std::byte> zeros(1U << 16U);
+    while (::write(fill, zeros.data(), zeros.size()) > 0) {
+    }
+    ::close(fill);
+    keep_chain(*store.store, kB, 2000, 2005);
+    for (int number = 2000; number < 2005; ++number)
+      CHECK(look_up(*store.store, number) != Found::kWrong);
+  }
+  CHECK(::umount(scratch.path().c_str()) == 0);
+}
+
+TEST_CASE("a folder that cannot be written is refused with its reason") {
+  const ScratchFolder scratch;
+  // Root may write anywhere, so the test is done as somebody else.
+  CHECK(in_child([&] {
+          if (::chmod(scratch.path().c_str(), 0755) != 0) return 1;
+          if (::geteuid() == 0 && ::seteuid(65534) != 0) return 2;
+          if (::geteuid() != 65534 && ::chmod(scratch.path().c_str(), 0500) != 0) return 3;
+          const OpenStore store = open_store(scratch.store());
+          if (store) return 4;
+          return store.error.fault == Fault::kIo && !store.error.remedy.empty() ? 0 : 5;
+        }) == 0);
+  std::filesystem::permissions(scratch.path(), std::filesystem::perms::owner_all);
+}
+
+TEST_CASE("a file in the folder's place, and a folder of someone else's making, are refused") {
+  const ScratchFolder scratch;
+  write_file(scratch.store(), {});
+  CHECK_FALSE(open_store(scratch.store()));
+  std::filesystem::remove(scratch.store());
+  std::filesystem::create_directory(scratch.path() / "elsewhere");
+  std::filesystem::create_symlink(scratch.path() / "elsewhere", scratch.store());
+  CHECK_FALSE(open_store(scratch.store()));
+}
+
+namespace {
+
+// A file system whose locks fail, as some network file systems' do: SQLite's own, with another lock.
+sqlite3_io_methods lockless_methods;
+int (*open_below)(sqlite3_vfs*, sqlite3_filename, sqlite3_file*, int, int*);
+
+int no_lock(sqlite3_file*, int) { return SQLITE_IOERR_LOCK; }
+
+int open_lockless(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
+                  int* out_flags) {
+  const int code = open_below(vfs, name, file, flags, out_flags);
+  if (code == SQLITE_OK && (flags & SQLITE_OPEN_MAIN_DB) != 0) {
+    lockless_methods = *file->pMethods;
+    lockless_methods.xLock = no_lock;
+    file->pMethods = &lockless_methods;
+  }
+  return code;
+}
+
+}  // namespace
+
+TEST_CASE("on a file system without locks SQLite goes without, and the user is told") {
+  const ScratchFolder scratch;
+  sqlite3_initialize();
+  sqlite3_vfs* const usual = sqlite3_vfs_find(nullptr);
+  sqlite3_vfs lockless = *usual;
+  lockless.zName = "lockless";
+  lockless.pNext = nullptr;
+  open_below = usual->xOpen;
+  lockless.xOpen = open_lockless;
+  sqlite3_vfs_register(&lockless, 1);
+  {
+    const OpenStore store = open_store(scratch.store());
+    REQUIRE(store);
+    REQUIRE(store.told->size() == 1);
+    CHECK_THAT(store.told->front(), Catch::Contains("no locks"));
+    CHECK(keep_chain(*store.store, kA, 0, 5) == 5);
+    CHECK(look_up(*store.store, 4) == Found::kRight);
+  }
+  sqlite3_vfs_unregister(&lockless);
+  const OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  CHECK(look_up(*store.store, 4) == Found::kRight);
+}

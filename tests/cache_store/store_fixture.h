@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "cache_store/store.h"
+
+namespace efimd::test {
+
+/// A folder that is gone at the end of the test.
+class ScratchFolder {
+ public:
+  ScratchFolder();
+  ~ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::filesystem::path& path() const { return path_; }
+  std::filesystem::path store() const { return path_ / "kv"; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline constexpr std::size_t kPageBytes = 3 * 4096 - 100;  ///< a slot has a rest
+
+store::ArenaKey test_arena(std::uint64_t model = 7);
+
+/// A page with bytes that no other number has.
+struct TestPage {
+  Digest digest;
+  std::optional<Digest> parent;
+  std::vector<std::byte> bytes;
+  store::NewPage of(const std::string& uri) const;
+};
+TestPage test_page(int number, std::optional<int> parent = std::nullopt);
+
+/// A store whose messages are kept.
+struct OpenStore {
+  std::unique_ptr<store::Store> store;
+  Error error;
+  std::shared_ptr<std::vector<std::string>> told;
+  store::Store* operator->() const { return store.get(); }
+  explicit operator bool() const { return store != nullptr; }
+};
+OpenStore open_store(const std::filesystem::path& folder,
+                     std::size_t budget_bytes = std::size_t{1} << 30);
+
+/// Keeps pages [first, end) as one chain of `uri`; how many were kept.
+std::size_t keep_chain(store::Store& store, const std::string& uri, int first, int end);
+
+enum class Found { kRight, kMissing, kDamaged, kWrong };
+Found look_up(const store::Store& store, int number);
+
+std::vector<std::byte> file_bytes(const std::filesystem::path& file);
+void write_file(const std::filesystem::path& file, const std::vector<std::byte>& bytes);
+
+}  // namespace efimd::test

@@ -1,0 +1,204 @@
+#include "cache_store/store_service.h"
+
+#include <catch2/catch.hpp>
+#include <future>
+#include <mutex>
+
+#include "tests/cache_store/store_fixture.h"
+
+using namespace efimd;
+using namespace efimd::test;
+using namespace std::chrono_literals;
+
+namespace {
+
+using store::StoreService;
+
+const std::string kA = "file:///a.py";
+constexpr auto kPatience = 60s;
+
+struct Fixture {
+  ScratchFolder scratch;
+  std::mutex mutex;
+  std::vector<std::string> told;
+  StoreService::Settings settings;
+
+  Fixture() {
+    settings.store.folder = scratch.store();
+    settings.store.budget_bytes = std::size_t{1} << 30;
+    settings.store.tell = [this](const std::string& text) {
+      const std::lock_guard lock(mutex);
+      told.push_back(text);
+    };
+  }
+  std::unique_ptr<StoreService> open() {
+    auto service = std::make_unique<StoreService>(settings);
+    REQUIRE(service->wait_opened(kPatience));
+    service->set_arena(test_arena());
+    return service;
+  }
+  std::size_t told_count() {
+    const std::lock_guard lock(mutex);
+    return told.size();
+  }
+};
+
+bool write(StoreService& service, int number) {
+  TestPage page = test_page(number);
+  return service.write({page.digest, page.parent, {kA}, std::move(page.bytes)});
+}
+
+bool loads(StoreService& service, int number) {
+  const auto bytes = service.load(test_page(number).digest, kPatience, {});
+  return bytes && *bytes == test_page(number).bytes;
+}
+
+}  // namespace
+
+TEST_CASE("pages that were written are loaded, also by the next service") {
+  Fixture fixture;
+  {
+    const auto service = fixture.open();
+    for (int number = 0; number < 20; ++number) REQUIRE(write(*service, number));
+    REQUIRE(service->drain(kPatience));
+    CHECK(service->holds(test_page(19).digest));
+    CHECK(service->status().written_pages == 20);
+  }
+  const auto service = fixture.open();
+  std::vector<Digest> chain;
+  for (int number = 0; number < 20; ++number) chain.push_back(test_page(number).digest);
+  service->want(chain);
+  for (int number = 0; number < 20; ++number) CHECK(loads(*service, number));
+  CHECK_FALSE(service->load(test_page(99).digest, kPatience, {}));
+  CHECK(service->status().loaded_pages == 20);
+  CHECK(service->status().load_bytes_per_s > 0);
+  CHECK(fixture.told_count() == 0);
+}
+
+TEST_CASE("what waits when the service ends is written") {
+  Fixture fixture;
+  {
+    const auto service = fixture.open();
+    for (int number = 0; number < 20; ++number) REQUIRE(write(*service, number));
+  }
+  const auto service = fixture.open();
+  CHECK(loads(*service, 19));
+}
+
+TEST_CASE("a queue that would take long to write does not hold up the end") {
+  Fixture fixture;
+  fixture.settings.write_bytes_per_s_max = 1;  // the first batch uses up hours of it
+  auto service = fixture.open();
+  std::promise<void> release;
+  service->post([until = release.get_future().share()](store::Store&) { until.wait(); });
+  for (int number = 0; number < 1500; ++number) REQUIRE(write(*service, number));
+  const auto begin = std::chrono::steady_clock::now();
+  release.set_value();
+  service.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 2s);
+}
+
+TEST_CASE("a thread that the file system holds does not hold up the end") {
+  Fixture fixture;
+  auto service = fixture.open();
+  std::promise<void> entered, release;
+  service->post([&entered, until = release.get_future().share()](store::Store&) {
+    entered.set_value();
+    until.wait();
+  });
+  entered.get_future().wait();
+  const auto begin = std::chrono::steady_clock::now();
+  service.reset();
+  CHECK(std::chrono::steady_clock::now() - begin < 2s);
+  release.set_value();
+}
+
+TEST_CASE("more pages than the queue holds are refused") {
+  Fixture fixture;
+  fixture.settings.write_queue_bytes_max = 4 * kPageBytes;
+  const auto service = fixture.open();
+  std::promise<void> release;
+  service->post([until = release.get_future().share()](store::Store&) { until.wait(); });
+  for (int number = 0; number < 4; ++number) CHECK(write(*service, number));
+  CHECK_FALSE(write(*service, 4));
+  release.set_value();
+  REQUIRE(service->drain(kPatience));
+  CHECK(write(*service, 4));
+}
+
+TEST_CASE("a day's writing is bounded, also over restarts") {
+  Fixture fixture;
+  fixture.settings.write_bytes_per_day_max = 10 * kPageBytes;
+  for (int round = 0; round < 3; ++round) {
+    const auto service = fixture.open();
+    for (int number = 0; number < 10; ++number) {
+      write(*service, 100 * round + number);
+      REQUIRE(service->drain(kPatience));
+    }
+    CHECK(service->status().use.pages == 10);
+  }
+  CHECK(fixture.told_count() == 2);
+}
+
+TEST_CASE("without a usable folder nothing is kept, and that is said once") {
+  Fixture fixture;
+  write_file(fixture.scratch.store(), {});
+  const auto service = std::make_unique<StoreService>(fixture.settings);
+  REQUIRE(service->wait_opened(kPatience));
+  service->set_arena(test_arena());
+  CHECK_FALSE(write(*service, 0));
+  CHECK_FALSE(service->holds(test_page(0).digest));
+  CHECK_FALSE(service->load(test_page(0).digest, kPatience, {}));
+  CHECK_FALSE(service->run([](store::Store&) {}, kPatience));
+  CHECK_FALSE(service->status().usable);
+  CHECK(fixture.told_count() == 1);
+}
+
+TEST_CASE("a second daemon works without the store that the first one has") {
+  Fixture fixture;
+  const auto first = fixture.open();
+  const auto second = fixture.open();
+  CHECK(write(*first, 1));
+  CHECK_FALSE(write(*second, 1));
+  CHECK(fixture.told_count() == 1);
+}
+
+TEST_CASE("a damaged page is a miss, is dropped, and is said once") {
+  Fixture fixture;
+  {
+    const auto service = fixture.open();
+    for (int number = 0; number < 3; ++number) REQUIRE(write(*service, number));
+  }
+  std::vector<std::byte> bytes = file_bytes(fixture.scratch.store() / "1.kv");
+  for (std::size_t slot = 0; slot < 3; ++slot) bytes[4096 + slot * 3 * 4096 + 77] ^= std::byte{4};
+  write_file(fixture.scratch.store() / "1.kv", bytes);
+  const auto service = fixture.open();
+  for (int number = 0; number < 3; ++number) CHECK_FALSE(loads(*service, number));
+  REQUIRE(service->drain(kPatience));
+  for (int number = 0; number < 3; ++number) CHECK_FALSE(service->holds(test_page(number).digest));
+  CHECK(service->status().damaged_pages == 3);
+  CHECK(fixture.told_count() == 1);
+}
+
+TEST_CASE("who waits for a page waits no longer than its patience, or its stop") {
+  Fixture fixture;
+  const auto service = fixture.open();
+  REQUIRE(write(*service, 0));
+  REQUIRE(service->drain(kPatience));
+  std::stop_source stop;
+  stop.request_stop();
+  CHECK_FALSE(service->load(test_page(0).digest, kPatience, stop.get_token()));
+  CHECK(loads(*service, 0));
+}
+
+TEST_CASE("pages of a document that is purged do not come back from the queue") {
+  Fixture fixture;
+  const auto service = fixture.open();
+  std::promise<void> release;
+  service->post([until = release.get_future().share()](store::Store&) { until.wait(); });
+  REQUIRE(write(*service, 0));
+  service->forget_queued(kA);
+  release.set_value();
+  REQUIRE(service->drain(kPatience));
+  CHECK_FALSE(service->holds(test_page(0).digest));
+}
