@@ -22,16 +22,6 @@ constexpr std::size_t kReadAheadBytes = std::size_t{16} << 20;
 /// Fewer tokens of KV than this leave no room for a prompt worth asking.
 constexpr std::size_t kWindowTokensMin = 256;
 
-std::string_view architecture_name(engine::Architecture architecture) {
-  switch (architecture) {
-    case engine::Architecture::kLlama:
-      return "llama";
-    case engine::Architecture::kQwen2:
-      return "qwen2";
-  }
-  return "unknown";
-}
-
 std::string_view fim_order_name(engine::FimOrder order) {
   switch (order) {
     case engine::FimOrder::kPsm:
@@ -115,7 +105,7 @@ ModelInfo model_info(const engine::Model& model) {
   ModelInfo info;
   info.name = model.name();
   info.path = model.path().string();
-  info.architecture = architecture_name(model.shape().architecture);
+  info.architecture = model.shape().architecture;
   info.parameters = model.parameters();
   info.file_type = model.file_type();
   info.fim_order = fim_order_name(model.tokenizer().fim().order);

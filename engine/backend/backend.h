@@ -28,7 +28,9 @@ struct Step {
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
 ///
-/// The forward pass (engine/forward.cpp) is written once over this interface. Activations stay on the device between
+/// The forward pass (engine/forward.cpp) is written once over this interface; what differs between
+/// architectures is said by ModelShape and by which weights are present, and happens inside an
+/// operation. Activations stay on the device between
 /// calls: x [T][D] is the residual stream. Operations run in the order of declaration, layer by layer.
 ///
 /// Thread: engine.  Owns: page memory and activations; the model's file stays mapped by its Model.
@@ -46,17 +48,18 @@ class Backend {
   virtual std::size_t page_bytes() const = 0;      ///< K and V of kPageTokens tokens, all layers
   virtual std::size_t resident_bytes() const = 0;  ///< page memory in use so far
 
-  /// x = embedding rows of the tokens. Keeps `step` (its spans must live until logits()).
+  /// x = embedding rows of the tokens, scaled. Keeps `step` (its spans must live until logits()).
   virtual Result<void> begin(const Step& step) = 0;
-  /// norm(x) -> q, k, v (+ bias), RoPE on q and k, k and v into their pages.
+  /// norm(x) -> q, k, v (+ bias), norms of heads, RoPE on q and k, k and v into their pages.
   virtual Result<void> attention_input(int layer) = 0;
-  /// Causal attention of every row over its sequence's pages.
+  /// Causal attention of every row over its sequence's pages, or over the window's last tokens.
   virtual Result<void> attention(int layer) = 0;
-  /// x += output projection of the attention.
+  /// x += output projection of the attention (+ bias), scaled.
   virtual Result<void> attention_output(int layer) = 0;
-  /// norm(x) -> silu(gate) * up.
+  /// norm(x) -> activation(gate) * up, or activation(up); with experts, in those that the router
+  /// names for each row.
   virtual Result<void> feed_forward_input(int layer) = 0;
-  /// x += down projection.
+  /// x += down projection (+ bias), scaled; with experts, the weighted sum of theirs.
   virtual Result<void> feed_forward_output(int layer) = 0;
   /// norm(x) of the wanted rows times the output matrix: [logits_rows.size()][V] f32, valid until begin().
   virtual Result<std::span<const float>> logits() = 0;

@@ -27,6 +27,9 @@ Digest digest_file(const GgufFile& file) {
   return digest;
 }
 
+/// A tensor that holds all experts' matrices, as blk.0.ffn_up_exps.weight.
+bool is_of_experts(std::string_view name) { return name.ends_with("_exps.weight"); }
+
 /// The type of most weight bytes.
 std::string dominant_type(const GgufFile& file) {
   std::map<TensorType, std::uint64_t> bytes;
@@ -72,9 +75,13 @@ void Model::describe() {
   digest_ = digest_file(file);
   file_type_ = dominant_type(file);
   fragment_trained_ = file.integer("efim.fragment_trained").value_or(0) != 0;
+  const auto experts = static_cast<std::uint64_t>(std::max(shape_.experts, 1));
+  const auto used = static_cast<std::uint64_t>(std::max(shape_.experts_used, 1));
   for (const auto& [tensor_name, tensor] : file.tensors()) {
-    parameters_ +=
+    const std::uint64_t elements =
         static_cast<std::uint64_t>(tensor.rows) * static_cast<std::uint64_t>(tensor.cols);
+    parameters_ += elements;
+    active_parameters_ += is_of_experts(tensor_name) ? elements / experts * used : elements;
     weight_bytes_ += tensor_bytes(tensor);
   }
 }

@@ -1,11 +1,10 @@
 #include "engine/model/model_reader.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <utility>
+
+#include "base/utf8.h"
 
 namespace efimd::engine {
 namespace {
@@ -14,16 +13,7 @@ namespace {
 // positions.
 constexpr int kLayersMax = 1024;
 constexpr int kSizeMax = 1 << 24;
-
-/// Their state cannot be rewound to an earlier token, which is what reuse rests on.
-constexpr std::array<std::string_view, 17> kRecurrent = {
-    "mamba", "mamba2",        "rwkv6",     "rwkv6qwen2", "rwkv7",      "arwkv7",
-    "jamba", "granitehybrid", "falcon-h1", "nemotron_h", "lfm2",       "plamo2",
-    "bamba", "qwen3next",     "qwen35",    "qwen35moe",  "kimi-linear"};
-
-std::string axes_text(std::int64_t rows, std::int64_t cols) {
-  return rows == 1 ? fmt::format("[{}]", cols) : fmt::format("[{}][{}]", rows, cols);
-}
+constexpr int kExpertsMax = 1024;
 
 }  // namespace
 
@@ -35,8 +25,11 @@ Result<ModelShape> ModelReader::read_shape() {
   read_architecture();
   if (!error_) read_sizes();
   if (!error_) read_heads();
-  if (!error_) read_norm_and_rope();
+  if (!error_) read_experts();
+  if (!error_) read_norm();
+  if (!error_) read_rope();
   if (!error_) read_rope_scaling();
+  if (!error_) read_multipliers();
   if (!error_) refuse_variants();
   if (error_) return tl::unexpected<Error>(*error_);
   return shape_;
@@ -46,19 +39,16 @@ void ModelReader::read_architecture() {
   const auto name = file_.string("general.architecture");
   if (!name) return damaged("has no general.architecture");
   architecture_ = *name;
-  constexpr std::string_view kSupported = "; this build runs llama and qwen2";
-  if (*name == "llama") {
-    shape_.architecture = Architecture::kLlama;
-    shape_.rope_pairs = RopePairs::kAdjacent;
-  } else if (*name == "qwen2") {
-    shape_.architecture = Architecture::kQwen2;
-    shape_.rope_pairs = RopePairs::kHalves;
-  } else if (std::find(kRecurrent.begin(), kRecurrent.end(), *name) != kRecurrent.end()) {
-    unsupported("is a " + architecture_ + " model, whose recurrent state cannot be rewound" +
-                std::string(kSupported));
-  } else {
-    unsupported("is a " + architecture_ + " model" + std::string(kSupported));
+  kind_ = find_architecture(architecture_);
+  if (kind_ == nullptr) {
+    const std::string_view reason = reason_against(architecture_);
+    return unsupported("is a " + utf8::sanitized(architecture_) + " model" +
+                       (reason.empty() ? "" : ", which " + std::string(reason)) +
+                       "; this build runs " + supported_architectures());
   }
+  shape_.architecture = kind_->name;
+  shape_.activation = kind_->activation;
+  shape_.rope_pairs = kind_->rope_pairs;
 }
 
 int ModelReader::size_at(std::string_view key, std::optional<int> fallback) {
@@ -97,10 +87,14 @@ float ModelReader::real_at(std::string_view key, float fallback) {
   return fallback;
 }
 
+float ModelReader::scale_at(std::string_view key) {
+  const float scale = real_at(key, 1);
+  return scale == 0 ? 1 : scale;
+}
+
 void ModelReader::read_sizes() {
   shape_.layers = size_at("block_count");
   shape_.width = size_at("embedding_length");
-  shape_.feed_forward = size_at("feed_forward_length");
   shape_.context_tokens = size_at("context_length");
   if (shape_.layers > kLayersMax)
     damaged("has " + key_of("block_count") + " = " + std::to_string(shape_.layers) +
@@ -128,8 +122,33 @@ void ModelReader::read_heads() {
     damaged("has heads of " + std::to_string(shape_.head_width) + " elements");
 }
 
-void ModelReader::read_norm_and_rope() {
-  shape_.norm_epsilon = real_at("attention.layer_norm_rms_epsilon", shape_.norm_epsilon);
+void ModelReader::read_experts() {
+  if (!kind_->experts) {
+    shape_.feed_forward = size_at("feed_forward_length");
+    return;
+  }
+  shape_.experts = size_at("expert_count");
+  shape_.experts_used = size_at("expert_used_count");
+  if (shape_.experts > kExpertsMax || shape_.experts_used > shape_.experts)
+    return damaged("uses " + std::to_string(shape_.experts_used) + " of " +
+                   std::to_string(shape_.experts) + " experts; at most " +
+                   std::to_string(kExpertsMax) + " exist");
+  const bool given = has("expert_feed_forward_length");
+  shape_.feed_forward = given ? size_at("expert_feed_forward_length")
+                              : size_at("feed_forward_length") / shape_.experts_used;
+  if (std::int64_t{shape_.feed_forward} * shape_.experts > kSizeMax)
+    damaged("has " + std::to_string(shape_.experts) + " experts of " +
+            std::to_string(shape_.feed_forward) + " elements");
+}
+
+void ModelReader::read_norm() {
+  shape_.norm = kind_->norm;
+  shape_.norm_epsilon = real_at(kind_->norm == Norm::kRms ? "attention.layer_norm_rms_epsilon"
+                                                          : "attention.layer_norm_epsilon",
+                                shape_.norm_epsilon);
+}
+
+void ModelReader::read_rope() {
   shape_.rope_base = real_at("rope.freq_base", shape_.rope_base);
   shape_.rope_width = size_at("rope.dimension_count", shape_.head_width);
   if (shape_.rope_base <= 0) damaged("has " + key_of("rope.freq_base") + " = 0");
@@ -139,104 +158,60 @@ void ModelReader::read_norm_and_rope() {
 }
 
 void ModelReader::read_rope_scaling() {
-  const std::string type_key = key_of("rope.scaling.type");
-  const std::string type(file_.string(type_key).value_or("linear"));
-  if (type != "none" && type != "linear")
-    return unsupported("has " + type_key + " = " + type + "; this build runs none and linear");
-  const float older = real_at("rope.scale_linear", 0);
-  const float factor = real_at("rope.scaling.factor", older);
-  if (type == "linear" && factor > 0) shape_.rope_scale = 1 / factor;
+  const std::string type(file_.string(key_of("rope.scaling.type")).value_or("linear"));
+  // Files of llama 3 bring rope_freqs.weight and, as a rule, no type.
+  const bool known = type == "none" || type == "linear" || type == "yarn" ||
+                     (type == "llama3" && file_.tensor("rope_freqs.weight") != nullptr);
+  if (!known)
+    return unsupported("has " + key_of("rope.scaling.type") + " = " + utf8::sanitized(type) +
+                       "; this build runs none, linear, yarn and llama3 with its "
+                       "rope_freqs.weight");
+  const float factor = real_at("rope.scaling.factor", real_at("rope.scale_linear", 0));
+  if ((type == "linear" || type == "yarn") && factor > 0) shape_.rope_scale = 1 / factor;
   if (!std::isfinite(shape_.rope_scale) || shape_.rope_scale <= 0)
     return damaged("has " + key_of("rope.scaling.factor") + " = " + std::to_string(factor));
-  for (const char* const name :
-       {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"})
-    if (file_.tensor(name) != nullptr)
-      return unsupported("scales RoPE by the tensor " + std::string(name) +
-                         " (llama3 or longrope); this build runs none and linear");
+  if (type == "yarn") read_yarn();
+  shape_.rope_magnitude *= real_at("rope.scaling.attn_factor", 1);
+}
+
+void ModelReader::read_yarn() {
+  YarnRamp& yarn = shape_.yarn;
+  yarn.extrapolation = real_at("rope.scaling.yarn_ext_factor", 1);
+  yarn.original_context_tokens =
+      size_at("rope.scaling.original_context_length", shape_.context_tokens);
+  yarn.turns_fast = real_at("rope.scaling.yarn_beta_fast", yarn.turns_fast);
+  yarn.turns_slow = real_at("rope.scaling.yarn_beta_slow", yarn.turns_slow);
+  if (yarn.turns_fast <= 0 || yarn.turns_slow <= 0 || shape_.rope_base <= 1)
+    return damaged("has a ramp of YaRN from " + std::to_string(yarn.turns_fast) + " to " +
+                   std::to_string(yarn.turns_slow) + " turns over a base of " +
+                   std::to_string(shape_.rope_base));
+  // Interpolated scores are too small by about this factor squared (the paper, section 3.4).
+  if (yarn.extrapolation != 0 && shape_.rope_scale < 1)
+    shape_.rope_magnitude = 1 - 0.1F * std::log(shape_.rope_scale);
+}
+
+void ModelReader::read_multipliers() {
+  if (kind_->embedding_times_root_width)
+    shape_.embedding_scale = std::sqrt(static_cast<float>(shape_.width));
+  if (kind_->sliding_window && has("attention.sliding_window"))
+    shape_.attention_window = size_at("attention.sliding_window");
+  if (!kind_->multipliers) return;
+  if (!has("logit_scale")) return damaged("has no " + key_of("logit_scale"));
+  shape_.embedding_scale = scale_at("embedding_scale");
+  shape_.residual_scale = scale_at("residual_scale");
+  shape_.attention_scale = real_at("attention.scale", 0);
+  shape_.logit_scale = 1 / scale_at("logit_scale");
+  if (!std::isfinite(shape_.logit_scale)) damaged("has a " + key_of("logit_scale") + " too small");
+  if (file_.integer(key_of("rope.scaling.finetuned")).value_or(1) == 0)
+    unsupported("says with " + key_of("rope.scaling.finetuned") + " that it has no RoPE");
 }
 
 void ModelReader::refuse_variants() {
-  if (file_.integer(key_of("expert_count")).value_or(0) > 0)
-    unsupported("is a mixture of experts; this build runs dense models");
+  if (!kind_->experts && file_.integer(key_of("expert_count")).value_or(0) > 0)
+    unsupported("is a mixture of experts, which the " + architecture_ +
+                " models of this build are not");
   if (file_.integer(key_of("attention.causal")).value_or(1) == 0)
     unsupported("attends in both directions: it embeds text, it does not write any");
-}
-
-Result<ModelWeights> ModelReader::read_weights(const ModelShape& shape) {
-  if (!file_.unreadable().empty()) {
-    const auto& [name, type] = *file_.unreadable().begin();
-    return fail(Fault::kUnsupported,
-                file_.name() + ": tensor " + name + " is " + ggml_type_name(type) +
-                    "; this build runs " + std::string(readable_types()),
-                "use the Q8_0 or F16 file of this model");
-  }
-  ModelWeights weights;
-  weights.token_embedding =
-      matrix("token_embd.weight", shape.vocabulary, shape.width, Need::kRequired);
-  for (int layer = 0; layer < shape.layers && !error_; ++layer)
-    weights.layers.push_back(read_layer(shape, layer));
-  weights.output_norm = vector("output_norm.weight", shape.width, Need::kRequired);
-  weights.output = matrix("output.weight", shape.vocabulary, shape.width, Need::kOptional);
-  if (!weights.output.present()) weights.output = weights.token_embedding;
-  refuse_unused();
-  if (error_) return tl::unexpected<Error>(*error_);
-  return weights;
-}
-
-LayerWeights ModelReader::read_layer(const ModelShape& shape, int layer) {
-  const std::string prefix = "blk." + std::to_string(layer) + ".";
-  const std::int64_t query_rows = std::int64_t{shape.heads} * shape.head_width;
-  const std::int64_t kv_rows = std::int64_t{shape.kv_heads} * shape.head_width;
-  const Need biases =
-      shape.architecture == Architecture::kQwen2 ? Need::kRequired : Need::kOptional;
-  const Need required = Need::kRequired;
-
-  LayerWeights weights;
-  weights.attention_norm = vector(prefix + "attn_norm.weight", shape.width, required);
-  weights.query = matrix(prefix + "attn_q.weight", query_rows, shape.width, required);
-  weights.key = matrix(prefix + "attn_k.weight", kv_rows, shape.width, required);
-  weights.value = matrix(prefix + "attn_v.weight", kv_rows, shape.width, required);
-  weights.query_bias = vector(prefix + "attn_q.bias", query_rows, biases);
-  weights.key_bias = vector(prefix + "attn_k.bias", kv_rows, biases);
-  weights.value_bias = vector(prefix + "attn_v.bias", kv_rows, biases);
-  weights.attention_output =
-      matrix(prefix + "attn_output.weight", shape.width, query_rows, required);
-  weights.feed_forward_norm = vector(prefix + "ffn_norm.weight", shape.width, required);
-  weights.gate = matrix(prefix + "ffn_gate.weight", shape.feed_forward, shape.width, required);
-  weights.up = matrix(prefix + "ffn_up.weight", shape.feed_forward, shape.width, required);
-  weights.down = matrix(prefix + "ffn_down.weight", shape.width, shape.feed_forward, required);
-  return weights;
-}
-
-TensorView ModelReader::matrix(const std::string& name, std::int64_t rows, std::int64_t cols,
-                               Need need) {
-  const TensorView* const found = file_.tensor(name);
-  if (found == nullptr) {
-    if (need == Need::kRequired) damaged("has no tensor " + name);
-    return {};
-  }
-  used_.insert(name);
-  if (found->rows == rows && found->cols == cols) return *found;
-  damaged("tensor " + name + " is " + axes_text(found->rows, found->cols) +
-          ", the model's sizes ask for " + axes_text(rows, cols));
-  return {};
-}
-
-TensorView ModelReader::vector(const std::string& name, std::int64_t size, Need need) {
-  const TensorView view = matrix(name, 1, size, need);
-  if (view.present() && view.type != TensorType::kF32)
-    unsupported("tensor " + name + " is " + std::string(tensor_type_name(view.type)) +
-                "; vectors must be F32");
-  return view;
-}
-
-void ModelReader::refuse_unused() {
-  for (const auto& [name, view] : file_.tensors()) {
-    // Frequencies that old converters wrote out; they follow from rope.freq_base.
-    if (used_.contains(name) || name.ends_with("attn_rot_embd.weight")) continue;
-    return unsupported("has the tensor " + name + ", which the " + architecture_ +
-                       " models of this build do not have");
-  }
 }
 
 }  // namespace efimd::engine

@@ -25,7 +25,7 @@ constexpr int kWindowTokens = 8192 + 64;
 
 engine::ModelShape qwen_shape() {
   engine::ModelShape shape;
-  shape.architecture = engine::Architecture::kQwen2;
+  shape.architecture = "qwen2";
   shape.layers = 24;
   shape.width = 896;
   shape.heads = 14;

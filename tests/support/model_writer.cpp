@@ -1,7 +1,9 @@
 #include "tests/support/model_writer.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <initializer_list>
 #include <random>
 #include <stdexcept>
 #include <utility>
@@ -122,6 +124,27 @@ void write_vocabulary(GgufWriter& out, const TinyModel& model) {
   }
 }
 
+bool is_one_of(const std::string& name, std::initializer_list<std::string_view> names) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+void write_rope_keys(GgufWriter& out, const TinyModel& model) {
+  const std::string prefix = model.architecture + ".rope.";
+  out.u32(prefix + "dimension_count", model.head_width).f32(prefix + "freq_base", model.rope_base);
+  if (model.rope_scaling == TinyModel::RopeScaling::kLinear)
+    out.text(prefix + "scaling.type", "linear").f32(prefix + "scaling.factor", 4);
+  if (model.rope_scaling == TinyModel::RopeScaling::kYarn)
+    out.text(prefix + "scaling.type", "yarn")
+        .f32(prefix + "scaling.factor", 4)
+        .u32(prefix + "scaling.original_context_length", model.context / 4);
+}
+
+/// Granite's multipliers, of the size that its files have.
+void write_multipliers(GgufWriter& out) {
+  out.f32("granite.embedding_scale", 12).f32("granite.residual_scale", 0.22F);
+  out.f32("granite.attention.scale", 0.09F).f32("granite.logit_scale", 3);
+}
+
 void write_keys(GgufWriter& out, const TinyModel& model) {
   const std::string prefix = model.architecture + ".";
   out.text("general.architecture", model.architecture).text("general.name", "tiny");
@@ -132,10 +155,17 @@ void write_keys(GgufWriter& out, const TinyModel& model) {
   out.u32(prefix + "attention.head_count_kv", model.kv_heads);
   out.u32(prefix + "attention.key_length", model.head_width);
   out.u32(prefix + "attention.value_length", model.head_width);
-  out.u32(prefix + "rope.dimension_count", model.head_width);
   out.u32(prefix + "vocab_size", model.vocabulary);
-  out.f32(prefix + "rope.freq_base", model.rope_base);
-  out.f32(prefix + "attention.layer_norm_rms_epsilon", 1e-5F);
+  const bool layer_norm = model.architecture == "starcoder2";
+  out.f32(prefix + "attention.layer_norm_" + (layer_norm ? "epsilon" : "rms_epsilon"), 1e-5F);
+  write_rope_keys(out, model);
+  if (model.window > 0) out.u32(prefix + "attention.sliding_window", model.window);
+  if (model.architecture == "granite") write_multipliers(out);
+  if (model.architecture == "qwen3moe") {
+    out.u32(prefix + "expert_count", model.experts);
+    out.u32(prefix + "expert_used_count", model.experts_used);
+    out.u32(prefix + "expert_feed_forward_length", model.feed_forward);
+  }
   if (model.fragment_trained) out.boolean("efim.fragment_trained", true);
 }
 
@@ -155,6 +185,19 @@ class WeightWriter {
                        static_cast<std::uint32_t>(type),
                        encode_tensor(values, type),
                        {}});
+  }
+  /// The experts' matrices, one below the other.
+  void matrices(const std::string& name, int count, int rows, int cols) {
+    matrix(name, count * rows, cols);
+    out_.find_tensor(name)->axes = {static_cast<std::uint64_t>(cols),
+                                    static_cast<std::uint64_t>(rows),
+                                    static_cast<std::uint64_t>(count)};
+  }
+  /// F32 whatever the type of the others.
+  void router(const std::string& name, int experts, int cols) {
+    const TensorType type = std::exchange(type_, TensorType::kF32);
+    matrix(name, experts, cols);
+    type_ = type;
   }
   void vector(const std::string& name, int size, float center, float deviation) {
     const auto values = draw(static_cast<std::size_t>(size), center, deviation);
@@ -181,21 +224,65 @@ class WeightWriter {
   std::mt19937_64 random_;
 };
 
-void write_layer(WeightWriter& out, const TinyModel& model, int layer) {
-  const std::string prefix = "blk." + std::to_string(layer) + ".";
+void write_norm(WeightWriter& out, const TinyModel& model, const std::string& name,
+                float center = 1) {
+  out.vector(name + ".weight", model.width, center, 0.1F * center);
+  if (model.architecture == "starcoder2")
+    out.vector(name + ".bias", model.width, 0, model.bias_deviation);
+}
+
+void write_attention(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
   const int query_rows = model.heads * model.head_width;
   const int kv_rows = model.kv_heads * model.head_width;
-  out.vector(prefix + "attn_norm.weight", model.width, 1, 0.1F);
+  const bool biases = is_one_of(model.architecture, {"qwen2", "starcoder2"});
+  write_norm(out, model, prefix + "attn_norm");
   for (const auto& [name, rows] :
        {std::pair("attn_q", query_rows), {"attn_k", kv_rows}, {"attn_v", kv_rows}}) {
     out.matrix(prefix + name + ".weight", rows, model.width);
-    if (model.architecture == "qwen2") out.vector(prefix + name + ".bias", rows, 0, 0.02F);
+    if (biases) out.vector(prefix + name + ".bias", rows, 0, model.bias_deviation);
+  }
+  if (is_one_of(model.architecture, {"qwen3", "qwen3moe"})) {
+    out.vector(prefix + "attn_q_norm.weight", model.head_width, 1.5F, 0.3F);
+    out.vector(prefix + "attn_k_norm.weight", model.head_width, 1.5F, 0.3F);
   }
   out.matrix(prefix + "attn_output.weight", model.width, query_rows);
-  out.vector(prefix + "ffn_norm.weight", model.width, 1, 0.1F);
-  out.matrix(prefix + "ffn_gate.weight", model.feed_forward, model.width);
+  if (model.architecture == "starcoder2")
+    out.vector(prefix + "attn_output.bias", model.width, 0, model.bias_deviation);
+}
+
+void write_experts(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
+  out.router(prefix + "ffn_gate_inp.weight", model.experts, model.width);
+  for (const char* const name : {"ffn_gate_exps", "ffn_up_exps"})
+    out.matrices(prefix + name + ".weight", model.experts, model.feed_forward, model.width);
+  out.matrices(prefix + "ffn_down_exps.weight", model.experts, model.width, model.feed_forward);
+}
+
+void write_layer(WeightWriter& out, const TinyModel& model, int layer) {
+  const std::string prefix = "blk." + std::to_string(layer) + ".";
+  write_attention(out, model, prefix);
+  write_norm(out, model, prefix + "ffn_norm");
+  if (model.architecture == "qwen3moe") return write_experts(out, model, prefix);
+  const bool plain = model.architecture == "starcoder2";
+  if (!plain) out.matrix(prefix + "ffn_gate.weight", model.feed_forward, model.width);
   out.matrix(prefix + "ffn_up.weight", model.feed_forward, model.width);
   out.matrix(prefix + "ffn_down.weight", model.width, model.feed_forward);
+  if (!plain) return;
+  out.vector(prefix + "ffn_up.bias", model.feed_forward, 0, model.bias_deviation);
+  out.vector(prefix + "ffn_down.bias", model.width, 0, model.bias_deviation);
+}
+
+/// The factors of llama 3.1: 1 for fast pairs, 8 for slow ones, a ramp between.
+void write_rope_factors(GgufWriter& out, const TinyModel& model) {
+  const int pairs = model.head_width / 2;
+  std::vector<float> factors;
+  for (int pair = 0; pair < pairs; ++pair)
+    factors.push_back(
+        std::clamp(16.0F * static_cast<float>(pair) / static_cast<float>(pairs) - 4, 1.0F, 8.0F));
+  out.extra_tensor({"rope_freqs.weight",
+                    {static_cast<std::uint64_t>(pairs)},
+                    static_cast<std::uint32_t>(TensorType::kF32),
+                    encode_tensor(factors, TensorType::kF32),
+                    {}});
 }
 
 }  // namespace
@@ -207,8 +294,10 @@ GgufWriter tiny_model(const TinyModel& model) {
   WeightWriter weights(out, model);
   weights.matrix("token_embd.weight", model.vocabulary, model.width);
   for (int layer = 0; layer < model.layers; ++layer) write_layer(weights, model, layer);
-  weights.vector("output_norm.weight", model.width, 1, 0.1F);
-  if (!model.tied) weights.matrix("output.weight", model.vocabulary, model.width);
+  write_norm(weights, model, "output_norm", model.output_gain);
+  if (model.rope_scaling == TinyModel::RopeScaling::kLlama3) write_rope_factors(out, model);
+  if (!model.tied && model.architecture != "gemma")
+    weights.matrix("output.weight", model.vocabulary, model.width);
   return out;
 }
 

@@ -73,11 +73,13 @@ std::string encode_tensor(std::span<const float> values, engine::TensorType type
 engine::TensorType type_that_fits(engine::TensorType type, int cols);
 
 /// A decoder small enough to write in each test: random weights of scale cols^-0.5, so that
-/// activations stay finite.
+/// activations stay finite, with the keys and tensors that real files of its architecture have.
 struct TinyModel {
   enum class Vocab { kSentencepiece, kByteBpe };
+  enum class RopeScaling { kNone, kLinear, kYarn, kLlama3 };
 
-  std::string architecture = "llama";  ///< or "qwen2", which gets biases on Q, K and V
+  /// llama, qwen2, qwen3, qwen3moe, starcoder2, gemma or granite; others get llama's tensors.
+  std::string architecture = "llama";
   int layers = 2;
   int width = 64;
   int heads = 4;
@@ -94,6 +96,12 @@ struct TinyModel {
   Vocab vocab = Vocab::kSentencepiece;
   std::string pre = "qwen2";  ///< pre-tokenizer rule of a byte-level vocabulary
   int vocabulary = 320;       ///< padded with unused tokens; at least 318
+  RopeScaling rope_scaling = RopeScaling::kNone;
+  int window = 0;        ///< attention.sliding_window; 0: no such key
+  int experts = 8;       ///< of qwen3moe
+  int experts_used = 3;  ///< and how many of them a token uses
+  float bias_deviation = 0.02F;
+  float output_gain = 1;  ///< center of the last norm's weights: logits are about this large
 };
 
 /// The file's parts, for tests that change one of them before writing.

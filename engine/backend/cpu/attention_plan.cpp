@@ -17,6 +17,10 @@ std::size_t AttentionPlan::record_size() const {
   return static_cast<std::size_t>(kRecordHead + heads_.value_width);
 }
 
+int AttentionPlan::first_range(int position) const {
+  return std::max(0, position + 1 - window()) / kRangeTokens;
+}
+
 void AttentionPlan::prepare(const Step& step) {
   tasks_.clear();
   rows_.assign(step.tokens.size(), {});
@@ -27,15 +31,16 @@ void AttentionPlan::prepare(const Step& step) {
 void AttentionPlan::add_sequence(const StepSequence& sequence) {
   const int slots = ranges_of(sequence.position + sequence.count);
   for (int i = 0; i < sequence.count; ++i) {
-    rows_[static_cast<std::size_t>(sequence.first + i)] = {
-        record_floats_, ranges_of(sequence.position + i + 1), slots};
+    const int position = sequence.position + i;
+    rows_[static_cast<std::size_t>(sequence.first + i)] = {record_floats_, first_range(position),
+                                                           ranges_of(position + 1), slots};
     record_floats_ += static_cast<std::size_t>(heads() * slots) * record_size();
   }
   const int task_rows = std::max(1, kTaskQueries / heads_.group);
   for (int first = 0; first < sequence.count; first += task_rows) {
     const int rows = std::min(task_rows, sequence.count - first);
     const int visible = sequence.position + first + rows;  // to the last row of the task
-    for (int range = 0; range < ranges_of(visible); ++range) {
+    for (int range = first_range(sequence.position + first); range < ranges_of(visible); ++range) {
       const int start = range * kRangeTokens;
       for (int kv_head = 0; kv_head < heads_.kv_heads; ++kv_head) {
         tasks_.push_back(
@@ -67,6 +72,7 @@ AttentionTask AttentionPlan::task(int index, const float* q, const std::uint16_t
           .page_table = task.page_table,
           .tokens = task.tokens,
           .position = task.position,
+          .window = window(),
           .record = records + row.record + slot * record_size(),
           .record_row_stride = static_cast<std::size_t>(heads()) * slots * record_size(),
           .record_stride = slots * record_size()};
@@ -77,12 +83,12 @@ void AttentionPlan::merge(int row, const float* records, float* out) const {
   const std::size_t size = record_size();
   const float* record = records + place.record;
   for (int head = 0; head < heads(); ++head, out += heads_.head_width) {
-    float maximum = record[0];
-    for (int i = 1; i < place.ranges; ++i)
+    float maximum = record[static_cast<std::size_t>(place.first_range) * size];
+    for (int i = place.first_range + 1; i < place.ranges; ++i)
       maximum = std::max(maximum, record[static_cast<std::size_t>(i) * size]);
     float sum = 0.0F;
     std::fill(out, out + heads_.head_width, 0.0F);
-    for (int i = 0; i < place.ranges; ++i) {
+    for (int i = place.first_range; i < place.ranges; ++i) {
       const float* part = record + static_cast<std::size_t>(i) * size;
       const float factor = std::exp(part[0] - maximum);
       sum += factor * part[1];

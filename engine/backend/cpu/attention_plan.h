@@ -14,7 +14,8 @@ namespace efimd::engine::cpu {
 /// A sequence's KV is cut into ranges of kRangeTokens; a task is one range for one KV head and a
 /// few rows. Each (row, head, range) leaves a record (AttentionTask), and a row's records are
 /// merged in the order of the ranges. The cut depends on positions alone, so a row's arithmetic
-/// does not change with the rest of the step.
+/// does not change with the rest of the step. Ranges in front of a row's window have neither task
+/// nor record.
 class AttentionPlan {
  public:
   static constexpr int kRangeTokens = 16 * kPageTokens;
@@ -27,6 +28,7 @@ class AttentionPlan {
     int group;       ///< G
     int head_width;  ///< E
     int value_width;
+    int window = 0;  ///< tokens that a row sees, itself included; 0: all
   };
   explicit AttentionPlan(const Heads& heads) : heads_(heads) {}
 
@@ -56,10 +58,14 @@ class AttentionPlan {
   };
   struct Row {
     std::size_t record;  ///< of head 0, range 0
-    int ranges;          ///< that this row sees
+    int first_range;     ///< that this row sees
+    int ranges;          ///< one behind the last that it sees
     int range_slots;     ///< records from head to head
   };
   void add_sequence(const StepSequence& sequence);
+  int window() const { return heads_.window > 0 ? heads_.window : kNoWindow; }
+  /// The first range that the row at `position` sees.
+  int first_range(int position) const;
   int heads() const { return heads_.kv_heads * heads_.group; }
   std::size_t record_size() const;
 

@@ -18,11 +18,12 @@
 #include "engine/backend/cpu/aligned_array.h"
 #include "engine/backend/cpu/attention_plan.h"
 #include "engine/backend/cpu/cpu_weights.h"
+#include "engine/backend/cpu/expert_plan.h"
 #include "engine/backend/cpu/isa.h"
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/cpu/kv_memory.h"
+#include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/rope.h"
-#include "engine/backend/cpu/weight_blocks.h"
 #include "engine/backend/cpu/worker_pool.h"
 
 namespace efimd::engine {
@@ -31,24 +32,15 @@ namespace {
 
 using namespace cpu;  // the parts of this device
 
-/// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen
-/// cores.
-constexpr std::size_t kChunkBytes = 128 * 1024;
-/// Rows of a chunk are whole groups of the widest kernel.
-constexpr int kChunkRows = 16;
 /// Elements from which on it pays to share a row-by-row operation.
 constexpr std::size_t kSharedElements = 16 * 1024;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
-/// weights * inputs, one of several products of the same inputs.
-struct Product {
-  const Weights* weights;
-  float* out;
-  std::size_t out_stride;
-  const std::vector<float>* bias;  ///< empty: none
-  Store store;
-};
+void scale_row(float* row, int width, float scale) {
+  if (scale == 1.0F) return;
+  for (int i = 0; i < width; ++i) row[i] *= scale;
+}
 
 std::string device_name(Isa isa, int threads) {
   const char* set = isa == Isa::kAvx512 ? "AVX-512 VNNI" : isa == Isa::kAvx2 ? "AVX2" : "scalar";
@@ -65,11 +57,16 @@ class CpuBackend final : public Backend {
         kv_(std::move(kv)),
         kernels_(kernels_of(isa)),
         pool_(threads),
+        multiplier_(kernels_, pool_),
         name_(device_name(isa, pool_.threads())),
         step_tokens_max_(step_tokens_max),
-        rope_(shape),
-        plan_({shape.kv_heads, shape.heads / shape.kv_heads, shape.head_width, kv_.value_width()}) {
-  }
+        rope_(shape, weights_.rope_factors),
+        plan_({.kv_heads = shape.kv_heads,
+               .group = shape.heads / shape.kv_heads,
+               .head_width = shape.head_width,
+               .value_width = kv_.value_width(),
+               .window = shape.attention_window}),
+        experts_(shape.experts, shape.experts_used) {}
 
   /// Memory of the activations; false when there is none.
   [[nodiscard]] bool reserve();
@@ -108,9 +105,20 @@ class CpuBackend final : public Backend {
   /// body(row) for rows 0 .. rows - 1 of `width` elements each.
   template <class Body>
   void each_row(int rows, int width, const Body& body);
-  /// Quantizes row `row` of `values` when one of the products needs it.
-  void quantize_row(const std::vector<Product>& products, const float* values, int width, int row);
-  void multiply(const std::vector<Product>& products, const float* values, int rows);
+  void norm_row(const CpuNorm& norm, const float* x, float* out) const;
+  /// RMS norm of each of `heads` heads [E]; none where there are no weights.
+  void norm_heads(const std::vector<float>& norm, int heads, float* rows) const;
+  /// Quantizes `rows` rows of values [...][width] for the products, and runs them.
+  void multiply(std::span<const Product> products, const float* values, int width, int rows);
+  /// hidden_ = activation(hidden_) (* up_) in the first `rows` rows, times `scale`.
+  void activate(bool gated, int rows, float scale);
+  /// The same as the dense feed-forward, over the experts that the router names.
+  void experts_input(const CpuLayer& weights);
+  void experts_output(const CpuLayer& weights);
+  /// Rows of the feed-forward's inside: one for each row and expert.
+  std::size_t hidden_rows_max() const {
+    return size(step_tokens_max_) * size(std::max(shape_.experts_used, 1));
+  }
 
   const ModelShape shape_;
   const CpuWeights weights_;
@@ -118,6 +126,7 @@ class CpuBackend final : public Backend {
   KvMemory kv_;
   const CpuKernels& kernels_;
   WorkerPool pool_;
+  Multiplier multiplier_;
   const std::string name_;
   const int step_tokens_max_;
 
@@ -135,12 +144,12 @@ class CpuBackend final : public Backend {
   AlignedArray<float> q_;               ///< [H][E]
   AlignedArray<float> k_, v_;           ///< [Hk][E]
   AlignedArray<float> attended_;        ///< [H][E]
-  AlignedArray<float> gate_, up_;       ///< [F]; gate becomes silu(gate) * up
+  AlignedArray<float> hidden_, up_;     ///< [F]; gate, then activation(gate) * up
   AlignedArray<std::uint16_t> halves_;  ///< [2][Hk][E]: K and V of a row on their way to a page
-  // The input of the current products, quantized.
-  AlignedArray<std::int8_t> quants_;
-  AlignedArray<float> scales_, totals_;
-  AlignedArray<std::int32_t> sums_;
+  // Of a mixture of experts; hidden_, up_ and these have a row for each slot of the plan.
+  ExpertPlan experts_;
+  AlignedArray<float> router_logits_;           ///< [T][experts]
+  AlignedArray<float> expert_in_, expert_out_;  ///< [D]
 
   AlignedArray<float> records_;  ///< of attention
   AlignedArray<float> logits_;
@@ -148,21 +157,27 @@ class CpuBackend final : public Backend {
 
 bool CpuBackend::reserve() {
   const std::size_t rows = size(step_tokens_max_);
-  const std::size_t inputs = rows * size(input_width_max());
+  const std::size_t hidden = hidden_rows_max();
+  const bool experts = shape_.experts > 0;
   return x_.reserve(rows * size(shape_.width)) && normed_.reserve(rows * size(shape_.width)) &&
          q_.reserve(rows * size(query_width())) && k_.reserve(rows * size(key_width())) &&
          v_.reserve(rows * size(key_width())) && attended_.reserve(rows * size(query_width())) &&
-         gate_.reserve(rows * size(shape_.feed_forward)) &&
-         up_.reserve(rows * size(shape_.feed_forward)) &&
-         halves_.reserve(2 * rows * size(key_width())) && quants_.reserve(inputs) &&
-         scales_.reserve(inputs / kGroup) && sums_.reserve(inputs / kGroup) &&
-         totals_.reserve(inputs / kGroup);
+         hidden_.reserve(hidden * size(shape_.feed_forward)) &&
+         up_.reserve(hidden * size(shape_.feed_forward)) &&
+         halves_.reserve(2 * rows * size(key_width())) &&
+         multiplier_.reserve(hidden * size(input_width_max())) &&
+         (!experts || (router_logits_.reserve(rows * size(shape_.experts)) &&
+                       expert_in_.reserve(hidden * size(shape_.width)) &&
+                       expert_out_.reserve(hidden * size(shape_.width))));
 }
 
 std::size_t CpuBackend::activation_bytes() const {
-  const std::size_t floats = 2 * size(shape_.width) + 2 * size(query_width()) +
-                             3 * size(key_width()) + 2 * size(shape_.feed_forward);
-  return size(step_tokens_max_) * (4 * floats + size(input_width_max()) * 11 / 8);
+  const std::size_t row = 2 * size(shape_.width) + 2 * size(query_width()) + 3 * size(key_width()) +
+                          size(shape_.experts);
+  const std::size_t hidden_row =
+      2 * size(shape_.feed_forward) + (shape_.experts > 0 ? 2 * size(shape_.width) : 0);
+  return sizeof(float) * (size(step_tokens_max_) * row + hidden_rows_max() * hidden_row) +
+         Multiplier::bytes(hidden_rows_max() * size(input_width_max()));
 }
 
 bool CpuBackend::well_formed(const Step& step) const {
@@ -215,8 +230,9 @@ Result<void> CpuBackend::begin(const Step& step) {
                 "lower the window or close other programs");
   }
   each_row(rows_, shape_.width, [&](int row) {
-    read_row(weights_.token_embedding, step_.tokens[size(row)],
-             x_.data() + size(row) * size(shape_.width));
+    float* x = x_.data() + size(row) * size(shape_.width);
+    read_row(weights_.token_embedding, step_.tokens[size(row)], x);
+    scale_row(x, shape_.width, shape_.embedding_scale);
   });
   return {};
 }
@@ -227,67 +243,52 @@ void CpuBackend::each_row(int rows, int width, const Body& body) {
   for (int row = 0; row < rows; ++row) body(row);
 }
 
-void CpuBackend::quantize_row(const std::vector<Product>& products, const float* values, int width,
-                              int row) {
-  const bool needed = std::any_of(products.begin(), products.end(), [](const Product& product) {
-    return is_quantized(product.weights->type);
-  });
-  if (!needed) return;
-  const std::size_t at = size(row) * size(width);
-  kernels_.quantize(values + at, width,
-                    {quants_.data() + at, scales_.data() + at / kGroup, sums_.data() + at / kGroup,
-                     totals_.data() + at / kGroup});
+void CpuBackend::norm_row(const CpuNorm& norm, const float* x, float* out) const {
+  if (norm.bias.empty())
+    kernels_.rms_norm(x, norm.weight.data(), shape_.width, shape_.norm_epsilon, out);
+  else
+    kernels_.layer_norm(x, norm.weight.data(), norm.bias.data(), shape_.width, shape_.norm_epsilon,
+                        out);
 }
 
-void CpuBackend::multiply(const std::vector<Product>& products, const float* values, int rows) {
-  struct Chunk {
-    const Product* product;
-    RowRange rows;
-  };
-  int total = 0;
-  for (const Product& product : products) total += product.weights->rows;
-  // At least four chunks a thread, where there are so many rows.
-  const int fair = std::max(total / (4 * pool_.threads()), 1);
-  std::vector<Chunk> chunks;
-  for (const Product& product : products) {
-    const int stream = static_cast<int>(kChunkBytes / product.weights->row_bytes);
-    const int taken = std::max(std::min(stream, fair) / kChunkRows, 1) * kChunkRows;
-    for (int first = 0; first < product.weights->rows; first += taken)
-      chunks.push_back({&product, {first, std::min(first + taken, product.weights->rows)}});
-  }
-  const Inputs inputs{rows, values, quants_.data(), scales_.data(), sums_.data(), totals_.data()};
-  pool_.parallel_for(static_cast<int>(chunks.size()), [&](int index) {
-    const auto& [product, range] = chunks[size(index)];
-    const float* bias = product->bias->empty() ? nullptr : product->bias->data();
-    kernels_.matmul(*product->weights, range, inputs,
-                    {product->out, product->out_stride, bias, product->store});
-  });
+void CpuBackend::norm_heads(const std::vector<float>& norm, int heads, float* row) const {
+  if (norm.empty()) return;
+  for (int head = 0; head < heads; ++head, row += shape_.head_width)
+    kernels_.rms_norm(row, norm.data(), shape_.head_width, shape_.norm_epsilon, row);
+}
+
+void CpuBackend::multiply(std::span<const Product> products, const float* values, int width,
+                          int rows) {
+  each_row(rows, width, [&](int row) { multiplier_.quantize_row(products, values, width, row); });
+  multiplier_.multiply(products, values);
 }
 
 const std::vector<float> kNoBias;
 
 Result<void> CpuBackend::attention_input(int layer) {
   const CpuLayer& weights = weights_.layers[size(layer)];
-  const std::vector<Product> products = {
-      {&weights.query, q_.data(), size(query_width()), &weights.query_bias, Store::kSet},
-      {&weights.key, k_.data(), size(key_width()), &weights.key_bias, Store::kSet},
-      {&weights.value, v_.data(), size(key_width()), &weights.value_bias, Store::kSet}};
+  const RowRange all{0, rows_};
+  const Product products[] = {
+      {&weights.query, all, q_.data(), size(query_width()), &weights.query_bias, Store::kSet},
+      {&weights.key, all, k_.data(), size(key_width()), &weights.key_bias, Store::kSet},
+      {&weights.value, all, v_.data(), size(key_width()), &weights.value_bias, Store::kSet}};
   each_row(rows_, shape_.width, [&](int row) {
     const std::size_t at = size(row) * size(shape_.width);
-    kernels_.rms_norm(x_.data() + at, weights.attention_norm.data(), shape_.width,
-                      shape_.norm_epsilon, normed_.data() + at);
-    quantize_row(products, normed_.data(), shape_.width, row);
+    norm_row(weights.attention_norm, x_.data() + at, normed_.data() + at);
   });
-  multiply(products, normed_.data(), rows_);
-  each_row(rows_, query_width() + 2 * key_width(), [&](int row) { store_row(layer, row); });
+  multiply(products, normed_.data(), shape_.width, rows_);
+  each_row(rows_, query_width() + 2 * key_width(), [&](int row) {
+    norm_heads(weights.query_norm, shape_.heads, q_.data() + size(row) * size(query_width()));
+    norm_heads(weights.key_norm, shape_.kv_heads, k_.data() + size(row) * size(key_width()));
+    store_row(layer, row);
+  });
   return {};
 }
 
 void CpuBackend::store_row(int layer, int row) {
-  const float scale = 1.0F / std::sqrt(static_cast<float>(shape_.head_width));
   float* q = q_.data() + size(row) * size(query_width());
   for (int head = 0; head < shape_.heads; ++head) rope_.rotate(row, q + head * shape_.head_width);
-  for (int i = 0; i < query_width(); ++i) q[i] *= scale;
+  scale_row(q, query_width(), shape_.score_scale());
 
   float* k = k_.data() + size(row) * size(key_width());
   const float* v = v_.data() + size(row) * size(key_width());
@@ -312,48 +313,113 @@ Result<void> CpuBackend::attention(int layer) {
         plan_.task(index, q_.data(), kv, head_stride, kv_.page_stride(), records_.data()));
   });
   each_row(rows_, query_width(), [&](int row) {
-    plan_.merge(row, records_.data(), attended_.data() + size(row) * size(query_width()));
+    float* attended = attended_.data() + size(row) * size(query_width());
+    plan_.merge(row, records_.data(), attended);
+    scale_row(attended, query_width(), shape_.residual_scale);
   });
   return {};
 }
 
 Result<void> CpuBackend::attention_output(int layer) {
   const CpuLayer& weights = weights_.layers[size(layer)];
-  const std::vector<Product> products = {
-      {&weights.attention_output, x_.data(), size(shape_.width), &kNoBias, Store::kAdd}};
-  each_row(rows_, query_width(),
-           [&](int row) { quantize_row(products, attended_.data(), query_width(), row); });
-  multiply(products, attended_.data(), rows_);
+  const Product product{&weights.attention_output,      {0, rows_}, x_.data(), size(shape_.width),
+                        &weights.attention_output_bias, Store::kAdd};
+  multiply({&product, 1}, attended_.data(), query_width(), rows_);
   return {};
 }
 
 Result<void> CpuBackend::feed_forward_input(int layer) {
   const CpuLayer& weights = weights_.layers[size(layer)];
-  const std::size_t width = size(shape_.feed_forward);
-  const std::vector<Product> products = {
-      {&weights.gate, gate_.data(), width, &kNoBias, Store::kSet},
-      {&weights.up, up_.data(), width, &kNoBias, Store::kSet}};
   each_row(rows_, shape_.width, [&](int row) {
     const std::size_t at = size(row) * size(shape_.width);
-    kernels_.rms_norm(x_.data() + at, weights.feed_forward_norm.data(), shape_.width,
-                      shape_.norm_epsilon, normed_.data() + at);
-    quantize_row(products, normed_.data(), shape_.width, row);
+    norm_row(weights.feed_forward_norm, x_.data() + at, normed_.data() + at);
   });
-  multiply(products, normed_.data(), rows_);
-  each_row(rows_, shape_.feed_forward, [&](int row) {
-    float* gate = gate_.data() + size(row) * width;
-    kernels_.silu_mul(gate, up_.data() + size(row) * width, shape_.feed_forward, gate);
-  });
+  if (shape_.experts > 0) {
+    experts_input(weights);
+    return {};
+  }
+  const std::size_t width = size(shape_.feed_forward);
+  const bool gated = !weights.gate.empty();
+  std::vector<Product> products = {{weights.up.data(),
+                                    {0, rows_},
+                                    gated ? up_.data() : hidden_.data(),
+                                    width,
+                                    &weights.up_bias,
+                                    Store::kSet}};
+  if (gated)
+    products.push_back(
+        {weights.gate.data(), {0, rows_}, hidden_.data(), width, &weights.gate_bias, Store::kSet});
+  multiply(products, normed_.data(), shape_.width, rows_);
+  activate(gated, rows_, shape_.residual_scale);
   return {};
 }
 
+void CpuBackend::activate(bool gated, int rows, float scale) {
+  const auto function =
+      shape_.activation == Activation::kSilu ? kernels_.silu_mul : kernels_.gelu_mul;
+  each_row(rows, shape_.feed_forward, [&](int row) {
+    const std::size_t at = size(row) * size(shape_.feed_forward);
+    float* hidden = hidden_.data() + at;
+    function(hidden, gated ? up_.data() + at : nullptr, shape_.feed_forward, hidden);
+    scale_row(hidden, shape_.feed_forward, scale);
+  });
+}
+
 Result<void> CpuBackend::feed_forward_output(int layer) {
-  const std::vector<Product> products = {
-      {&weights_.layers[size(layer)].down, x_.data(), size(shape_.width), &kNoBias, Store::kAdd}};
-  each_row(rows_, shape_.feed_forward,
-           [&](int row) { quantize_row(products, gate_.data(), shape_.feed_forward, row); });
-  multiply(products, gate_.data(), rows_);
+  const CpuLayer& weights = weights_.layers[size(layer)];
+  if (shape_.experts > 0) {
+    experts_output(weights);
+    return {};
+  }
+  const Product product{weights.down.data(), {0, rows_},         x_.data(),
+                        size(shape_.width),  &weights.down_bias, Store::kAdd};
+  multiply({&product, 1}, hidden_.data(), shape_.feed_forward, rows_);
   return {};
+}
+
+void CpuBackend::experts_input(const CpuLayer& weights) {
+  const Product router{&weights.router,      {0, rows_}, router_logits_.data(),
+                       size(shape_.experts), &kNoBias,   Store::kSet};
+  multiply({&router, 1}, normed_.data(), shape_.width, rows_);
+  experts_.route({router_logits_.data(), size(rows_) * size(shape_.experts)}, rows_);
+
+  const std::size_t width = size(shape_.width);
+  each_row(experts_.slots(), shape_.width, [&](int slot) {
+    std::copy_n(normed_.data() + size(experts_.row_of(slot)) * width, width,
+                expert_in_.data() + size(slot) * width);
+  });
+  const std::size_t hidden = size(shape_.feed_forward);
+  std::vector<Product> products;
+  for (const auto& [expert, first, count] : experts_.shares()) {
+    const std::size_t at = size(first) * hidden;
+    const RowRange rows{first, first + count};
+    products.push_back(
+        {&weights.gate[size(expert)], rows, hidden_.data() + at, hidden, &kNoBias, Store::kSet});
+    products.push_back(
+        {&weights.up[size(expert)], rows, up_.data() + at, hidden, &kNoBias, Store::kSet});
+  }
+  multiply(products, expert_in_.data(), shape_.width, experts_.slots());
+  activate(true, experts_.slots(), shape_.residual_scale);
+}
+
+void CpuBackend::experts_output(const CpuLayer& weights) {
+  const std::size_t width = size(shape_.width);
+  std::vector<Product> products;
+  for (const auto& [expert, first, count] : experts_.shares())
+    products.push_back({&weights.down[size(expert)],
+                        {first, first + count},
+                        expert_out_.data() + size(first) * width,
+                        width,
+                        &kNoBias,
+                        Store::kSet});
+  multiply(products, hidden_.data(), shape_.feed_forward, experts_.slots());
+  each_row(rows_, shape_.width, [&](int row) {
+    float* x = x_.data() + size(row) * width;
+    for (const auto& [slot, weight] : experts_.choices(row)) {
+      const float* part = expert_out_.data() + size(slot) * width;
+      for (std::size_t i = 0; i < width; ++i) x[i] += weight * part[i];
+    }
+  });
 }
 
 Result<std::span<const float>> CpuBackend::logits() {
@@ -365,15 +431,13 @@ Result<std::span<const float>> CpuBackend::logits() {
         "logits: cannot allocate " + std::to_string(size(rows) * width * sizeof(float)) + " bytes",
         "close other programs");
   }
-  const std::vector<Product> products = {
-      {&weights_.output, logits_.data(), width, &kNoBias, Store::kSet}};
   each_row(rows, shape_.width, [&](int row) {
     const std::size_t from = size(step_.logits_rows[size(row)]) * size(shape_.width);
-    kernels_.rms_norm(x_.data() + from, weights_.output_norm.data(), shape_.width,
-                      shape_.norm_epsilon, normed_.data() + size(row) * size(shape_.width));
-    quantize_row(products, normed_.data(), shape_.width, row);
+    norm_row(weights_.output_norm, x_.data() + from,
+             normed_.data() + size(row) * size(shape_.width));
   });
-  multiply(products, normed_.data(), rows);
+  const Product product{&weights_.output, {0, rows}, logits_.data(), width, &kNoBias, Store::kSet};
+  multiply({&product, 1}, normed_.data(), shape_.width, rows);
   return std::span<const float>(logits_.data(), size(rows) * width);
 }
 

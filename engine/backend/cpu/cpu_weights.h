@@ -8,19 +8,29 @@
 
 namespace efimd::engine::cpu {
 
-/// One decoder block as the kernels take it. Empty biases: none.
+/// Empty bias: an RMS norm.
+struct CpuNorm {
+  std::vector<float> weight, bias;
+};
+
+/// One decoder block as the kernels take it. Empty vectors: the architecture has none.
 struct CpuLayer {
-  std::vector<float> attention_norm, feed_forward_norm;
+  CpuNorm attention_norm, feed_forward_norm;
   std::vector<float> query_bias, key_bias, value_bias;
+  std::vector<float> query_norm, key_norm;
+  std::vector<float> attention_output_bias, down_bias;  ///< times residual_scale
+  std::vector<float> gate_bias, up_bias;
   Weights query, key, value, attention_output;
-  Weights gate, up, down;
+  Weights router;                       ///< no rows: dense
+  std::vector<Weights> gate, up, down;  ///< [experts], one where dense; no gate: act(up)
 };
 
 /// A model's weights: matrices where they are mapped, vectors copied (a few KiB a layer), so that
-/// they are f32 and aligned whatever the file holds.
+/// they are f32 and aligned whatever the file holds. Scales that a vector can carry are in it.
 struct CpuWeights {
   Weights token_embedding, output;
-  std::vector<float> output_norm;
+  CpuNorm output_norm;  ///< times logit_scale
+  std::vector<float> rope_factors;
   std::vector<CpuLayer> layers;
 
   /// Refuses tensors that do not fit `shape`.

@@ -87,6 +87,9 @@ struct Outputs {
 /// sum l.
 inline constexpr int kRecordHead = 16;
 
+/// A window that no sequence reaches.
+inline constexpr int kNoWindow = 1 << 30;
+
 /// Attention of `rows` consecutive tokens of one sequence, the G query heads of one KV head, over
 /// one range of pages.
 struct AttentionTask {
@@ -102,8 +105,10 @@ struct AttentionTask {
   std::size_t page_stride;  ///< f16 elements from page to page
   const PageIndex* page_table;  ///< of the range's pages
   int tokens;                   ///< of the range that the last row sees; >= 1
-  /// Row r sees the range's tokens 0 .. min(tokens, position + r + 1) - 1; may be negative.
+  /// Row r sees the range's tokens max(0, position + r + 1 - window) .. min(tokens, position + r +
+  /// 1) - 1; may be negative.
   int position;
+  int window;  ///< kNoWindow: all tokens in front
 
   /// A record per row and head: m, l, then acc [value_width] of sum(exp(s - m) * v), at
   /// record + r * record_row_stride + g * record_stride. Rows that see nothing get m = -inf, l = 0,
@@ -126,14 +131,22 @@ struct CpuKernels {
   /// One row in groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127. A
   /// group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
   void (*quantize)(const float* x, int width, const QuantizedRow& out);
-  /// out = gate / (1 + exp(-gate)) * up; out may be gate.
+  /// out = gate / (1 + exp(-gate)) * up, or without * up where up is null; out may be gate.
   void (*silu_mul)(const float* gate, const float* up, int count, float* out);
+  /// out = (x - mean(x)) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias
+  void (*layer_norm)(const float* x, const float* weight, const float* bias, int width,
+                     float epsilon, float* out);
+  /// out = gelu(gate) * up, or gelu(gate) where up is null; gelu(x) = x / (1 + exp(-2u)) with
+  /// u = sqrt(2 / pi) * (x + 0.044715 x^3). out may be gate.
+  void (*gelu_mul)(const float* gate, const float* up, int count, float* out);
   /// f32 to f16, nearest even; past +-65504 it saturates, so that KV holds no infinity.
   void (*to_half)(const float* x, int count, std::uint16_t* out);
 };
 
 inline constexpr float kHalfMax = 65504.0F;
 inline constexpr float kQuantizeFloor = 1e-30F;
+inline constexpr float kGeluCube = 0.044715F;
+inline constexpr float kGeluSlope = 1.59576912F;  ///< 2 * sqrt(2 / pi)
 
 const CpuKernels& scalar_kernels();
 #if defined(EFIMD_CPU_X86)

@@ -131,8 +131,8 @@ void quantize(const float* x, int width, const QuantizedRow& out) {
 }  // namespace
 
 const CpuKernels& avx512_kernels() {
-  static constexpr CpuKernels kKernels{matmul<Tier>, attention, rms_norm,
-                                       quantize,     silu_mul,  to_half};
+  static constexpr CpuKernels kKernels{matmul<Tier>, attention,  rms_norm, quantize,
+                                       silu_mul,     layer_norm, gelu_mul, to_half};
   return kKernels;
 }
 

@@ -3,15 +3,15 @@
 #include <cmath>
 #include <cstddef>
 
+#include "engine/backend/rope_frequencies.h"
+
 namespace efimd::engine::cpu {
 
-Rope::Rope(const ModelShape& shape) : pairs_(shape.rope_pairs), half_(shape.rope_width / 2) {
-  for (int i = 0; i < half_; ++i) {
-    const double exponent = -2.0 * i / shape.rope_width;
-    frequencies_.push_back(std::pow(static_cast<double>(shape.rope_base), exponent) *
-                           static_cast<double>(shape.rope_scale));
-  }
-}
+Rope::Rope(const ModelShape& shape, std::span<const float> factors)
+    : pairs_(shape.rope_pairs),
+      half_(shape.rope_width / 2),
+      magnitude_(static_cast<double>(shape.rope_magnitude)),
+      frequencies_(rope_frequencies(shape, factors)) {}
 
 void Rope::prepare(std::span<const int> positions) {
   turns_.resize(positions.size() * 2 * static_cast<std::size_t>(half_));
@@ -19,8 +19,8 @@ void Rope::prepare(std::span<const int> positions) {
   for (const int position : positions) {
     for (int i = 0; i < half_; ++i) {
       const double angle = position * frequencies_[static_cast<std::size_t>(i)];
-      turn[i] = static_cast<float>(std::cos(angle));
-      turn[half_ + i] = static_cast<float>(std::sin(angle));
+      turn[i] = static_cast<float>(magnitude_ * std::cos(angle));
+      turn[half_ + i] = static_cast<float>(magnitude_ * std::sin(angle));
     }
     turn += 2 * half_;
   }

@@ -7,22 +7,24 @@
 
 namespace efimd::engine::cpu {
 
-/// The rotations of the rows of one step: angle = position * rope_scale * rope_base^(-2i /
-/// rope_width) for pair i, computed in double once per step, used by all layers in f32.
+/// The rotations of the rows of one step: angle = position * rope_frequencies()[i] for pair i,
+/// computed in double once per step, used by all layers in f32.
 class Rope {
  public:
-  explicit Rope(const ModelShape& shape);
+  Rope(const ModelShape& shape, std::span<const float> factors);
 
   /// Row r stands at positions[r].
   void prepare(std::span<const int> positions);
-  /// Rotates one head [E] of row r; elements from rope_width on stay.
+  /// Rotates one head [E] of row r and multiplies by rope_magnitude; elements from rope_width on
+  /// stay.
   void rotate(int row, float* head) const;
 
  private:
   const RopePairs pairs_;
-  const int half_;                   ///< pairs of a head
-  std::vector<double> frequencies_;  ///< [half]
-  std::vector<float> turns_;         ///< [rows][2][half]: cosines, then sines
+  const int half_;                         ///< pairs of a head
+  const double magnitude_;                 ///< of a rotation
+  const std::vector<double> frequencies_;  ///< [half]
+  std::vector<float> turns_;               ///< [rows][2][half]: cosines, then sines
 };
 
 }  // namespace efimd::engine::cpu

@@ -19,13 +19,14 @@ namespace {
 constexpr int kPageRegs = kPageTokens / kLanes;
 static_assert(kPageTokens % (2 * kLanes) == 0, "scores of a page fill pairs of registers");
 
-/// N queries of one tile, their q and records, and how many tokens of the page each sees
-/// (ascending).
+/// N queries of one tile, their q and records, and which tokens of the page each sees: all in front
+/// of visible[i] (ascending) but the first hidden[i], which its window left behind.
 template <int N>
 struct Queries {
   const float* q[N];
   float* record[N];
   int visible[N];
+  int hidden[N];
 };
 
 /// scores[i][c] = q[i] . K[c] for all tokens of the page, also those that hold nothing yet.
@@ -59,25 +60,30 @@ inline int visible_lanes(int visible, int j) {
   return count < 0 ? 0 : count > kLanes ? kLanes : count;
 }
 
-/// The maximum of `before` and the visible scores; the others become -inf.
-inline float page_maximum(float* scores, int visible, float before) {
+/// Register `j` of a page's values where a query sees the token, `otherwise` elsewhere.
+inline Reg seen_of(Reg values, Reg otherwise, int hidden, int visible, int j) {
+  const Reg seen = Vector::select_first(visible_lanes(visible, j), values, otherwise);
+  return hidden == 0 ? seen : Vector::select_first(visible_lanes(hidden, j), otherwise, seen);
+}
+
+/// The maximum of `before` and the scores that are seen; the others become -inf.
+inline float page_maximum(float* scores, int hidden, int visible, float before) {
   Reg largest = Vector::set(before);
   for (int j = 0; j < kPageRegs; ++j) {
-    const Reg seen =
-        Vector::select_first(visible_lanes(visible, j), Vector::load(scores + j * kLanes),
-                             Vector::set(-__builtin_inff()));
+    const Reg seen = seen_of(Vector::load(scores + j * kLanes), Vector::set(-__builtin_inff()),
+                             hidden, visible, j);
     Vector::store(scores + j * kLanes, seen);
     largest = Vector::max(largest, seen);
   }
   return Vector::maximum(largest);
 }
 
-/// Scores to weights exp(s - maximum), 0 where nothing is visible; returns their sum.
-inline float page_weights(float* scores, int visible, float maximum) {
+/// Scores to weights exp(s - maximum), 0 where nothing is seen; returns their sum.
+inline float page_weights(float* scores, int hidden, int visible, float maximum) {
   Reg sum = Vector::zero();
   for (int j = 0; j < kPageRegs; ++j) {
     const Reg weight = exp_of(Vector::sub(Vector::load(scores + j * kLanes), Vector::set(maximum)));
-    const Reg seen = Vector::select_first(visible_lanes(visible, j), weight, Vector::zero());
+    const Reg seen = seen_of(weight, Vector::zero(), hidden, visible, j);
     Vector::store(scores + j * kLanes, seen);
     sum = Vector::add(sum, seen);
   }
@@ -93,14 +99,15 @@ void page_softmax(const Queries<N>& queries, float (*scores)[kPageTokens], float
   for (int i = 0; i < N; ++i) {
     float& maximum = queries.record[i][0];
     const float before = maximum;
-    maximum = page_maximum(scores[i], queries.visible[i], before);
+    maximum = page_maximum(scores[i], queries.hidden[i], queries.visible[i], before);
     fall[i] = before - maximum;
   }
   // The first page has m = -inf: its accumulator is 0, and exp_of gives a finite factor for it.
   Vector::store(kept, exp_of(Vector::load(fall)));
   for (int i = 0; i < N; ++i) {
     float& sum = queries.record[i][1];
-    sum = sum * kept[i] + page_weights(scores[i], queries.visible[i], queries.record[i][0]);
+    sum = sum * kept[i] +
+          page_weights(scores[i], queries.hidden[i], queries.visible[i], queries.record[i][0]);
   }
 }
 
@@ -142,6 +149,8 @@ void attend_tile(const AttentionTask& task, int first, int start, const std::uin
                         static_cast<std::size_t>(head) * task.record_stride;
     const int seen = task.position + row + 1 < task.tokens ? task.position + row + 1 : task.tokens;
     queries.visible[i] = seen - start < kPageTokens ? seen - start : kPageTokens;
+    const int hidden = task.position + row + 1 - task.window - start;
+    queries.hidden[i] = hidden > 0 ? hidden : 0;
   }
   alignas(64) float weights[N][kPageTokens];
   float kept[kLanes];
@@ -185,15 +194,19 @@ inline void prefetch_page(const std::uint16_t* k, int elements) {
 
 void attention(const AttentionTask& task) {
   start_records(task);
-  const int queries = task.rows * task.group;
   const int page_elements = kPageTokens * (task.head_width + task.value_width);
-  for (int start = 0; start < task.tokens; start += kPageTokens) {
+  const int left_behind = task.position + 1 - task.window;  // by the first row
+  int start = left_behind > 0 ? left_behind / kPageTokens * kPageTokens : 0;
+  for (; start < task.tokens; start += kPageTokens) {
     const PageIndex* page = task.page_table + start / kPageTokens;
     const std::uint16_t* k = task.kv + static_cast<std::size_t>(page[0]) * task.page_stride;
     if (start + kPageTokens < task.tokens)
       prefetch_page(task.kv + static_cast<std::size_t>(page[1]) * task.page_stride, page_elements);
-    // Rows in front of this page's first token see nothing of it.
+    // Rows in front of this page's first token see nothing of it, nor do rows whose window is
+    // behind its last.
     const int first_row = start > task.position ? start - task.position : 0;
+    const int row_behind = start + kPageTokens + task.window - 1 - task.position;
+    const int queries = (row_behind < task.rows ? row_behind : task.rows) * task.group;
     for (int i = first_row * task.group; i < queries; i += Vector::kTileQueries) {
       const int count = queries - i < Vector::kTileQueries ? queries - i : Vector::kTileQueries;
       kAttendTiles[count - 1](task, i, start, k);

@@ -55,13 +55,50 @@ void rms_norm(const float* x, const float* weight, int width, float epsilon, flo
   }
 }
 
+void layer_norm(const float* x, const float* weight, const float* bias, int width, float epsilon,
+                float* out) {
+  Reg sums = Vector::zero();
+  for (int i = 0; i < width; i += kLanes) sums = Vector::add(sums, load_up_to(x + i, width - i));
+  const Reg mean = Vector::set(Vector::sum(sums) / static_cast<float>(width));
+  Reg squares = Vector::zero();
+  for (int i = 0; i < width; i += kLanes) {
+    const Reg apart = Vector::sub(load_up_to(x + i, width - i), mean);
+    // Lanes behind the row are 0 - mean: they count for nothing.
+    const int lanes = width - i < kLanes ? width - i : kLanes;
+    const Reg counted = Vector::select_first(lanes, apart, Vector::zero());
+    squares = Vector::fma(counted, counted, squares);
+  }
+  const float variance = Vector::sum(squares) / static_cast<float>(width);
+  const Reg scale = Vector::set(1.0F / __builtin_sqrtf(variance + epsilon));
+  for (int i = 0; i < width; i += kLanes) {
+    const int left = width - i;
+    const Reg apart = Vector::mul(Vector::sub(load_up_to(x + i, left), mean), scale);
+    store_up_to(out + i,
+                Vector::fma(apart, load_up_to(weight + i, left), load_up_to(bias + i, left)), left);
+  }
+}
+
+/// out = x / (1 + exp(-slope)) (* up), `count` lanes.
+inline void store_sigmoid_product(Reg x, Reg slope, const float* up, int count, float* out) {
+  const Reg below = Vector::add(Vector::set(1.0F), exp_of(Vector::sub(Vector::zero(), slope)));
+  const Reg value = Vector::div(x, below);
+  store_up_to(out, up == nullptr ? value : Vector::mul(value, load_up_to(up, count)), count);
+}
+
 void silu_mul(const float* gate, const float* up, int count, float* out) {
-  const Reg one = Vector::set(1.0F);
   for (int i = 0; i < count; i += kLanes) {
-    const Reg g = load_up_to(gate + i, count - i);
-    const Reg below = Vector::add(one, exp_of(Vector::sub(Vector::zero(), g)));
-    store_up_to(out + i, Vector::mul(Vector::div(g, below), load_up_to(up + i, count - i)),
-                count - i);
+    const Reg x = load_up_to(gate + i, count - i);
+    store_sigmoid_product(x, x, up == nullptr ? nullptr : up + i, count - i, out + i);
+  }
+}
+
+void gelu_mul(const float* gate, const float* up, int count, float* out) {
+  for (int i = 0; i < count; i += kLanes) {
+    const Reg x = load_up_to(gate + i, count - i);
+    const Reg cube = Vector::mul(Vector::mul(x, x), x);
+    const Reg slope =
+        Vector::mul(Vector::set(kGeluSlope), Vector::fma(Vector::set(kGeluCube), cube, x));
+    store_sigmoid_product(x, slope, up == nullptr ? nullptr : up + i, count - i, out + i);
   }
 }
 

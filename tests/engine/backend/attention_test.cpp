@@ -73,8 +73,9 @@ struct Cache {
 
 /// The attention of `count` rows from `position`, as the device runs it.
 std::vector<float> attend(Isa isa, const Cache& cache, int position, int count,
-                          const std::vector<float>& q) {
-  AttentionPlan plan({cache.kv_heads, cache.group, cache.width, cache.memory.value_width()});
+                          const std::vector<float>& q, int window = 0) {
+  AttentionPlan plan(
+      {cache.kv_heads, cache.group, cache.width, cache.memory.value_width(), window});
   const engine::StepSequence sequence{0, count, position, cache.pages};
   const std::vector<engine::TokenId> ids(static_cast<std::size_t>(count));
   plan.prepare({ids, {&sequence, 1}, {}});
@@ -90,11 +91,11 @@ std::vector<float> attend(Isa isa, const Cache& cache, int position, int count,
   return out;
 }
 
-/// softmax(q K) V of one query, in f64.
-void reference_head(const Cache& cache, int visible, int kv_head, const float* q,
+/// softmax(q K) V of one query over tokens first .. visible - 1, in f64.
+void reference_head(const Cache& cache, int first, int visible, int kv_head, const float* q,
                     std::vector<Expected>& out) {
   std::vector<double> weights;
-  for (int c = 0; c < visible; ++c) {
+  for (int c = first; c < visible; ++c) {
     double score = 0;
     for (int e = 0; e < cache.width; ++e) score += q[e] * cache.k(c, kv_head, e);
     weights.push_back(score);
@@ -107,8 +108,9 @@ void reference_head(const Cache& cache, int visible, int kv_head, const float* q
   for (int e = 0; e < cache.width; ++e) {
     double value = 0;
     double size = 0;
-    for (int c = 0; c < visible; ++c) {
-      const double part = weights[static_cast<std::size_t>(c)] / sum * cache.v(c, kv_head, e);
+    for (int c = first; c < visible; ++c) {
+      const double part =
+          weights[static_cast<std::size_t>(c - first)] / sum * cache.v(c, kv_head, e);
       value += part;
       size += std::fabs(part);
     }
@@ -117,12 +119,15 @@ void reference_head(const Cache& cache, int visible, int kv_head, const float* q
 }
 
 std::vector<Expected> reference(const Cache& cache, int position, int count,
-                                const std::vector<float>& q) {
+                                const std::vector<float>& q, int window) {
   std::vector<Expected> expected;
   const float* query = q.data();
-  for (int row = 0; row < count; ++row)
+  for (int row = 0; row < count; ++row) {
+    const int visible = position + row + 1;
+    const int first = window > 0 ? std::max(0, visible - window) : 0;
     for (int head = 0; head < cache.kv_heads * cache.group; ++head, query += cache.width)
-      reference_head(cache, position + row + 1, head / cache.group, query, expected);
+      reference_head(cache, first, visible, head / cache.group, query, expected);
+  }
   return expected;
 }
 
@@ -135,13 +140,14 @@ std::vector<float> queries(const Cache& cache, int count, float size, unsigned s
   return q;
 }
 
-void check_attention(const Cache& cache, int position, int count, float size) {
+void check_attention(const Cache& cache, int position, int count, float size, int window = 0) {
   const std::vector<float> q = queries(cache, count, size, 11);
-  const std::vector<Expected> expected = reference(cache, position, count, q);
+  const std::vector<Expected> expected = reference(cache, position, count, q, window);
   for (const Isa isa : isas_here()) {
     INFO(isa_name(isa) << ", " << count << " rows from " << position << ", " << cache.kv_heads
-                       << " KV heads, G " << cache.group << ", E " << cache.width);
-    check_close(attend(isa, cache, position, count, q), expected);
+                       << " KV heads, G " << cache.group << ", E " << cache.width << ", window "
+                       << window);
+    check_close(attend(isa, cache, position, count, q, window), expected);
   }
 }
 
@@ -163,6 +169,32 @@ TEST_CASE("attention agrees with f64 for every kind of group and head") {
   for (const auto& [kv_heads, group] : {std::pair{4, 1}, {2, 7}, {1, 8}, {1, 48}})
     for (const int width : {8, 16, 40, 64, 80, 128})
       check_attention(Cache(70, kv_heads, group, width, 1, 3), 60, 4, 0.1F);
+}
+
+TEST_CASE("a window hides what is behind it, around the borders of pages and ranges") {
+  const Cache cache(1200, 2, 3, 32, 1, 6);
+  for (const int window : {1, 2, 31, 32, 33, 100, 512, 513, 700})
+    for (const int position : {0, 30, 95, 510, 1100})
+      for (const int count : {1, 5, 40}) check_attention(cache, position, count, 0.2F, window);
+}
+
+TEST_CASE("attention through a window is the same bit for bit alone and in every step") {
+  const Cache cache(1100, 2, 7, 64, 1, 7);
+  for (const int window : {20, 64, 600}) {
+    const std::vector<float> q = queries(cache, 64, 0.125F, 13);
+    const std::size_t row_size = q.size() / 64;
+    for (const Isa isa : isas_here()) {
+      const std::vector<float> together = attend(isa, cache, 1000, 64, q, window);
+      for (int row = 0; row < 64; ++row) {
+        INFO(isa_name(isa) << ", window " << window << ", row " << row);
+        const auto begin = q.begin() + static_cast<std::ptrdiff_t>(row_size) * row;
+        const std::vector<float> one(begin, begin + static_cast<std::ptrdiff_t>(row_size));
+        check_same_bits(
+            attend(isa, cache, 1000 + row, 1, one, window),
+            std::span(together).subspan(row_size * static_cast<std::size_t>(row), row_size));
+      }
+    }
+  }
 }
 
 TEST_CASE("scores of thousands leave finite results") {

@@ -4,13 +4,11 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <limits>
-#include <numeric>
-#include <random>
 #include <string>
 
 #include "tests/engine/backend/check_close.h"
+#include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/memory_model.h"
-#include "tests/engine/backend/reference_forward.h"
 
 // Under a sanitizer a failed allocation returns null too, instead of ending the test.
 extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
@@ -19,7 +17,6 @@ extern "C" const char* __tsan_default_options() { return "allocator_may_return_n
 namespace efimd::test {
 namespace {
 
-using engine::Backend;
 using engine::CpuOptions;
 using engine::Isa;
 using engine::kPageTokens;
@@ -40,94 +37,7 @@ bool fits(const engine::ModelShape& shape, TensorType type) {
   return shape.width % engine::tensor_block(type).elements == 0;
 }
 
-std::unique_ptr<Backend> device(const MemoryModel& model, Isa isa, int threads) {
-  CpuOptions options;
-  options.isa = isa;
-  options.threads = threads;
-  options.page_count = 64;
-  auto backend = engine::make_cpu_backend(model.shape, model.weights, options);
-  REQUIRE(backend);
-  return *std::move(backend);
-}
-
-void forward_layers(Backend& backend, const engine::Step& step, int layers) {
-  REQUIRE(backend.begin(step));
-  for (int layer = 0; layer < layers; ++layer) {
-    REQUIRE(backend.attention_input(layer));
-    REQUIRE(backend.attention(layer));
-    REQUIRE(backend.attention_output(layer));
-    REQUIRE(backend.feed_forward_input(layer));
-    REQUIRE(backend.feed_forward_output(layer));
-  }
-}
-
-std::vector<TokenId> random_tokens(int count, int vocabulary, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
-  for (TokenId& token : tokens)
-    token = static_cast<TokenId>(random() % static_cast<unsigned>(vocabulary));
-  return tokens;
-}
-
-/// A page table that walks the pages in an order of its own.
-std::vector<PageIndex> pages_from(PageIndex first, PageIndex step) {
-  std::vector<PageIndex> pages(16);
-  for (std::size_t i = 0; i < pages.size(); ++i)
-    pages[i] = (first + static_cast<PageIndex>(i) * step) % 64;
-  return pages;
-}
-
-/// Logits of all positions, [T][V], evaluated in steps of the given sizes, repeated.
-std::vector<float> evaluate(Backend& backend, const MemoryModel& model,
-                            const std::vector<TokenId>& tokens, const std::vector<int>& steps,
-                            const std::vector<PageIndex>& pages) {
-  std::vector<float> logits;
-  int done = 0;
-  for (std::size_t i = 0; done < static_cast<int>(tokens.size()); ++i) {
-    const int count = std::min(steps[i % steps.size()], static_cast<int>(tokens.size()) - done);
-    const engine::StepSequence sequence{0, count, done, pages};
-    std::vector<int> rows(static_cast<std::size_t>(count));
-    std::iota(rows.begin(), rows.end(), 0);
-    forward_layers(backend,
-                   {std::span(tokens).subspan(static_cast<std::size_t>(done), rows.size()),
-                    {&sequence, 1},
-                    rows},
-                   model.shape.layers);
-    const auto some = backend.logits();
-    REQUIRE(some);
-    logits.insert(logits.end(), some->begin(), some->end());
-    done += count;
-  }
-  return logits;
-}
-
 }  // namespace
-
-TEST_CASE("a tiny model's logits agree with f64 for every weight type and architecture") {
-  for (const TensorType type : kWeightTypes) {
-    for (const bool qwen2 : {false, true}) {
-      engine::ModelShape shape = fits(tiny_shape(), type) ? tiny_shape() : wide_shape();
-      shape.rope_pairs = qwen2 ? engine::RopePairs::kHalves : engine::RopePairs::kAdjacent;
-      const MemoryModel model(shape, {type, qwen2, 3});
-      const std::vector<TokenId> tokens = random_tokens(70, shape.vocabulary, 1);
-      std::vector<Expected> expected;
-      double squares = 0;
-      for (const auto& row : reference_forward(shape, model.weights, tokens))
-        for (const double value : row) {
-          squares += value * value;
-          expected.push_back({value, 0});
-        }
-      // KV in f16 and, for quantized weights, inputs in 8 bits: errors are a share of the logits' own size.
-      const double size = std::sqrt(squares / static_cast<double>(expected.size()));
-      for (Expected& logit : expected) logit.tolerance = (is_quantized(type) ? 0.08 : 0.005) * size;
-      for (const Isa isa : isas_here()) {
-        INFO(isa_name(isa) << ", " << tensor_type_name(type) << (qwen2 ? ", qwen2" : ", llama"));
-        const auto backend = device(model, isa, 2);
-        check_close(evaluate(*backend, model, tokens, {64}, pages_from(5, 7)), expected);
-      }
-    }
-  }
-}
 
 TEST_CASE("logits are the same bit for bit however a prompt is cut into steps") {
   for (const TensorType type : {TensorType::kF16, TensorType::kQ8_0, TensorType::kQ4_K}) {

@@ -15,12 +15,16 @@ namespace efimd::test {
 /// The instruction sets that this processor runs, scalar first.
 std::vector<engine::Isa> isas_here();
 
-/// A model without a file: any shape, random weights.
+/// A model without a file: any shape, random weights. Layer norms bring their biases.
 struct MemoryModel {
   struct Options {
     engine::TensorType type = engine::TensorType::kF32;
-    bool biases = false;
+    bool biases = false;  ///< of Q, K and V
     std::uint32_t seed = 1;
+    bool all_biases = false;
+    bool gated = true;
+    bool head_norms = false;
+    bool rope_factors = false;
   };
   MemoryModel(const engine::ModelShape& shape, const Options& options);
   MemoryModel(const MemoryModel&) = delete;
@@ -29,6 +33,9 @@ struct MemoryModel {
   engine::ModelShape shape;
   engine::ModelWeights weights;
   std::deque<std::vector<std::byte>> storage;
+
+ private:
+  engine::LayerWeights random_layer(const Options& options, std::mt19937& random);
 };
 
 /// Two layers, two KV heads of two query heads, widths that are multiples of 32.

@@ -2,6 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <random>
 
 #include "engine/backend/cpu/half.h"
@@ -42,6 +43,54 @@ TEST_CASE("RMS norm agrees with f64 at every width") {
       INFO(isa_name(isa) << ", width " << width);
       std::vector<float> out(size, NAN);
       kernels_of(isa).rms_norm(x.data(), weight.data(), width, 1e-6F, out.data());
+      check_close(out, expected);
+    }
+  }
+}
+
+TEST_CASE("layer norm agrees with f64 at every width, also far from zero") {
+  for (const int width : {1, 7, 8, 15, 16, 17, 64, 896}) {
+    const auto size = static_cast<std::size_t>(width);
+    std::vector<float> x = normal_values(size, 3, 1);
+    for (float& value : x) value += 40;
+    const std::vector<float> weight = normal_values(size, 1, 2);
+    const std::vector<float> bias = normal_values(size, 1, 3);
+    const double mean = std::accumulate(x.begin(), x.end(), 0.0) / width;
+    double squares = 0;
+    for (const float value : x) squares += (value - mean) * (value - mean);
+    std::vector<Expected> expected;
+    for (std::size_t i = 0; i < size; ++i) {
+      const double value = (x[i] - mean) / std::sqrt(squares / width + 1e-5) * weight[i] + bias[i];
+      expected.push_back({value, 2e-5 * (1 + std::fabs(weight[i]))});
+    }
+    for (const Isa isa : isas_here()) {
+      INFO(isa_name(isa) << ", width " << width);
+      std::vector<float> out(size, NAN);
+      kernels_of(isa).layer_norm(x.data(), weight.data(), bias.data(), width, 1e-5F, out.data());
+      check_close(out, expected);
+    }
+  }
+}
+
+TEST_CASE("GELU, alone and times up, agrees with f64 from -300 to 300") {
+  std::vector<float> gate;
+  for (int i = -3000; i <= 3000; ++i) gate.push_back(static_cast<float>(i) * 0.1F);
+  const std::vector<float> up = normal_values(gate.size(), 2, 3);
+  for (const bool gated : {false, true}) {
+    std::vector<Expected> expected;
+    for (std::size_t i = 0; i < gate.size(); ++i) {
+      const double g = gate[i];
+      const double u = std::sqrt(2 / 3.14159265358979) * (g + 0.044715 * g * g * g);
+      const double value = g / (1 + std::exp(-2 * u)) * (gated ? up[i] : 1);
+      // The exponent 2u is rounded to f32, and that many times e^-2u.
+      expected.push_back(
+          {value, (1e-6 + 4e-7 * std::min(90.0, std::fabs(u))) * std::fabs(value) + 1e-30});
+    }
+    for (const Isa isa : isas_here()) {
+      INFO(isa_name(isa) << (gated ? ", gated" : ""));
+      std::vector<float> out(gate.size(), NAN);
+      kernels_of(isa).gelu_mul(gate.data(), gated ? up.data() : nullptr,
+                               static_cast<int>(gate.size()), out.data());
       check_close(out, expected);
     }
   }
@@ -160,7 +209,8 @@ TEST_CASE("RoPE turns the pairs of its order by the angle of the position") {
     shape.rope_width = 48;  // the last 16 elements stay
     shape.rope_base = 1e6F;
     shape.rope_scale = 0.25F;
-    Rope rope(shape);
+    shape.rope_magnitude = 1.5F;
+    Rope rope(shape, {});
     const std::vector<int> positions = {0, 1, 7, 4095, 70000};
     rope.prepare(positions);
     for (std::size_t row = 0; row < positions.size(); ++row) {
@@ -175,10 +225,10 @@ TEST_CASE("RoPE turns the pairs of its order by the angle of the position") {
         const std::size_t second = halves ? i + 24 : 2 * i + 1;
         const double angle =
             positions[row] * 0.25 * std::pow(1e6, -2.0 * static_cast<double>(i) / 48.0);
-        expected[first] = {before[first] * std::cos(angle) - before[second] * std::sin(angle),
-                           1e-6};
-        expected[second] = {before[first] * std::sin(angle) + before[second] * std::cos(angle),
-                            1e-6};
+        const double a = 1.5 * before[first];
+        const double b = 1.5 * before[second];
+        expected[first] = {a * std::cos(angle) - b * std::sin(angle), 2e-6};
+        expected[second] = {a * std::sin(angle) + b * std::cos(angle), 2e-6};
       }
       INFO("position " << positions[row]);
       check_close(after, expected);

@@ -1,0 +1,74 @@
+#include "engine/backend/cpu/multiplier.h"
+
+#include <algorithm>
+
+#include "engine/backend/cpu/weight_blocks.h"
+
+namespace efimd::engine::cpu {
+namespace {
+
+/// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen
+/// cores.
+constexpr std::size_t kChunkBytes = 128 * 1024;
+/// Rows of a chunk are whole groups of the widest kernel.
+constexpr int kChunkRows = 16;
+
+struct Chunk {
+  const Product* product;
+  RowRange rows;
+};
+
+std::vector<Chunk> cut(std::span<const Product> products, int threads) {
+  int total = 0;
+  for (const Product& product : products) total += product.weights->rows;
+  // At least four chunks a thread, where there are so many rows.
+  const int fair = std::max(total / (4 * threads), 1);
+  std::vector<Chunk> chunks;
+  for (const Product& product : products) {
+    const int stream = static_cast<int>(kChunkBytes / product.weights->row_bytes);
+    const int taken = std::max(std::min(stream, fair) / kChunkRows, 1) * kChunkRows;
+    for (int first = 0; first < product.weights->rows; first += taken)
+      chunks.push_back({&product, {first, std::min(first + taken, product.weights->rows)}});
+  }
+  return chunks;
+}
+
+}  // namespace
+
+bool Multiplier::reserve(std::size_t elements) {
+  return quants_.reserve(elements) && scales_.reserve(elements / kGroup) &&
+         sums_.reserve(elements / kGroup) && totals_.reserve(elements / kGroup);
+}
+
+void Multiplier::quantize_row(std::span<const Product> products, const float* values, int width,
+                              int row) {
+  const bool needed = std::any_of(products.begin(), products.end(), [](const Product& product) {
+    return is_quantized(product.weights->type);
+  });
+  if (!needed) return;
+  const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(width);
+  kernels_.quantize(values + at, width,
+                    {quants_.data() + at, scales_.data() + at / kGroup, sums_.data() + at / kGroup,
+                     totals_.data() + at / kGroup});
+}
+
+void Multiplier::multiply(std::span<const Product> products, const float* values) {
+  const std::vector<Chunk> chunks = cut(products, pool_.threads());
+  pool_.parallel_for(static_cast<int>(chunks.size()), [&](int index) {
+    const auto& [product, range] = chunks[static_cast<std::size_t>(index)];
+    const std::size_t at = static_cast<std::size_t>(product->rows.first) *
+                           static_cast<std::size_t>(product->weights->cols);
+    const std::size_t group = at / kGroup;
+    const Inputs inputs{.tokens = product->rows.last - product->rows.first,
+                        .values = values + at,
+                        .quants = quants_.data() + at,
+                        .scales = scales_.data() + group,
+                        .sums = sums_.data() + group,
+                        .totals = totals_.data() + group};
+    const float* bias = product->bias->empty() ? nullptr : product->bias->data();
+    kernels_.matmul(*product->weights, range, inputs,
+                    {product->out, product->out_stride, bias, product->store});
+  });
+}
+
+}  // namespace efimd::engine::cpu

@@ -1,0 +1,74 @@
+#include "tests/engine/backend/evaluate.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <numeric>
+#include <random>
+
+namespace efimd::test {
+
+using engine::Backend;
+using engine::Isa;
+using engine::PageIndex;
+using engine::TokenId;
+
+std::unique_ptr<Backend> device(const MemoryModel& model, Isa isa, int threads) {
+  engine::CpuOptions options;
+  options.isa = isa;
+  options.threads = threads;
+  options.page_count = 64;
+  auto backend = engine::make_cpu_backend(model.shape, model.weights, options);
+  REQUIRE(backend);
+  return *std::move(backend);
+}
+
+void forward_layers(Backend& backend, const engine::Step& step, int layers) {
+  REQUIRE(backend.begin(step));
+  for (int layer = 0; layer < layers; ++layer) {
+    REQUIRE(backend.attention_input(layer));
+    REQUIRE(backend.attention(layer));
+    REQUIRE(backend.attention_output(layer));
+    REQUIRE(backend.feed_forward_input(layer));
+    REQUIRE(backend.feed_forward_output(layer));
+  }
+}
+
+std::vector<TokenId> random_tokens(int count, int vocabulary, unsigned seed) {
+  std::mt19937 random(seed);
+  std::vector<TokenId> tokens(static_cast<std::size_t>(count));
+  for (TokenId& token : tokens)
+    token = static_cast<TokenId>(random() % static_cast<unsigned>(vocabulary));
+  return tokens;
+}
+
+std::vector<PageIndex> pages_from(PageIndex first, PageIndex step) {
+  std::vector<PageIndex> pages(16);
+  for (std::size_t i = 0; i < pages.size(); ++i)
+    pages[i] = (first + static_cast<PageIndex>(i) * step) % 64;
+  return pages;
+}
+
+std::vector<float> evaluate(Backend& backend, const MemoryModel& model,
+                            const std::vector<TokenId>& tokens, const std::vector<int>& steps,
+                            const std::vector<PageIndex>& pages) {
+  std::vector<float> logits;
+  int done = 0;
+  for (std::size_t i = 0; done < static_cast<int>(tokens.size()); ++i) {
+    const int count = std::min(steps[i % steps.size()], static_cast<int>(tokens.size()) - done);
+    const engine::StepSequence sequence{0, count, done, pages};
+    std::vector<int> rows(static_cast<std::size_t>(count));
+    std::iota(rows.begin(), rows.end(), 0);
+    forward_layers(backend,
+                   {std::span(tokens).subspan(static_cast<std::size_t>(done), rows.size()),
+                    {&sequence, 1},
+                    rows},
+                   model.shape.layers);
+    const auto some = backend.logits();
+    REQUIRE(some);
+    logits.insert(logits.end(), some->begin(), some->end());
+    done += count;
+  }
+  return logits;
+}
+
+}  // namespace efimd::test
