@@ -24,7 +24,8 @@ struct Descriptor {
 }  // namespace
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  // A pipe without a writer would hold a blocking open for ever.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) {
     const Fault fault = errno == ENOENT ? Fault::kNotFound : Fault::kIo;
     return fail(fault, path.string() + ": cannot be opened: " + std::strerror(errno),

@@ -19,7 +19,10 @@ namespace {
 // Far above any file seen (a 150k vocabulary, 1500 tensors); past them the file is refused.
 constexpr std::uint64_t kMetadataMax = 1U << 16;
 constexpr std::uint64_t kTensorsMax = 1U << 16;
-constexpr std::uint64_t kArrayMax = 1U << 24;  ///< elements of all arrays together: bounds memory
+constexpr std::uint64_t kArrayMax = 1U << 24;  ///< elements of all arrays together
+/// Arrays are kept wider than the file writes them (a bool becomes 8 bytes): what they take beyond
+/// the file's own size. With it, reading a file takes no more memory than its size and a constant.
+constexpr std::uint64_t kArrayBytesBeyondFileMax = 1U << 24;
 constexpr std::uint64_t kStringMax = 1U << 24;
 constexpr std::uint64_t kNameMax = 1U << 10;
 constexpr std::uint32_t kAxesMax = 4;
@@ -139,7 +142,7 @@ bool GgufReader::read_count(std::string_view what, std::uint64_t max, std::uint6
 }
 
 bool GgufReader::read_entry() {
-  reading_ = "a metadata key";
+  reading_ = "the key of metadata entry " + std::to_string(file_.metadata_.size());
   std::string_view key;
   if (!read_text(key, kNameMax)) return false;
   reading_ = "key " + shown(key);
@@ -172,7 +175,12 @@ bool GgufReader::read_array(GgufArray& array) {
   if (count > (bytes_.size() - at_) / bytes_each)
     return damaged("ends at byte " + std::to_string(bytes_.size()) + ", inside " + reading_ +
                    ", an array of " + std::to_string(count));
+  const std::uint64_t kept_each = type == kString ? sizeof(std::string_view) : sizeof(std::int64_t);
+  if (count * kept_each > bytes_.size() + kArrayBytesBeyondFileMax - array_bytes_)
+    return damaged(reading_ + " claims " + std::to_string(count) +
+                   " elements, which would take more memory than the file is worth");
   array_elements_ += count;
+  array_bytes_ += count * kept_each;
   if (type == kString) return read_array_of<std::string_view>(type, count, array);
   if (is_real(type)) return read_array_of<double>(type, count, array);
   return read_array_of<std::int64_t>(type, count, array);

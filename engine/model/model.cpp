@@ -44,9 +44,13 @@ std::string dominant_type(const GgufFile& file) {
 Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
   Result<GgufFile> opened = GgufFile::open(path);
   if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
+  return from(std::move(*opened), path);
+}
+
+Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::filesystem::path& path) {
   const std::shared_ptr<Model> model(new Model());
   model->path_ = path;
-  model->file_ = std::make_unique<GgufFile>(std::move(*opened));
+  model->file_ = std::make_unique<GgufFile>(std::move(read));
   const GgufFile& file = *model->file_;
   if (file.tensors().empty() && file.unreadable().empty())
     return fail(Fault::kUnsupported, file.name() + ": has no weights, only a vocabulary",

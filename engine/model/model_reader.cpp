@@ -15,6 +15,9 @@ constexpr int kLayersMax = 1024;
 constexpr int kSizeMax = 1 << 24;
 constexpr int kExpertsMax = 1024;
 
+/// A text from the file as a message may show it.
+std::string shown(std::string_view text) { return utf8::sanitized(text.substr(0, 80)); }
+
 }  // namespace
 
 void ModelReader::refuse(Fault fault, std::string what, std::string remedy) {
@@ -42,7 +45,7 @@ void ModelReader::read_architecture() {
   kind_ = find_architecture(architecture_);
   if (kind_ == nullptr) {
     const std::string_view reason = reason_against(architecture_);
-    return unsupported("is a " + utf8::sanitized(architecture_) + " model" +
+    return unsupported("is a " + shown(architecture_) + " model" +
                        (reason.empty() ? "" : ", which " + std::string(reason)) +
                        "; this build runs " + supported_architectures());
   }
@@ -107,19 +110,23 @@ void ModelReader::read_heads() {
   const bool given = file_.metadata().contains(key_of("attention.key_length"));
   if (!given && shape_.width % shape_.heads != 0)
     return damaged("has a width of " + std::to_string(shape_.width) + " that its " +
-                   std::to_string(shape_.heads) + " heads do not divide");
+                   std::to_string(shape_.heads) + " heads do not divide (" +
+                   key_of("attention.head_count") + ")");
   const int share = std::max(shape_.width / shape_.heads, 1);
   shape_.head_width = size_at("attention.key_length", share);
   if (shape_.heads % shape_.kv_heads != 0)
     return damaged("has " + std::to_string(shape_.heads) + " heads, no multiple of its " +
-                   std::to_string(shape_.kv_heads) + " KV heads");
+                   std::to_string(shape_.kv_heads) + " KV heads (" +
+                   key_of("attention.head_count_kv") + ")");
   const int value_width = size_at("attention.value_length", shape_.head_width);
   if (value_width != shape_.head_width)
     return unsupported("has keys of " + std::to_string(shape_.head_width) +
-                       " elements and values of " + std::to_string(value_width));
+                       " elements and values of " + std::to_string(value_width) + " (" +
+                       key_of("attention.value_length") + ")");
   const std::int64_t rows = std::int64_t{shape_.heads} * shape_.head_width;
   if (shape_.head_width % 2 != 0 || rows > kSizeMax)
-    damaged("has heads of " + std::to_string(shape_.head_width) + " elements");
+    damaged("has heads of " + std::to_string(shape_.head_width) + " elements (" +
+            key_of("attention.key_length") + ")");
 }
 
 void ModelReader::read_experts() {
@@ -132,13 +139,13 @@ void ModelReader::read_experts() {
   if (shape_.experts > kExpertsMax || shape_.experts_used > shape_.experts)
     return damaged("uses " + std::to_string(shape_.experts_used) + " of " +
                    std::to_string(shape_.experts) + " experts; at most " +
-                   std::to_string(kExpertsMax) + " exist");
+                   std::to_string(kExpertsMax) + " exist (" + key_of("expert_used_count") + ")");
   const bool given = has("expert_feed_forward_length");
   shape_.feed_forward = given ? size_at("expert_feed_forward_length")
                               : size_at("feed_forward_length") / shape_.experts_used;
   if (std::int64_t{shape_.feed_forward} * shape_.experts > kSizeMax)
     damaged("has " + std::to_string(shape_.experts) + " experts of " +
-            std::to_string(shape_.feed_forward) + " elements");
+            std::to_string(shape_.feed_forward) + " elements (" + key_of("expert_count") + ")");
 }
 
 void ModelReader::read_norm() {
@@ -154,7 +161,7 @@ void ModelReader::read_rope() {
   if (shape_.rope_base <= 0) damaged("has " + key_of("rope.freq_base") + " = 0");
   if (shape_.rope_width > shape_.head_width || shape_.rope_width % 2 != 0)
     damaged("rotates " + std::to_string(shape_.rope_width) + " elements of heads of " +
-            std::to_string(shape_.head_width));
+            std::to_string(shape_.head_width) + " (" + key_of("rope.dimension_count") + ")");
 }
 
 void ModelReader::read_rope_scaling() {
@@ -163,7 +170,7 @@ void ModelReader::read_rope_scaling() {
   const bool known = type == "none" || type == "linear" || type == "yarn" ||
                      (type == "llama3" && file_.tensor("rope_freqs.weight") != nullptr);
   if (!known)
-    return unsupported("has " + key_of("rope.scaling.type") + " = " + utf8::sanitized(type) +
+    return unsupported("has " + key_of("rope.scaling.type") + " = " + shown(type) +
                        "; this build runs none, linear, yarn and llama3 with its "
                        "rope_freqs.weight");
   const float factor = real_at("rope.scaling.factor", real_at("rope.scale_linear", 0));
@@ -183,7 +190,8 @@ void ModelReader::read_yarn() {
   yarn.turns_slow = real_at("rope.scaling.yarn_beta_slow", yarn.turns_slow);
   if (yarn.turns_fast <= 0 || yarn.turns_slow <= 0 || shape_.rope_base <= 1)
     return damaged("has a ramp of YaRN from " + std::to_string(yarn.turns_fast) + " to " +
-                   std::to_string(yarn.turns_slow) + " turns over a base of " +
+                   std::to_string(yarn.turns_slow) + " turns (" +
+                   key_of("rope.scaling.yarn_beta_fast") + ") over a base of " +
                    std::to_string(shape_.rope_base));
   // Interpolated scores are too small by about this factor squared (the paper, section 3.4).
   if (yarn.extrapolation != 0 && shape_.rope_scale < 1)
@@ -208,10 +216,11 @@ void ModelReader::read_multipliers() {
 
 void ModelReader::refuse_variants() {
   if (!kind_->experts && file_.integer(key_of("expert_count")).value_or(0) > 0)
-    unsupported("is a mixture of experts, which the " + architecture_ +
-                " models of this build are not");
+    unsupported("is a mixture of experts (" + key_of("expert_count") + "), which the " +
+                architecture_ + " models of this build are not");
   if (file_.integer(key_of("attention.causal")).value_or(1) == 0)
-    unsupported("attends in both directions: it embeds text, it does not write any");
+    unsupported("attends in both directions (" + key_of("attention.causal") +
+                "): it embeds text, it does not write any");
 }
 
 }  // namespace efimd::engine

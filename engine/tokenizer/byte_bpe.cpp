@@ -19,7 +19,22 @@ bool must_have_token(std::size_t byte) {
   return (byte >= 0x20 && byte <= 0x7E) || byte == '\n' || byte == '\t';
 }
 
+constexpr std::size_t kMergesMax = std::size_t{1} << 21;  ///< the largest known have 2^19
+
 std::string_view as_text(const std::string& bytes) { return bytes; }
+
+Result<const std::vector<std::string_view>*> find_merges(const GgufFile& file) {
+  const auto* const lines = file.strings("tokenizer.ggml.merges");
+  if (lines == nullptr)
+    return fail(Fault::kBadInput, file.name() + ": has no tokenizer.ggml.merges",
+                "use a model file with its whole tokenizer");
+  if (lines->size() > kMergesMax)
+    return fail(Fault::kBadInput,
+                file.name() + ": tokenizer.ggml.merges has " + std::to_string(lines->size()) +
+                    " merges, more than " + std::to_string(kMergesMax),
+                "download the file again");
+  return lines;
+}
 
 }  // namespace
 
@@ -82,16 +97,17 @@ Result<std::unique_ptr<Tokenizer>> ByteBpe::open(const GgufFile& file, const Voc
   Result<PreTokenizer> splitter =
       PreTokenizer::for_rule(file.string("tokenizer.ggml.pre").value_or("default"));
   if (!splitter) {
-    splitter.error().what.insert(0, file.name() + ": ");
+    splitter.error().what.insert(0, file.name() + ": tokenizer.ggml.pre: ");
     return tl::unexpected<Error>(std::move(splitter.error()));
   }
-  const auto* const merges = file.strings("tokenizer.ggml.merges");
+  const auto merges = find_merges(file);
+  if (!merges) return tl::unexpected<Error>(merges.error());
   const TokenId bos = find_bos(file, vocabulary, false);
-  std::unique_ptr<ByteBpe> bpe(new ByteBpe(std::move(special), bos, std::move(*splitter),
-                                           merges == nullptr ? 0 : merges->size()));
+  std::unique_ptr<ByteBpe> bpe(
+      new ByteBpe(std::move(special), bos, std::move(*splitter), (*merges)->size()));
   if (auto read = bpe->read_bytes(vocabulary); !read)
     return tl::unexpected<Error>(std::move(read.error()));
-  if (auto read = bpe->read_merges(file, vocabulary); !read)
+  if (auto read = bpe->read_merges(**merges, vocabulary); !read)
     return tl::unexpected<Error>(std::move(read.error()));
   bpe->find_newline_glue();
   return bpe;
@@ -118,21 +134,18 @@ Result<void> ByteBpe::read_bytes(const Vocabulary& vocabulary) {
                    [](const Whole& a, const Whole& b) { return a.text.size() > b.text.size(); });
   for (std::size_t byte = 0; byte < byte_tokens_.size(); ++byte)
     if (must_have_token(byte) && byte_tokens_[byte] == kNoToken)
-      return fail(
-          Fault::kBadInput,
-          vocabulary.file_name + ": the vocabulary has no token for byte " + std::to_string(byte),
-          "download the file again or use another model");
+      return fail(Fault::kBadInput,
+                  vocabulary.file_name + ": tokenizer.ggml.tokens has no token for byte " +
+                      std::to_string(byte),
+                  "download the file again or use another model");
   return {};
 }
 
-Result<void> ByteBpe::read_merges(const GgufFile& file, const Vocabulary& vocabulary) {
-  const auto* const lines = file.strings("tokenizer.ggml.merges");
-  if (lines == nullptr)
-    return fail(Fault::kBadInput, file.name() + ": has no tokenizer.ggml.merges",
-                "use a model file with its whole tokenizer");
+Result<void> ByteBpe::read_merges(const std::vector<std::string_view>& lines,
+                                  const Vocabulary& vocabulary) {
   std::string joined;
-  for (std::size_t rank = 0; rank < lines->size(); ++rank) {
-    const std::string_view line = (*lines)[rank];
+  for (std::size_t rank = 0; rank < lines.size(); ++rank) {
+    const std::string_view line = lines[rank];
     const std::size_t space = std::min(line.find(' ', 1), line.size());
     const std::string_view left = line.substr(0, space);
     const std::string_view right = line.substr(std::min(space + 1, line.size()));
@@ -142,8 +155,8 @@ Result<void> ByteBpe::read_merges(const GgufFile& file, const Vocabulary& vocabu
     const TokenId right_id = vocabulary.find(right);
     if (merged == kNoToken || left_id == kNoToken || right_id == kNoToken)
       return fail(Fault::kBadInput,
-                  file.name() + ": merge " + std::to_string(rank) + ", \"" +
-                      utf8::sanitized(line.substr(0, 80)) + "\", has no token",
+                  vocabulary.file_name + ": tokenizer.ggml.merges: merge " + std::to_string(rank) +
+                      ", \"" + utf8::sanitized(line.substr(0, 80)) + "\", has no token",
                   "download the file again or use another model");
     merges_.add(left_id, right_id, {static_cast<std::int32_t>(rank), merged});
   }

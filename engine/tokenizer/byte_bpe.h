@@ -31,7 +31,8 @@ class ByteBpe final : public TableTokenizer {
 
   ByteBpe(SpecialTokens special, TokenId bos, PreTokenizer splitter, std::size_t merges);
   Result<void> read_bytes(const Vocabulary& vocabulary);
-  Result<void> read_merges(const GgufFile& file, const Vocabulary& vocabulary);
+  Result<void> read_merges(const std::vector<std::string_view>& lines,
+                           const Vocabulary& vocabulary);
   void encode_valid(std::string_view text, std::vector<TokenId>& tokens) const;
   const Whole* whole_at(std::string_view text) const;
   void merge_piece(std::string_view piece, Work& work, std::vector<TokenId>& tokens) const;

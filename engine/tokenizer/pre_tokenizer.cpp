@@ -107,8 +107,8 @@ Result<PreTokenizer> PreTokenizer::for_rule(std::string_view rule) {
       std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return r.name == rule; });
   if (found == kRules.end())
     return fail(Fault::kUnsupported,
-                "has the pre-tokenizer rule \"" + utf8::sanitized(rule.substr(0, 80)) +
-                    "\"; this build knows starcoder, refact, deepseek-coder and qwen2",
+                "the pre-tokenizer rule \"" + utf8::sanitized(rule.substr(0, 80)) +
+                    "\" is not known; this build has starcoder, refact, deepseek-coder and qwen2",
                 "use another model");
   PreTokenizer splitter;
   for (const char* const pattern : found->patterns) {

@@ -41,8 +41,8 @@ Result<std::unique_ptr<Tokenizer>> Sentencepiece::open(const GgufFile& file,
   const auto loaded = tokenizer->processor_.LoadFromSerializedProto(*model);
   if (!loaded.ok())
     return fail(Fault::kBadInput,
-                file.name() +
-                    ": sentencepiece refuses the vocabulary: " + utf8::sanitized(loaded.ToString()),
+                file.name() + ": tokenizer.ggml.tokens: sentencepiece refuses it: " +
+                    utf8::sanitized(loaded.ToString()),
                 "download the file again or use another model");
   tokenizer->dummy_space_ = file.integer("tokenizer.ggml.add_space_prefix").value_or(1) != 0;
   tokenizer->read_bytes(vocabulary);

@@ -131,11 +131,11 @@ Result<std::string> sentencepiece_model(const GgufFile& file, const Vocabulary& 
   const auto bytes = std::count(vocabulary.kinds.begin(), vocabulary.kinds.end(), TokenKind::kByte);
   if (bytes != 0 && bytes != kByteTokens)
     return fail(Fault::kBadInput,
-                file.name() + ": the vocabulary has " + std::to_string(bytes) +
+                file.name() + ": tokenizer.ggml.token_type has " + std::to_string(bytes) +
                     " byte tokens; none or 256 make sense",
                 "download the file again or use another model");
   if (vocabulary.find("▁") == kNoToken)
-    return fail(Fault::kBadInput, file.name() + ": the vocabulary has no token for a space",
+    return fail(Fault::kBadInput, file.name() + ": tokenizer.ggml.tokens has no token for a space",
                 "download the file again or use another model");
 
   std::string model;

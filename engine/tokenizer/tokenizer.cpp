@@ -18,7 +18,7 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufFile& file) {
                 "use a model file with its tokenizer");
   if (*model != "gpt2" && *model != "llama")
     return fail(Fault::kUnsupported,
-                file.name() + ": has a tokenizer of the kind \"" +
+                file.name() + ": has tokenizer.ggml.model \"" +
                     utf8::sanitized(model->substr(0, 80)) +
                     "\"; this build runs gpt2 (byte-level BPE) and llama (sentencepiece BPE)",
                 "use another model");

@@ -9,6 +9,7 @@
 namespace efimd::engine {
 namespace {
 
+constexpr std::size_t kTokensMax = std::size_t{1} << 20;     ///< the largest known have 2^18
 constexpr std::size_t kTextBytesMax = std::size_t{1} << 28;  ///< of all tokens; more is refused
 
 Result<std::vector<TokenKind>> read_kinds(const GgufFile& file, std::size_t tokens) {
@@ -25,8 +26,8 @@ Result<std::vector<TokenKind>> read_kinds(const GgufFile& file, std::size_t toke
     const std::int64_t number = (*numbers)[i];
     if (number < 0 || number > static_cast<int>(TokenKind::kByte))
       return fail(Fault::kBadInput,
-                  file.name() + ": token " + std::to_string(i) + " has the unknown type " +
-                      std::to_string(number),
+                  file.name() + ": " + std::string(kKey) + " gives token " + std::to_string(i) +
+                      " the unknown type " + std::to_string(number),
                   "download the file again");
     if (number != 0) kinds[i] = static_cast<TokenKind>(number);  // 0: not said
   }
@@ -40,13 +41,19 @@ Result<Vocabulary> Vocabulary::read(const GgufFile& file) {
   if (tokens == nullptr || tokens->empty())
     return fail(Fault::kBadInput, file.name() + ": has no tokenizer.ggml.tokens",
                 "use a model file with its tokenizer");
+  if (tokens->size() > kTokensMax)
+    return fail(Fault::kBadInput,
+                file.name() + ": tokenizer.ggml.tokens has " + std::to_string(tokens->size()) +
+                    " tokens, more than " + std::to_string(kTokensMax),
+                "download the file again");
   std::size_t text_bytes = 0;
   for (const std::string_view text : *tokens) text_bytes += text.size();
   if (text_bytes > kTextBytesMax)
     return fail(Fault::kBadInput,
-                file.name() + ": has tokens of " + std::to_string(text_bytes) + " bytes together",
+                file.name() + ": tokenizer.ggml.tokens has " + std::to_string(text_bytes) +
+                    " bytes of text, more than " + std::to_string(kTextBytesMax),
                 "download the file again");
-  static_assert(std::numeric_limits<TokenId>::max() > (1 << 24), "kArrayMax of the GGUF reader");
+  static_assert(std::numeric_limits<TokenId>::max() > kTokensMax);
   Result<std::vector<TokenKind>> kinds = read_kinds(file, tokens->size());
   if (!kinds) return tl::unexpected<Error>(std::move(kinds.error()));
 

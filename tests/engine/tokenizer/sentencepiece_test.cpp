@@ -102,7 +102,7 @@ TEST_CASE("a sentencepiece vocabulary that cannot work is refused by name") {
   CHECK_THAT(refusal(with_kinds([](std::vector<std::int32_t>& kinds) { kinds[20] = 1; })),
              Catch::Contains("255 byte tokens"));
   CHECK_THAT(refusal(with_kinds([](std::vector<std::int32_t>& kinds) { kinds[0] = 9; })),
-             Catch::Contains("token 0 has the unknown type 9"));
+             Catch::Contains("token 0 the unknown type 9"));
   TokenLists lists = TokenLists::of(good);
   lists.texts[300] = lists.texts[301];
   CHECK_THAT(refusal(GgufWriter(good).texts("tokenizer.ggml.tokens", lists.texts)),
