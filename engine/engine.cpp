@@ -12,7 +12,8 @@ Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
   const ModelFacts facts{.digest = model->digest(),
                          .layers = model->shape().layers,
                          .vocabulary = model->shape().vocabulary,
-                         .context_tokens = model->shape().context_tokens};
+                         .context_tokens = model->shape().context_tokens,
+                         .fragment_trained = model->fragment_trained()};
   const Tokenizer* tokenizer = &model->tokenizer();
   return LocalEngine::make(facts, {std::move(model), tokenizer}, std::move(backend), options)
       .map([](std::unique_ptr<LocalEngine> engine) -> std::unique_ptr<Engine> { return engine; });

@@ -59,6 +59,9 @@ class Engine {
   virtual ~Engine() = default;
 
   virtual const Tokenizer& tokenizer() const = 0;
+  /// Whether words that are broken at the prompt's end are nothing new to the model, so that they
+  /// need no healing.
+  virtual bool fragment_trained() const = 0;
   virtual int window_tokens() const = 0;  ///< most tokens that one sequence may hold
   virtual int step_tokens() const = 0;    ///< most tokens of one step()
 

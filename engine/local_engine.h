@@ -20,6 +20,7 @@ struct ModelFacts {
   int layers = 0;
   int vocabulary = 0;
   int context_tokens = 0;
+  bool fragment_trained = false;
 };
 
 /// The engine over a Backend: pages, sequences, steps.
@@ -39,6 +40,7 @@ class LocalEngine final : public Engine {
   ~LocalEngine() override;
 
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  bool fragment_trained() const override { return facts_.fragment_trained; }
   int window_tokens() const override { return window_tokens_; }
   int step_tokens() const override { return step_tokens_; }
   SequenceId open_sequence() override;

@@ -21,6 +21,10 @@ namespace efimd::completion {
 /// Where generation ends besides the end of text and budgets; stop_rules.h says it in full.
 enum class StopRule { kNone, kLine, kBlock };
 
+/// Whether the typed end of a prompt is healed (healing.h); kAuto: unless the model was trained on
+/// broken words.
+enum class Healing { kAuto, kOn, kOff };
+
 struct Options {
   int tokens_max = 64;
   int time_max_ms = 3000;  ///< for generation, from its start; then what is there is shown
@@ -29,6 +33,7 @@ struct Options {
   float top_p = 1.0F;
   int top_k = 0;
   std::uint64_t seed = 0;
+  Healing healing = Healing::kAuto;
 };
 
 /// What an answer cost and where it came from; written to the editor as efim/receipt.
@@ -38,7 +43,9 @@ struct Receipt {
   int prompt_tokens = 0;
   int reused_tokens = 0;
   int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
-  int generated_tokens = 0;
+  int generated_tokens = 0;  ///< chosen behind the cursor
+  /// Tokens at the prompt's end that the model spelled otherwise; they are among the prompt's.
+  int healed_tokens = 0;
   double queue_ms = 0;        ///< from the request's arrival to the start of work
   double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;

@@ -4,6 +4,7 @@
 #include <limits>
 #include <span>
 
+#include "daemon/completion/healing.h"
 #include "engine/decode/sampler.h"
 
 namespace efimd::completion {
@@ -11,6 +12,10 @@ namespace efimd::completion {
 namespace {
 
 using engine::TokenId;
+
+/// Tokens in which a healed end is spelled again; a model that wants more of them has no better way
+/// to spell it than the draft.
+constexpr std::size_t kSpellingTokensMax = 2 * kHealedTokensMax;
 
 bool is_text(TokenId token, const engine::Tokenizer& tokenizer) {
   return token >= 0 && token < tokenizer.size() && !tokenizer.ends_generation(token) &&
@@ -35,46 +40,120 @@ TokenId choose(engine::Sampler& sampler, std::span<const float> logits,
   return sampler.choose(allowed);
 }
 
-/// Evaluates `token`; false where no KV memory is left for it.
-Result<bool> append(const GenerationSetting& setting, TokenId token) {
-  for (;;) {
-    const Result<void> appended = setting.engine.append(setting.sequence, token);
-    if (appended) return true;
-    if (appended.error().fault != Fault::kWindowFull) return tl::unexpected(appended.error());
-    if (!setting.make_room()) return false;
-  }
-}
+/// One generation: the healed end first, where there is one, then token by token.
+class Generation {
+ public:
+  Generation(const GenerationSetting& setting, const Options& options, StopRules& rules)
+      : setting_(setting),
+        options_(options),
+        rules_(rules),
+        tokenizer_(setting.engine.tokenizer()),
+        sampler_({options.temperature, options.top_p, options.top_k, options.seed}),
+        deadline_(setting.now() + std::chrono::milliseconds(options.time_max_ms)) {}
 
-Result<End> run(const GenerationSetting& setting, const Options& options, StopRules& rules,
-                Generated& generated) {
-  const engine::Tokenizer& tokenizer = setting.engine.tokenizer();
-  engine::Sampler sampler({options.temperature, options.top_p, options.top_k, options.seed});
-  const auto deadline = setting.now() + std::chrono::milliseconds(options.time_max_ms);
-  for (int count = 0; count < options.tokens_max; ++count) {
-    if (setting.stop.stop_requested()) return End::kStopped;
-    if (count > 0) {
-      if (setting.now() >= deadline) return End::kTime;
-      const Result<bool> appended = append(setting, generated.tokens.back().id);
+  Result<End> run() {
+    if (setting_.stop.stop_requested()) return End::kStopped;
+    Result<std::optional<End>> ended = heal();
+    while (ended && !*ended) ended = next_token();
+    if (!ended) return tl::unexpected(std::move(ended).error());
+    return **ended;
+  }
+
+  Generated result;
+
+ private:
+  /// Checks the typed end against what the model would choose; goes back to where they part.
+  Result<std::optional<End>> heal() {
+    if (!setting_.typed || options_.tokens_max <= 0) return std::nullopt;
+    const std::span<const TokenId> held = setting_.engine.held(setting_.sequence);
+    prompt_.assign(held.begin(), held.end());
+    const auto draft = std::span(prompt_).last(static_cast<std::size_t>(setting_.typed->tokens));
+    std::string typed;
+    for (const TokenId token : draft) typed += tokenizer_.bytes(token);
+    spelling_.emplace(setting_.typed->order, std::move(typed));
+    const auto departure =
+        find_departure(setting_.engine, setting_.sequence, draft, sampler_, *spelling_);
+    if (!departure || departure->token == engine::kNoToken) {
+      spelling_.reset();
+      return std::nullopt;
+    }
+    result.healed = setting_.typed->tokens - departure->kept;
+    const std::size_t kept = prompt_.size() - static_cast<std::size_t>(result.healed);
+    if (auto back = setting_.engine.adopt(setting_.sequence, std::span(prompt_).first(kept)); !back)
+      return tl::unexpected(std::move(back).error());
+    return take(departure->token);
+  }
+
+  Result<std::optional<End>> next_token() {
+    if (result.new_tokens >= options_.tokens_max) return End::kTokens;
+    if (setting_.stop.stop_requested()) return End::kStopped;
+    if (!result.tokens.empty()) {
+      if (result.new_tokens > 0 && setting_.now() >= deadline_) return End::kTime;
+      const Result<bool> appended = append(result.tokens.back().id);
       if (!appended) return tl::unexpected(appended.error());
       if (!*appended) return End::kNoRoom;
     }
-    const TokenId token = choose(sampler, setting.engine.logits(setting.sequence), tokenizer);
-    if (!generated.first_token) generated.first_token = setting.now();
-    if (!is_text(token, tokenizer)) return End::kModel;
-    const std::string_view bytes = tokenizer.bytes(token);
-    generated.tokens.push_back({token, bytes.size(), true});
-    if (rules.feed(bytes)) return End::kRule;
+    const std::span<const float> logits = setting_.engine.logits(setting_.sequence);
+    if (!spelling_) return take(choose(sampler_, logits, tokenizer_));
+    const TokenId token = spelling_->choose(sampler_, logits);
+    if (token == engine::kNoToken || result.tokens.size() >= kSpellingTokensMax)
+      return keep_draft();
+    return take(token);
   }
-  return End::kTokens;
-}
+
+  std::optional<End> take(TokenId token) {
+    std::string_view bytes = tokenizer_.bytes(token);
+    const std::size_t whole = bytes.size();
+    if (spelling_) bytes = spelling_->take(bytes);
+    if (spelling_ && spelling_->done()) spelling_.reset();
+    const bool spelled_only = bytes.empty() && whole > 0;
+    if (!spelled_only && !result.first_token) result.first_token = setting_.now();
+    if (!is_text(token, tokenizer_)) return End::kModel;
+    result.tokens.push_back({token, whole, true});
+    if (spelled_only) return std::nullopt;
+    ++result.new_tokens;
+    return rules_.feed(bytes) ? std::optional(End::kRule) : std::nullopt;
+  }
+
+  /// The prompt as it was typed, when the model finds no way to spell it that is worth its time.
+  Result<std::optional<End>> keep_draft() {
+    spelling_.reset();
+    result.tokens.clear();
+    result.healed = 0;
+    const auto held = setting_.engine.hold(setting_.sequence, prompt_, {.stop = setting_.stop});
+    if (held) return std::nullopt;
+    if (held.error().fault == Fault::kStopped) return End::kStopped;
+    return tl::unexpected(held.error());
+  }
+
+  /// Evaluates `token`; false where no KV memory is left for it.
+  Result<bool> append(TokenId token) {
+    for (;;) {
+      const Result<void> appended = setting_.engine.append(setting_.sequence, token);
+      if (appended) return true;
+      if (appended.error().fault != Fault::kWindowFull) return tl::unexpected(appended.error());
+      if (!setting_.make_room()) return false;
+    }
+  }
+
+  const GenerationSetting& setting_;
+  const Options& options_;
+  StopRules& rules_;
+  const engine::Tokenizer& tokenizer_;
+  engine::Sampler sampler_;
+  const std::chrono::steady_clock::time_point deadline_;
+  std::vector<TokenId> prompt_;       ///< as it was typed; empty without a typed end
+  std::optional<Spelling> spelling_;  ///< while typed bytes are still to be spelled
+};
 
 }  // namespace
 
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,
                            StopRules& rules) {
-  Generated generated;
-  const Result<End> end = run(setting, options, rules, generated);
+  Generation generation(setting, options, rules);
+  const Result<End> end = generation.run();
   if (!end) return tl::unexpected(end.error());
+  Generated generated = std::move(generation.result);
   generated.end = *end;
   const auto blank = [](const std::string& text) {
     return text.find_first_not_of(" \t\r\n") == std::string::npos;

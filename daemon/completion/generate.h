@@ -11,6 +11,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/completion/stop_rules.h"
 #include "daemon/prompt/planner.h"
+#include "engine/decode/spelling.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
@@ -19,25 +20,37 @@ namespace efimd::completion {
 enum class End { kModel, kRule, kTokens, kTime, kNoRoom, kStopped };
 
 struct Generated {
-  std::string text;         ///< what the stop rule kept; may end inside a code point
+  std::string text;  ///< behind the cursor, what the stop rule kept; may end inside a code point
   bool blank_line = false;  ///< nothing was kept, for the model went on below the cursor's line
-  std::vector<prompt::CoveredToken> tokens;  ///< all that were chosen, also behind what was kept
+  /// All that were chosen, also behind what was kept. Behind the prompt's tokens but the last
+  /// `healed`, which the first of these spell again.
+  std::vector<prompt::CoveredToken> tokens;
+  int healed = 0;
+  int new_tokens = 0;  ///< of `tokens`, those that go on behind the cursor
   End end = End::kModel;
   std::optional<std::chrono::steady_clock::time_point> first_token;
+};
+
+/// The prompt's end that may be healed (healing.h).
+struct TypedEnd {
+  const engine::ByteOrder& order;
+  int tokens = 0;  ///< at the end of what the sequence holds; the logits in front of each are ready
 };
 
 /// What a generation runs on besides its options.
 struct GenerationSetting {
   engine::Engine& engine;
-  engine::SequenceId sequence{};  ///< holds the prompt, its logits ready
-  std::stop_token stop;           ///< looked at before each token
+  engine::SequenceId sequence{};                 ///< holds the prompt, its logits ready
+  std::stop_token stop;                          ///< looked at before each token
+  std::optional<TypedEnd> typed = std::nullopt;  ///< unset: the prompt stands as it is
   /// Frees KV memory for one more token; false when there is none to free.
   std::function<bool()> make_room = [] { return false; };
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
 /// Chooses tokens and evaluates each but the last, until the model, the stop rule, a budget or the
-/// stop token ends it. What is there when a budget ends is kept.
+/// stop token ends it. What is there when a budget ends is kept. Budgets count what goes on behind
+/// the cursor; a healed end is spelled within kSpellingTokensMax tokens, or stands as it was.
 ///
 /// Thread: engine. Fails as Engine::append() does, but for a full KV memory, which is an end.
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,

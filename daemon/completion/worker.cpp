@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/completion/fit.h"
+#include "daemon/completion/healing.h"
 #include "daemon/completion/stop_rules.h"
 
 namespace efimd::completion {
@@ -44,7 +45,10 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, int prompt_tokens_max,
                std::size_t documents_max)
     : engine_(std::move(engine)),
       prompt_tokens_max_(prompt_tokens_max),
-      documents_(*engine_, documents_max) {}
+      documents_(*engine_, documents_max) {
+  // Where healing is the rule, the first keystroke does not wait for it.
+  if (!engine_->fragment_trained()) byte_order_.emplace(engine_->tokenizer());
+}
 
 Answer Worker::serve(const Job& job) {
   const Request& request = job.request;
@@ -127,7 +131,8 @@ Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const pro
   for (;;) {
     const auto cost =
         engine_->hold(documents_.sequence_of(document), plan.tokens,
-                                    {.stop = job.stop.get_token()});
+                      {.stop = job.stop.get_token(),
+                       .logits_rows = 1 + typed_tokens(job.request.options, *document.anchor)});
     if (cost) {
       receipt.source = "engine";
       receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
@@ -140,6 +145,12 @@ Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const pro
   }
 }
 
+int Worker::typed_tokens(const Options& options, const prompt::Anchor& anchor) const {
+  const bool wanted = options.healing == Healing::kAuto ? !engine_->fragment_trained()
+                                                        : options.healing == Healing::kOn;
+  return wanted ? typed_tail(anchor.increment, engine_->tokenizer()) : 0;
+}
+
 Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& document,
                                             const prompt::Plan& plan, Receipt& receipt) {
   const Request& request = job.request;
@@ -150,13 +161,19 @@ Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& docum
   options.tokens_max = std::min(options.tokens_max, room);
   GenerationSetting setting{*engine_, *document.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(document); };
+  if (const int typed = typed_tokens(options, *document.anchor); typed > 0) {
+    if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
+    setting.typed.emplace(TypedEnd{*byte_order_, typed});
+  }
   Result<Generated> generated = generate(setting, options, rules);
   if (!generated) return failed(document, generated.error());
-  receipt.generated_tokens = static_cast<int>(generated->tokens.size());
+  receipt.generated_tokens = generated->new_tokens;
+  receipt.healed_tokens = generated->healed;
   if (generated->first_token)
     receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
   // also when superseded, for the KV of these tokens is there.
-  if (!generated->tokens.empty()) prompt::offer(*document.anchor, generated->tokens);
+  if (!generated->tokens.empty())
+    prompt::offer(*document.anchor, generated->tokens, generated->healed);
   if (generated->end == End::kStopped) return tl::unexpected(Nothing{true, {}});
   return std::move(*generated);
 }
@@ -166,11 +183,10 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
   const auto nothing = [](std::string_view reason) {
     return tl::unexpected(Nothing{false, {reason, {}}});
   };
-  if (generated.tokens.empty())
+  if (generated.new_tokens == 0)
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
-  Fitted fitted =
-      fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end});
+  Fitted fitted = fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end});
   if (fitted.text.empty()) return nothing(fitted.silence);
   return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
 }

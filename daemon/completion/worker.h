@@ -52,7 +52,12 @@ class Worker {
                  const Generated& generated) const;
   tl::unexpected<Nothing> failed(DocumentState& document, const Error& error);
 
+  /// Tokens at the end of what is typed that may be healed; 0 where healing is off.
+  int typed_tokens(const Options& options, const prompt::Anchor& anchor) const;
+
   std::unique_ptr<engine::Engine> engine_;
+  std::optional<engine::ByteOrder>
+      byte_order_;  ///< made with the model, or when healing is first wanted
   int prompt_tokens_max_;
   Documents documents_;
 };

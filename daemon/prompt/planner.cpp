@@ -203,9 +203,10 @@ Windows Windows::of(int prompt_tokens) {
   return windows;
 }
 
-void offer(Anchor& anchor, std::vector<CoveredToken> generated) {
+void offer(Anchor& anchor, std::vector<CoveredToken> generated, int replaced) {
   anchor.offered_begin = 0;
-  for (const CoveredToken& token : anchor.increment) anchor.offered_begin += token.bytes;
+  const std::size_t kept = anchor.increment.size() - static_cast<std::size_t>(replaced);
+  for (std::size_t i = 0; i < kept; ++i) anchor.offered_begin += anchor.increment[i].bytes;
   anchor.offered = std::move(generated);
 }
 

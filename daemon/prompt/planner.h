@@ -48,8 +48,9 @@ struct Anchor {
   std::size_t offered_begin = 0;
 };
 
-/// Remembers what was generated behind the anchor's whole increment.
-void offer(Anchor& anchor, std::vector<CoveredToken> generated);
+/// Remembers what was generated behind the anchor's increment, whose last `replaced` tokens the
+/// first of `generated` spell again.
+void offer(Anchor& anchor, std::vector<CoveredToken> generated, int replaced = 0);
 
 /// Why the plan has the anchor that it has; for receipts and tests.
 enum class AnchorChange {

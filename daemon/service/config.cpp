@@ -83,6 +83,15 @@ bool set_stop(Config& config, const toml::node& node) {
   return rule.has_value();
 }
 
+bool set_healing(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"auto", "on", "off"}, value)) return false;
+  config.completion.healing = value == "auto" ? completion::Healing::kAuto
+                              : value == "on" ? completion::Healing::kOn
+                                              : completion::Healing::kOff;
+  return true;
+}
+
 constexpr std::array kEntries = {
     Entry{{"model", "path or file name", "",
            "GGUF file to use, or the name of one that `efimd model list` shows. Unset: the bundled "
@@ -123,6 +132,10 @@ constexpr std::array kEntries = {
         {"completion.seed", "integer 0-9223372036854775807", "0",
          "with a temperature: the same seed and text give the same suggestion"},
         [](Config& c, const toml::node& n) { return integer(n, 0, INT64_MAX, c.completion.seed); }},
+    Entry{{"completion.healing", "\"auto\" | \"on\" | \"off\"", "\"auto\"",
+           "whether the model may choose the last typed tokens anew, of those that spell the same; "
+           "auto: unless it was trained on broken words, as the bundled model was"},
+          set_healing},
     Entry{{"completion.cold_prompt_ms", "integer 50-60000", "2000",
            "how much of a file is shown to the model: as much as a cold evaluation of this many "
            "milliseconds allows"},

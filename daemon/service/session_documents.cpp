@@ -186,7 +186,7 @@ void Session::send_receipt(const Asked& asked, const completion::Receipt& receip
                  {"reusedTokens", receipt.reused_tokens},
                  {"evaluatedTokens", receipt.evaluated_tokens},
                  {"generatedTokens", receipt.generated_tokens},
-                 {"healedTokens", 0},
+                 {"healedTokens", receipt.healed_tokens},
                  {"restoredTokens", 0},
                  {"exact", true},
                  {"queueMs", receipt.queue_ms},

@@ -70,6 +70,22 @@ TEST_CASE("an offer is adopted at the place where it was made, and only there") 
   CHECK_FALSE(prompt::cover("return", anchor, tokenizer).back().generated);
 }
 
+TEST_CASE("typed tokens that the model spelled otherwise give way to its own, as far as typed") {
+  const test::ScriptedTokenizer tokenizer;
+  Anchor anchor;
+  anchor.increment = covered(tokenizer, "x ret", false);  // "x", " ", "re", "t"
+  auto healed = covered(tokenizer, "r", true);
+  for (const CoveredToken& token : covered(tokenizer, "eturn", true)) healed.push_back(token);
+  prompt::offer(anchor, healed, 2);
+  const auto typed_on = prompt::cover("x retu", anchor, tokenizer);
+  CHECK(spelled(tokenizer, typed_on) == "x retu");
+  CHECK(typed_on[2] == healed[0]);
+  const auto accepted = prompt::cover("x return", anchor, tokenizer);
+  CHECK(std::equal(healed.begin(), healed.end(), accepted.begin() + 2, accepted.end()));
+  CHECK(prompt::cover("x r", anchor, tokenizer).back() == healed[0]);
+  CHECK(spelled(tokenizer, prompt::cover("x no", anchor, tokenizer)) == "x no");
+}
+
 TEST_CASE("deleting into a generated token keeps the ones in front of it") {
   const test::ScriptedTokenizer tokenizer;
   Anchor anchor;

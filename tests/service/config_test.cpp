@@ -67,6 +67,7 @@ temperature = 1
 top_p = 0.9
 top_k = 40
 seed = 99
+healing = "on"
 cold_prompt_ms = 500
 [daemon]
 idle_exit_s = 0
@@ -86,6 +87,7 @@ level = "debug"
   CHECK(config.completion.top_p == 0.9F);
   CHECK(config.completion.top_k == 40);
   CHECK(config.completion.seed == 99);
+  CHECK(config.completion.healing == completion::Healing::kOn);
   CHECK(config.cold_prompt_ms == 500);
   CHECK(config.idle_exit_s == 0);
   CHECK(config.log_level == "debug");
@@ -107,7 +109,7 @@ TEST_CASE("wrong types and values out of bounds are reported and leave the defau
        {"completion.max_tokens = 0", "completion.max_tokens = 100000",
         "completion.max_tokens = \"5\"", "completion.stop = \"never\"", "completion.stop = 1",
         "completion.temperature = -1", "completion.temperature = nan", "completion.top_p = 2",
-        "completion.seed = -1", "cache.memory_mb = 1", "cache.memory_mb = \"much\"",
+        "completion.seed = -1", "completion.healing = \"yes\"", "completion.healing = true", "cache.memory_mb = 1", "cache.memory_mb = \"much\"",
         "device.kind = \"cuda\"", "device = 3", "device.threads = 1.5", "daemon.idle_exit_s = -5",
         "log.level = \"loud\"", "model = \"\"", "model = 7", "log.level.deep = 1"}) {
     INFO(line);

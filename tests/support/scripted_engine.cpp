@@ -299,6 +299,11 @@ void ScriptedEngine::extend(Sequence& sequence, TokenId token) {
 }
 
 TokenId ScriptedEngine::choice_behind(const Sequence& sequence, std::size_t position) const {
+  if (script_->continues_everywhere) {
+    const auto next = tokenizer_.encode(
+        script_->continuation(split(std::span(sequence.held).first(position + 1))));
+    return next.empty() ? tokenizer_.end() : next.front();
+  }
   if (position + 1 < sequence.held.size()) return sequence.held[position + 1];
   return sequence.spelled < sequence.script.size() ? sequence.script[sequence.spelled]
                                                    : tokenizer_.end();

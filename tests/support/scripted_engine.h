@@ -96,7 +96,7 @@ class Gate {
 /// used at any time.
 struct EngineScript {
   /// The text to generate behind a prompt, then the end token. Called once for each finished
-  /// hold().
+  /// hold(), and see continues_everywhere.
   std::function<std::string(const ScriptedPrompt&)> continuation = [](const ScriptedPrompt&) {
     return std::string();
   };
@@ -104,6 +104,10 @@ struct EngineScript {
   /// tokens); no end is added.
   std::function<std::vector<engine::TokenId>(const ScriptedPrompt&)> token_continuation;
   ScriptedTokenizer::Shape tokenizer;
+  /// Asks `continuation` for every row of logits, also inside the prompt, which is then cut behind
+  /// the row's token: what the model would have written there, whatever was typed.
+  bool continues_everywhere = false;
+  bool fragment_trained = true;
   int window_tokens = 4096;
   int page_count = 1 << 20;  ///< pages of kPageTokens; open sequences share none here
   int step_tokens = 16;      ///< the stop token is looked at before each step of hold()
@@ -130,6 +134,7 @@ class ScriptedEngine final : public engine::Engine {
   explicit ScriptedEngine(std::shared_ptr<EngineScript> script);
 
   const engine::Tokenizer& tokenizer() const override { return tokenizer_; }
+  bool fragment_trained() const override { return script_->fragment_trained; }
   int window_tokens() const override { return script_->window_tokens; }
   int step_tokens() const override { return script_->step_tokens; }
   engine::SequenceId open_sequence() override;
