@@ -57,11 +57,12 @@ struct RowRange {
 /// `quantize`).
 struct Inputs {
   int tokens;
-  const float* values;        ///< [T][cols]
-  const std::int8_t* quants;  ///< [T][cols]
-  const float* scales;        ///< [T][cols / 32]
-  const std::int32_t* sums;   ///< [T][cols / 32] of a group's quants
-  const float* totals;        ///< [T][cols / 32] sum * scale
+  const float* values;            ///< [T][cols]
+  const std::int8_t* quants;      ///< [T][cols]
+  const float* scales;            ///< [T][cols / 32]
+  const std::int32_t* sums;       ///< [T][cols / 32] of a group's quants
+  const std::int32_t* half_sums;  ///< [T][cols / 32] of its first 16
+  const float* totals;            ///< [T][cols / 32] sum * scale
 };
 
 /// Where one input row goes when it is quantized; as in Inputs.
@@ -69,6 +70,7 @@ struct QuantizedRow {
   std::int8_t* quants;
   float* scales;
   std::int32_t* sums;
+  std::int32_t* half_sums;
   float* totals;
 };
 

@@ -153,6 +153,7 @@ void quantize(const float* x, int width, const QuantizedRow& out) {
     out.scales[group] = zero ? 0.0F : largest / 127.0F;
     std::int32_t sum = 0;
     for (int i = 0; i < kGroup; ++i) {
+      if (i == kGroup / 2) out.half_sums[group] = sum;
       // fmax and fmin drop a NaN, which no integer can hold.
       const float level = std::fmin(std::fmax(std::nearbyint(x[i] * inverse), -127.0F), 127.0F);
       out.quants[group * kGroup + i] = static_cast<std::int8_t>(level);

@@ -58,6 +58,8 @@ struct Vector {
   static Reg mul(Reg a, Reg b) { return _mm256_mul_ps(a, b); }
   static Reg div(Reg a, Reg b) { return _mm256_div_ps(a, b); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm256_fmadd_ps(a, b, c); }
+  /// c - a * b
+  static Reg subtract_product(Reg a, Reg b, Reg c) { return _mm256_fnmadd_ps(a, b, c); }
   /// The second operand where either is NaN.
   static Reg max(Reg a, Reg b) { return _mm256_max_ps(a, b); }
   static Reg min(Reg a, Reg b) { return _mm256_min_ps(a, b); }

@@ -53,6 +53,8 @@ struct Vector {
   static Reg mul(Reg a, Reg b) { return _mm512_mul_ps(a, b); }
   static Reg div(Reg a, Reg b) { return _mm512_div_ps(a, b); }
   static Reg fma(Reg a, Reg b, Reg c) { return _mm512_fmadd_ps(a, b, c); }
+  /// c - a * b
+  static Reg subtract_product(Reg a, Reg b, Reg c) { return _mm512_fnmadd_ps(a, b, c); }
   /// The second operand where either is NaN.
   static Reg max(Reg a, Reg b) { return _mm512_max_ps(a, b); }
   static Reg min(Reg a, Reg b) { return _mm512_min_ps(a, b); }
