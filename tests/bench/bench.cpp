@@ -1,0 +1,51 @@
+// The measurements of scripts/bench, one a command; tables in Markdown.
+//   efimd_bench memory | operations | steps MODEL... | speed MODEL | write TYPE MODEL
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/worker_pool.h"
+#include "tests/bench/bandwidth.h"
+#include "tests/bench/bench_model.h"
+#include "tests/bench/tables.h"
+
+namespace {
+
+using namespace efimd;
+
+int run(const std::string& command, const std::vector<std::string>& operands) {
+  const int threads = engine::cpu::physical_cores();
+  if (command == "memory" && operands.empty()) {
+    std::printf("%s, %d cores\n\n", engine::cpu::processor_name().c_str(), threads);
+    bench::print_bandwidth();
+  } else if (command == "operations" && operands.empty()) {
+    bench::print_operations(threads);
+  } else if (command == "steps" && !operands.empty()) {
+    bench::print_steps({operands.begin(), operands.end()}, threads);
+  } else if (command == "speed" && operands.size() == 1) {
+    const bench::Speed speed = bench::measure_speed(operands[0], threads);
+    std::printf("%.1f %.1f\n", speed.prompt, speed.generation);
+  } else if (command == "write" && operands.size() == 2) {
+    bench::write_bench_model(operands[0], operands[1]);
+  } else {
+    std::fprintf(stderr,
+                 "usage: efimd_bench memory | operations | steps MODEL... | speed MODEL | write "
+                 "TYPE MODEL\n");
+    return 2;
+  }
+  return 0;
+}
+
+}  // namespace
+
+int main(int count, char** values) {
+  try {
+    return run(count > 1 ? values[1] : "", {values + std::min(count, 2), values + count});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "efimd_bench: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <filesystem>
+#include <vector>
+
+namespace efimd::bench {
+
+/// Prints GB/s of matrix products by type, instruction set and tokens.
+void print_operations(int threads);
+
+/// Prints what steps of 1 .. 256 tokens behind 512 tokens of KV cost, a row for each model file.
+void print_steps(const std::vector<std::filesystem::path>& models, int threads);
+
+/// Tokens/s of a model file: a prompt of 512 tokens from nothing, and 64 greedy tokens behind it.
+struct Speed {
+  double prompt;
+  double generation;
+};
+Speed measure_speed(const std::filesystem::path& model, int threads);
+
+}  // namespace efimd::bench
