@@ -10,6 +10,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "engine/kv/page_store.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/types.h"
 
@@ -38,6 +39,7 @@ struct BatchItem {
 struct PromptCost {
   int reused = 0;     ///< leading tokens whose KV was there
   int evaluated = 0;  ///< reused + evaluated == the prompt's tokens
+  int restored = 0;   ///< of the reused ones, those that came from the store and are used first now
 };
 
 /// What the KV room holds, for the status.
@@ -73,8 +75,8 @@ class Engine {
   virtual Result<SequenceId> fork(SequenceId sequence) = 0;
 
   /// Makes the sequence hold exactly `tokens` (not empty) and the logits behind its last tokens
-  /// ready. Reuses the sequence's own leading tokens, then resident pages with the same identity
-  /// (KV-1), and evaluates the rest in steps. A prompt that is in KV whole costs the tokens whose
+  /// ready. Reuses the sequence's own leading tokens, then pages with the same identity (KV-1),
+  /// resident or stored (KV-7), and evaluates the rest in steps. A prompt that is in KV whole costs the tokens whose
   /// logits are wanted and not at hand any more. kStopped between steps when the stop token fires:
   /// what was evaluated stays. kWindowFull past window_tokens(), and when other sequences hold too
   /// much of the KV budget: close some and hold again.
@@ -83,8 +85,8 @@ class Engine {
   /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for, and nothing
   /// else; returns how many. Never evaluates.
   virtual Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) = 0;
-  /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them. Changes
-  /// nothing.
+  /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them, or would be
+  /// loaded from the store rather than evaluated (KV-7). Changes nothing.
   virtual int resident(std::span<const TokenId> tokens) const = 0;
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
@@ -103,6 +105,22 @@ class Engine {
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;
 
+  /// Whose text the sequence holds: its full pages may be stored as that document's (KV-6). Without
+  /// it, or with kNone, nothing of it is.
+  virtual void set_source(SequenceId, SourceId) {}
+  /// Makes leading full pages of `tokens` resident from the store, for `source`; returns the tokens
+  /// that are resident then. Never evaluates. For idle time: it waits for the disk, but sees `stop`
+  /// at once.
+  virtual Result<int> restore(std::span<const TokenId> tokens, SourceId, std::stop_token) {
+    return resident(tokens);
+  }
+  /// Hands one page to the store, about a tenth of a millisecond; false when there is nothing to
+  /// write, or the store takes nothing now. For idle time.
+  virtual bool write_behind() { return false; }
+  /// Drops the pages of a document and all behind them, those apart that open sequences use: close
+  /// these before.
+  virtual void forget(SourceId) {}
+
   virtual KvUsage kv_usage() const = 0;
   virtual std::string device_kind() const = 0;
   virtual std::string device_name() const = 0;
@@ -112,6 +130,7 @@ struct EngineOptions {
   std::size_t kv_budget_bytes = std::size_t{1} << 30;
   int window_tokens_max = 8192;  ///< lowered to the model's context and the KV budget
   int step_tokens_max = 64;      ///< lowered to the backend's; a stop is looked at between steps
+  std::shared_ptr<PageStore> store = nullptr;  ///< where pages go and come from; null: nowhere
 };
 
 /// The engine over a real backend, which must have been made with at least one window of pages.

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <string_view>
+#include <utility>
 
 #include "engine/backend/backend.h"
 #include "engine/forward.h"
@@ -11,9 +13,9 @@
 namespace efimd::engine {
 namespace {
 
-/// KV-1's root: pages of another model, element type or page size are never found.
-Digest kv_root(Digest model) {
-  const std::string kind = fmt::format("kv f16 pages of {}", kPageTokens);
+/// KV-1's root: pages of another model, format or page size are never found.
+Digest kv_root(Digest model, const std::string& format) {
+  const std::string kind = fmt::format("kv {} pages of {}", format, kPageTokens);
   return digest_of(std::as_bytes(std::span(kind)), model);
 }
 
@@ -46,17 +48,21 @@ LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenize
     : facts_(facts),
       tokenizer_(std::move(tokenizer)),
       backend_(std::move(backend)),
-      pool_(page_count, kv_root(facts.digest)),
+      store_(options.store),
+      pool_(page_count, kv_root(facts.digest, backend_->page_format())),
+      tier_(pool_, *backend_, store_.get()),
       window_tokens_(
           std::min({facts.context_tokens, options.window_tokens_max, page_count * kPageTokens})),
-      step_tokens_(std::max(1, std::min(options.step_tokens_max, backend_->step_tokens_max()))) {}
+      step_tokens_(std::max(1, std::min(options.step_tokens_max, backend_->step_tokens_max()))) {
+  pool_.on_evict = [this](PageIndex page) { tier_.evicting(page); };
+}
 
 LocalEngine::~LocalEngine() = default;
 
 SequenceId LocalEngine::open_sequence() {
   const SequenceId id{next_id_++};
   sequences_.emplace(std::piecewise_construct, std::forward_as_tuple(id),
-                     std::forward_as_tuple(pool_, *backend_));
+                     std::forward_as_tuple(pool_, *backend_, tier_));
   return id;
 }
 
@@ -87,7 +93,7 @@ Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tok
     return tl::unexpected(std::move(sound).error());
   const int total = static_cast<int>(tokens.size());
   const int logits_begin = std::max(0, total - std::clamp(options.logits_rows, 1, kLogitsRowsMax));
-  if (Result<void> ready = prepare(*sequence, tokens, logits_begin); !ready)
+  if (Result<void> ready = prepare(*sequence, tokens, logits_begin, options.stop); !ready)
     return tl::unexpected(std::move(ready).error());
 
   const int reused = sequence->kv.size();
@@ -102,27 +108,55 @@ Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tok
     if (Result<void> evaluated = step({&item, 1}); !evaluated)
       return tl::unexpected(std::move(evaluated).error());
   }
-  return PromptCost{.reused = reused, .evaluated = total - reused};
+  const int restored = std::min(std::exchange(sequence->restored, 0), reused);
+  return PromptCost{.reused = reused, .evaluated = total - reused, .restored = restored};
 }
 
 Result<int> LocalEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
   Sequence* sequence = find(id);
   if (Result<void> sound = check_prompt(sequence, tokens); !sound)
     return tl::unexpected(std::move(sound).error());
-  return reuse(*sequence, tokens);
+  return reuse(*sequence, tokens, {});
 }
 
-Result<int> LocalEngine::reuse(Sequence& sequence, std::span<const TokenId> tokens) {
+int LocalEngine::resident(std::span<const TokenId> tokens) const {
+  if (!store_) return pool_.resident(tokens);
+  int held = 0;
+  for (const Digest& page : pool_.identities(tokens)) {
+    if (!pool_.is_resident(page) && !tier_.loadable(page)) break;
+    held += kPageTokens;
+  }
+  return held;
+}
+
+void LocalEngine::set_source(SequenceId id, SourceId source) {
+  if (Sequence* sequence = find(id)) sequence->kv.set_source(source);
+}
+
+Result<int> LocalEngine::restore(std::span<const TokenId> tokens, SourceId source,
+                                 std::stop_token stop) {
+  if (Result<void> known = check_tokens(tokens); !known)
+    return tl::unexpected(std::move(known).error());
+  // Holds the pages only as long as it takes to bring them all; then they are as any closed
+  // sequence's.
+  KvSequence visitor(pool_, *backend_, tier_);
+  visitor.set_source(source);
+  return visitor.reuse(tokens, Wanted::kInIdleTime, stop);
+}
+
+Result<int> LocalEngine::reuse(Sequence& sequence, std::span<const TokenId> tokens,
+                               const std::stop_token& stop) {
   const std::span<const TokenId> held = sequence.kv.tokens();
   const auto differ = std::mismatch(held.begin(), held.end(), tokens.begin(), tokens.end()).first;
   sequence.logits.drop_from(static_cast<int>(differ - held.begin()));
-  return sequence.kv.reuse(tokens);
+  return sequence.kv.reuse(tokens, Wanted::kNow, stop);
 }
 
 Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> tokens,
-                                  int logits_begin) {
+                                  int logits_begin, const std::stop_token& stop) {
   const int total = static_cast<int>(tokens.size());
-  Result<int> kept = reuse(sequence, tokens);
+  Result<int> kept = reuse(sequence, tokens, stop);
+  sequence.restored += sequence.kv.take_restored();
   int ready = logits_begin;
   while (ready < total && sequence.logits.has(ready)) ++ready;
   if (kept && *kept > ready) {
@@ -167,8 +201,12 @@ Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
     for (int row = end - item.logits_rows; row < end; ++row) rows.push_back(row);
   }
   const Step step{.tokens = tokens, .sequences = sequences, .logits_rows = rows};
+  const auto begin = std::chrono::steady_clock::now();
   const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step);
   if (!logits) return tl::unexpected(logits.error());
+  tier_.measured(static_cast<int>(tokens.size()),
+                 std::chrono::duration_cast<std::chrono::microseconds>(
+                     std::chrono::steady_clock::now() - begin));
 
   std::span<const float> rest = *logits;
   for (const BatchItem& item : items) {

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/kv/kv_pool.h"
 #include "engine/kv/kv_sequence.h"
+#include "engine/kv/store_tier.h"
 #include "engine/logits_rows.h"
 
 namespace efimd::engine {
@@ -49,10 +50,15 @@ class LocalEngine final : public Engine {
   Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
                           HoldOptions options) override;
   Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
-  int resident(std::span<const TokenId> tokens) const override { return pool_.resident(tokens); }
+  int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items) override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
+  void set_source(SequenceId sequence, SourceId source) override;
+  Result<int> restore(std::span<const TokenId> tokens, SourceId source,
+                      std::stop_token stop) override;
+  bool write_behind() override { return tier_.write_one(); }
+  void forget(SourceId source) override { pool_.forget(source); }
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;
@@ -61,9 +67,11 @@ class LocalEngine final : public Engine {
 
  private:
   struct Sequence {
-    Sequence(KvPool& pool, Backend& backend) : kv(pool, backend), logits(kLogitsRowsMax) {}
+    Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
+        : kv(pool, backend, tier), logits(kLogitsRowsMax) {}
     KvSequence kv;
     LogitsRows logits;  ///< behind its last tokens, as far as they were wanted
+    int restored = 0;   ///< tokens from the store that no PromptCost has told yet
   };
 
   LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,
@@ -77,15 +85,19 @@ class LocalEngine final : public Engine {
   Result<void> check_prompt(const Sequence* sequence, std::span<const TokenId> tokens) const;
   /// Leaves the sequence with as much of `tokens` as there is KV for and the logits from
   /// `logits_begin` on are at hand for, and room for the rest.
-  Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin);
-  Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens);
+  Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin,
+                       const std::stop_token& stop);
+  Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens,
+                    const std::stop_token& stop);
   Result<void> run_step(std::span<const BatchItem> items);
   void keep_logits(SequenceId id, int first_position, int rows, std::span<const float> logits);
 
   ModelFacts facts_;
   std::shared_ptr<const Tokenizer> tokenizer_;
   std::unique_ptr<Backend> backend_;
+  std::shared_ptr<PageStore> store_;
   KvPool pool_;
+  StoreTier tier_;
   int window_tokens_;
   int step_tokens_;
   std::uint64_t next_id_ = 1;

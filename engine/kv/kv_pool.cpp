@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
 namespace efimd::engine {
@@ -76,6 +77,48 @@ int KvPool::resident(std::span<const TokenId> tokens) const {
   return held;
 }
 
+std::vector<Digest> KvPool::identities(std::span<const TokenId> tokens) const {
+  std::vector<Digest> pages;
+  for (Digest parent = root_; tokens.size() >= kPageTokens; tokens = tokens.subspan(kPageTokens)) {
+    parent = digest_of(std::as_bytes(tokens.first(kPageTokens)), parent);
+    pages.push_back(parent);
+  }
+  return pages;
+}
+
+bool KvPool::add_source(PageIndex page, SourceId source) {
+  assert(at(page).state == State::kSealed);
+  std::vector<SourceId>& sources = at(page).sources;
+  if (std::ranges::find(sources, source) != sources.end()) return false;
+  sources.push_back(source);
+  return true;
+}
+
+void KvPool::forget(SourceId source) {
+  const auto of_source = [&](const Page& page) {
+    return std::ranges::find(page.sources, source) != page.sources.end();
+  };
+  std::vector<bool> doomed(pages_.size());
+  // A page is behind another by any number of parents; each round finds one generation more.
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t index = 0; index < pages_.size(); ++index) {
+      const Page& page = pages_[index];
+      if (page.state != State::kSealed || doomed[index]) continue;
+      const bool behind = page.parent != kNoPage && doomed[static_cast<std::size_t>(page.parent)];
+      if (behind || of_source(page)) more = doomed[index] = true;
+    }
+  }
+  for (bool more = true; more;) {
+    more = false;
+    for (std::size_t index = 0; index < pages_.size(); ++index)
+      if (doomed[index] && evictable(pages_[index])) {
+        evict(static_cast<PageIndex>(index));
+        more = true;
+      }
+  }
+}
+
 void KvPool::reference(PageIndex page) {
   Page& sealed = at(page);
   assert(sealed.state == State::kSealed);
@@ -109,10 +152,20 @@ void KvPool::offer(PageIndex page) {
   if (evictable(at(page))) evictable_.emplace(at(page).last_use, page);
 }
 
+std::optional<PageIndex> KvPool::parent(PageIndex page) const {
+  const PageIndex parent = at(page).parent;
+  return parent == kNoPage ? std::nullopt : std::optional(parent);
+}
+
 void KvPool::evict_oldest() {
   if (evictable_.empty()) return;
   const PageIndex page = evictable_.begin()->second;
-  evictable_.erase(evictable_.begin());
+  if (on_evict) on_evict(page);
+  evict(page);
+}
+
+void KvPool::evict(PageIndex page) {
+  evictable_.erase({at(page).last_use, page});
   --unreferenced_;
   unlink(page);
   at(page) = Page{};

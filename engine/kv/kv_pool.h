@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <set>
 #include <span>
@@ -11,6 +12,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "engine/kv/page_store.h"
 #include "engine/types.h"
 
 namespace efimd::engine {
@@ -54,11 +56,32 @@ class KvPool {
   /// as no use.
   int resident(std::span<const TokenId> tokens) const;
 
+  /// Identities of the full pages of `tokens`, first to last.
+  std::vector<Digest> identities(std::span<const TokenId> tokens) const;
+  bool is_resident(const Digest& identity) const { return index_.contains(identity); }
+  /// Whether `page` is sealed and has this identity.
+  bool is(PageIndex page, const Digest& identity) const {
+    return at(page).state == State::kSealed && at(page).identity == identity;
+  }
+
+  /// Whose text a sealed page holds. False when that was known.
+  bool add_source(PageIndex page, SourceId source);
+  std::span<const SourceId> sources(PageIndex page) const { return at(page).sources; }
+  /// Evicts the pages of `source` and all behind them, those apart that a sequence uses.
+  void forget(SourceId source);
+  /// A sealed page came from the store; take_restored() says so once.
+  void set_restored(PageIndex page) { at(page).restored = true; }
+  bool take_restored(PageIndex page) { return std::exchange(at(page).restored, false); }
+  /// Called before a page is evicted to make room, while it is still sealed.
+  std::function<void(PageIndex)> on_evict;
+
   void reference(PageIndex page);
   void release(PageIndex page);
 
   /// Identity of a sealed page.
   Digest identity(PageIndex page) const;
+  /// The page in front of a sealed one.
+  std::optional<PageIndex> parent(PageIndex page) const;
   int pages_used() const { return page_count() - static_cast<int>(free_.size()); }
   /// Pages that take() can still hand out: free, or sealed and referenced by nobody.
   int pages_available() const { return static_cast<int>(free_.size()) + unreferenced_; }
@@ -72,10 +95,12 @@ class KvPool {
   struct Page {
     State state = State::kFree;
     int references = 0;
-    int children = 0;            ///< resident pages that have it as parent
-    PageIndex parent = kNoPage;  ///< of a sealed page; kNoPage for the first of a sequence
-    Digest identity = {};        ///< of a sealed page
-    std::uint64_t last_use = 0;  ///< pool time at which it was last referenced or released
+    int children = 0;                    ///< resident pages that have it as parent
+    PageIndex parent = kNoPage;          ///< of a sealed page; kNoPage for the first of a sequence
+    Digest identity = {};                ///< of a sealed page
+    std::uint64_t last_use = 0;          ///< pool time at which it was last referenced or released
+    std::vector<SourceId> sources = {};  ///< of a sealed page
+    bool restored = false;               ///< came from the store, and was not used since
   };
   static constexpr PageIndex kNoPage = -1;
 
@@ -88,6 +113,8 @@ class KvPool {
   /// Lists the page as evictable when it is.
   void offer(PageIndex page);
   void evict_oldest();
+  /// Evicts a page that is evictable.
+  void evict(PageIndex page);
   /// Takes a sealed page without references out of the index and tells its parent.
   void unlink(PageIndex page);
   std::string check_page(PageIndex page, int children) const;

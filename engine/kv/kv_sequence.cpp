@@ -12,28 +12,55 @@ namespace efimd::engine {
 // finds the sealed page by content; one copy of at most P - 1 rows per keystroke (384 KiB for a
 // 0.5B model) buys that.
 
-Result<int> KvSequence::reuse(std::span<const TokenId> tokens) {
+Result<int> KvSequence::reuse(std::span<const TokenId> tokens, Wanted wanted,
+                              const std::stop_token& stop) {
   const auto differ = std::mismatch(tokens_.begin(), tokens_.end(), tokens.begin(), tokens.end());
   const int common = static_cast<int>(differ.first - tokens_.begin());
   const int whole = common / kPageTokens;
-
-  std::vector<PageIndex> found;
-  std::optional<PageIndex> parent = parent_of(whole);
-  std::span<const TokenId> rest = tokens.subspan(static_cast<std::size_t>(whole) * kPageTokens);
-  while (rest.size() >= kPageTokens) {
-    const std::optional<PageIndex> page = pool_->find(parent, rest.first(kPageTokens));
-    if (!page) break;
-    found.push_back(*page);
-    parent = page;
-    rest = rest.subspan(kPageTokens);
-  }
+  const std::vector<PageIndex> found = find_pages(tokens, whole, wanted, stop);
   if (found.empty()) return rewind_to(common);
 
   drop_pages(whole);
   table_.insert(table_.end(), found.begin(), found.end());
   sealed_ = table_size();
-  tokens_.assign(tokens.begin(), rest.begin());
+  tokens_.assign(tokens.begin(), tokens.begin() + table_size() * kPageTokens);
+  for (const PageIndex page : found) tier_->own(page, source_);
   return size();
+}
+
+std::vector<PageIndex> KvSequence::find_pages(std::span<const TokenId> tokens, int first,
+                                              Wanted wanted, const std::stop_token& stop) {
+  std::vector<PageIndex> found;
+  std::vector<Digest> identities;  // computed when the first page is missing
+  std::optional<PageIndex> parent = parent_of(first);
+  for (auto at = static_cast<std::size_t>(first); (at + 1) * kPageTokens <= tokens.size(); ++at) {
+    const auto of_page = tokens.subspan(at * kPageTokens, kPageTokens);
+    std::optional<PageIndex> page = pool_->find(parent, of_page);
+    if (!page) {
+      if (identities.empty()) {
+        identities = pool_->identities(tokens);
+        tier_->want(std::span(identities).subspan(at));
+      }
+      page = tier_->load(identities[at], parent, of_page, wanted, stop);
+    }
+    if (!page) break;
+    found.push_back(*page);
+    parent = page;
+  }
+  return found;
+}
+
+void KvSequence::set_source(SourceId source) {
+  source_ = source;
+  for (int page = 0; page < sealed_; ++page)
+    tier_->own(table_[static_cast<std::size_t>(page)], source_);
+}
+
+int KvSequence::take_restored() {
+  int tokens = 0;
+  for (int page = 0; page < sealed_; ++page)
+    if (pool_->take_restored(table_[static_cast<std::size_t>(page)])) tokens += kPageTokens;
+  return tokens;
 }
 
 Result<void> KvSequence::share(const KvSequence& other) {
@@ -54,6 +81,7 @@ Result<void> KvSequence::share(const KvSequence& other) {
   table_.insert(table_.begin(), other.table_.begin(), full);
   sealed_ = other.sealed_;
   tokens_ = other.tokens_;
+  source_ = other.source_;
   return {};
 }
 
@@ -91,6 +119,7 @@ void KvSequence::commit(std::span<const TokenId> tokens) {
     PageIndex& page = table_[static_cast<std::size_t>(sealed_)];
     const auto first = static_cast<std::size_t>(sealed_) * kPageTokens;
     page = pool_->seal(page, parent_of(sealed_), std::span(tokens_).subspan(first, kPageTokens));
+    tier_->own(page, source_);
   }
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <vector>
 
 #include "base/error.h"
 #include "engine/kv/kv_pool.h"
+#include "engine/kv/store_tier.h"
 #include "engine/types.h"
 
 namespace efimd::engine {
@@ -20,10 +22,11 @@ class Backend;
 /// commits or abandons them whole.
 ///
 /// Thread: engine.  Owns: references to its pages; the pages belong to KvPool, their bytes to
-/// Backend, and both outlive it.
+/// Backend, and both outlive it, as the tier does.
 class KvSequence {
  public:
-  KvSequence(KvPool& pool, Backend& backend) : pool_(&pool), backend_(&backend) {}
+  KvSequence(KvPool& pool, Backend& backend, StoreTier& tier)
+      : pool_(&pool), backend_(&backend), tier_(&tier) {}
   ~KvSequence() { drop_pages(0); }
   KvSequence(const KvSequence&) = delete;
   KvSequence& operator=(const KvSequence&) = delete;
@@ -34,10 +37,11 @@ class KvSequence {
   std::span<const PageIndex> page_table() const { return table_; }
 
   /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for: its own common
-  /// prefix, then resident full pages of any sequence. Returns how many; drops everything else.
-  /// Never evaluates the model. Fails only as the Backend does, and then holds a part of the
-  /// prefix.
-  Result<int> reuse(std::span<const TokenId> tokens);
+  /// prefix, then full pages of any sequence, resident or loaded from the store. Returns how many;
+  /// drops everything else. Never evaluates the model. Fails only as the Backend does, and then
+  /// holds a part of the prefix.
+  Result<int> reuse(std::span<const TokenId> tokens, Wanted wanted = Wanted::kNow,
+                    const std::stop_token& stop = {});
 
   /// Makes this sequence, which must be empty, hold what `other` holds: full pages are shared, the
   /// partial one is copied (KV-2). kWindowFull, and still empty, when there is no page for that.
@@ -58,6 +62,11 @@ class KvSequence {
   /// Gives back reserved pages that hold no committed row.
   void abandon();
 
+  /// Whose text the sequence holds, from now on and in the pages that it has.
+  void set_source(SourceId source);
+  /// Tokens of its pages that came from the store and were not counted since.
+  int take_restored();
+
   /// Pages that holding `count` tokens would take from the pool, beyond the table.
   int pages_missing(int count) const { return std::max(0, pages_for(count) - table_size()); }
 
@@ -65,6 +74,9 @@ class KvSequence {
   static int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
   int table_size() const { return static_cast<int>(table_.size()); }
   std::optional<PageIndex> parent_of(int page) const;
+  /// Pages of `tokens` from index `first` on, referenced, as far as they are to be had.
+  std::vector<PageIndex> find_pages(std::span<const TokenId> tokens, int first, Wanted wanted,
+                                    const std::stop_token& stop);
   /// Releases the table's pages from `first` on, children first.
   void drop_pages(int first);
   /// Makes the last page, which is sealed, private with its leading `rows` kept; false when it
@@ -73,6 +85,8 @@ class KvSequence {
 
   KvPool* pool_;
   Backend* backend_;
+  StoreTier* tier_;
+  SourceId source_ = SourceId::kNone;
   std::vector<TokenId> tokens_;
   std::vector<PageIndex> table_;
   int sealed_ = 0;  ///< leading pages of the table that are sealed: size() / P between calls

@@ -1,5 +1,7 @@
 #include "tests/support/fake_backend.h"
 
+#include <algorithm>
+
 namespace efimd::test {
 namespace {
 
@@ -123,6 +125,25 @@ Result<std::span<const float>> FakeBackend::logits() {
     }
   }
   return std::span<const float>(logits_);
+}
+
+Result<void> FakeBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
+  if (must_fail()) return fail(Fault::kDeviceLost, "the fake device failed, as it was told to");
+  for (int layer = 0; layer < options_.layers; ++layer) {
+    const auto row = std::as_bytes(std::span(&cell(layer, page, 0), kPageTokens));
+    std::ranges::copy(row, bytes.begin() + static_cast<std::ptrdiff_t>(row.size()) * layer);
+  }
+  return {};
+}
+
+Result<void> FakeBackend::write_page(PageIndex page, std::span<const std::byte> bytes) {
+  if (must_fail()) return fail(Fault::kDeviceLost, "the fake device failed, as it was told to");
+  for (int layer = 0; layer < options_.layers; ++layer) {
+    const auto row = std::as_writable_bytes(std::span(&cell(layer, page, 0), kPageTokens));
+    std::ranges::copy(bytes.subspan(row.size() * static_cast<std::size_t>(layer), row.size()),
+                      row.begin());
+  }
+  return {};
 }
 
 Result<void> FakeBackend::copy_page(PageIndex from, PageIndex to, int tokens) {

@@ -34,7 +34,7 @@ class FakeBackend final : public engine::Backend {
   std::string name() const override { return "hash of tokens"; }
   int step_tokens_max() const override { return options_.step_tokens_max; }
   int page_count() const override { return options_.page_count; }
-  std::size_t page_bytes() const override { return 1024; }
+  std::size_t page_bytes() const override { return 1024; }  ///< at most 4 layers of cells
   std::size_t resident_bytes() const override { return 0; }
 
   Result<void> begin(const engine::Step& step) override;
@@ -45,6 +45,9 @@ class FakeBackend final : public engine::Backend {
   Result<void> feed_forward_output(int layer) override { return operation(5 * layer + 5); }
   Result<std::span<const float>> logits() override;
   Result<void> copy_page(engine::PageIndex from, engine::PageIndex to, int tokens) override;
+  std::string page_format() const override { return "cells"; }
+  Result<void> read_page(engine::PageIndex page, std::span<std::byte> bytes) override;
+  Result<void> write_page(engine::PageIndex page, std::span<const std::byte> bytes) override;
 
   /// Called at each begin().
   std::function<void(const engine::Step&)> on_step;

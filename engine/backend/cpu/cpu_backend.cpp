@@ -59,6 +59,7 @@ class CpuBackend final : public Backend {
         pool_(threads),
         multiplier_(kernels_, pool_),
         name_(device_name(isa, pool_.threads())),
+        page_format_("f16, K [E][P], V [P][Ev], cpu " + std::string(isa_name(isa))),
         step_tokens_max_(step_tokens_max),
         rope_(shape, weights_.rope_factors),
         plan_({.kv_heads = shape.kv_heads,
@@ -89,6 +90,9 @@ class CpuBackend final : public Backend {
   Result<void> feed_forward_output(int layer) override;
   Result<std::span<const float>> logits() override;
   Result<void> copy_page(PageIndex from, PageIndex to, int tokens) override;
+  std::string page_format() const override { return page_format_; }
+  Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
+  Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) override;
 
  private:
   int query_width() const { return shape_.heads * shape_.head_width; }
@@ -128,6 +132,7 @@ class CpuBackend final : public Backend {
   WorkerPool pool_;
   Multiplier multiplier_;
   const std::string name_;
+  const std::string page_format_;
   const int step_tokens_max_;
 
   // The step.
@@ -443,6 +448,21 @@ Result<std::span<const float>> CpuBackend::logits() {
 
 Result<void> CpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
   kv_.copy(from, to, tokens);
+  return {};
+}
+
+Result<void> CpuBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
+  const std::span<const std::byte> memory = kv_.page(page);
+  if (bytes.size() != memory.size())
+    return fail(Fault::kBadInput, "a KV page is read into a buffer of another size");
+  std::ranges::copy(memory, bytes.begin());
+  return {};
+}
+
+Result<void> CpuBackend::write_page(PageIndex page, std::span<const std::byte> bytes) {
+  if (bytes.size() != kv_.page_bytes())
+    return fail(Fault::kBadInput, "a KV page is written from a buffer of another size");
+  std::ranges::copy(bytes, kv_.page_to_write(page).begin());
   return {};
 }
 

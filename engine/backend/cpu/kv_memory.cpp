@@ -79,6 +79,16 @@ void KvMemory::put(int layer, int kv_head, PageIndex page, int slot, const std::
   std::memcpy(v + size(slot) * size(value_width_), value, size(sizes_.head_width) * sizeof *value);
 }
 
+std::span<const std::byte> KvMemory::page(PageIndex page) const {
+  assert(page >= 0 && page < sizes_.page_count);
+  return std::as_bytes(std::span(data_ + size(page) * page_elements_, page_elements_));
+}
+
+std::span<std::byte> KvMemory::page_to_write(PageIndex page) {
+  touch(page);
+  return std::as_writable_bytes(std::span(data_ + size(page) * page_elements_, page_elements_));
+}
+
 void KvMemory::copy(PageIndex from, PageIndex to, int tokens) {
   assert(tokens >= 0 && tokens <= kPageTokens && from != to);
   touch(to);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/error.h"
@@ -53,6 +54,9 @@ class KvMemory {
   /// page.
   void put(int layer, int kv_head, PageIndex page, int slot, const std::uint16_t* key,
            const std::uint16_t* value);
+  /// A whole page as it lies in memory.
+  std::span<const std::byte> page(PageIndex page) const;
+  std::span<std::byte> page_to_write(PageIndex page);
   /// Copies the first `tokens` slots of a page, all layers.
   void copy(PageIndex from, PageIndex to, int tokens);
 

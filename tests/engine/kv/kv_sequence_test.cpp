@@ -22,7 +22,7 @@ std::vector<TokenId> counting(int count, TokenId first = 0) {
 
 struct Bench {
   explicit Bench(int pages)
-      : options{.page_count = pages, .step_tokens_max = 4096}, backend(options), pool(pages, {}) {}
+      : options{.page_count = pages, .step_tokens_max = 4096}, backend(options), pool(pages, {}), tier(pool, backend, nullptr) {}
 
   /// Evaluates `tokens` behind what the sequence holds; its logits must be those of a fresh
   /// evaluation.
@@ -48,6 +48,7 @@ struct Bench {
   FakeBackend::Options options;
   FakeBackend backend;
   KvPool pool;
+  StoreTier tier;
 };
 
 }  // namespace
@@ -55,8 +56,8 @@ struct Bench {
 TEST_CASE(
     "two sequences share the full pages of a common prefix and nothing of the partial one (KV-2)") {
   Bench bench(16);
-  KvSequence first(bench.pool, bench.backend);
-  KvSequence second(bench.pool, bench.backend);
+  KvSequence first(bench.pool, bench.backend, bench.tier);
+  KvSequence second(bench.pool, bench.backend, bench.tier);
   bench.extend(first, counting(2 * kPage + 5));
   CHECK(second.reuse(counting(2 * kPage + 5)).value() == 2 * kPage);
   CHECK(second.page_table()[1] == first.page_table()[1]);
@@ -69,8 +70,8 @@ TEST_CASE(
 
 TEST_CASE("sequences that evaluate the same text meet in the same pages") {
   Bench bench(16);
-  KvSequence first(bench.pool, bench.backend);
-  KvSequence second(bench.pool, bench.backend);
+  KvSequence first(bench.pool, bench.backend, bench.tier);
+  KvSequence second(bench.pool, bench.backend, bench.tier);
   bench.extend(first, counting(3));
   bench.extend(second, counting(3));
   bench.extend(first, counting(kPage, 3));
@@ -81,8 +82,8 @@ TEST_CASE("sequences that evaluate the same text meet in the same pages") {
 
 TEST_CASE("a rewind inside a shared page copies its leading rows and leaves the page alone") {
   Bench bench(16);
-  KvSequence first(bench.pool, bench.backend);
-  KvSequence second(bench.pool, bench.backend);
+  KvSequence first(bench.pool, bench.backend, bench.tier);
+  KvSequence second(bench.pool, bench.backend, bench.tier);
   bench.extend(first, counting(2 * kPage));
   REQUIRE(second.reuse(counting(2 * kPage)).value() == 2 * kPage);
   REQUIRE(second.rewind_to(kPage + 7).value() == kPage + 7);
@@ -94,7 +95,7 @@ TEST_CASE("a rewind inside a shared page copies its leading rows and leaves the 
 
 TEST_CASE("a rewind to a page's end or inside the partial page copies nothing") {
   Bench bench(16);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(2 * kPage + 9));
   REQUIRE(sequence.rewind_to(2 * kPage + 4).value() == 2 * kPage + 4);
   bench.extend(sequence, {1, 2});
@@ -106,7 +107,7 @@ TEST_CASE("a rewind to a page's end or inside the partial page copies nothing") 
 
 TEST_CASE("text that was rewound and comes back is found by content") {
   Bench bench(16);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(3 * kPage));
   REQUIRE(sequence.rewind_to(10).value() == 10);
   bench.extend(sequence, {99});
@@ -116,7 +117,7 @@ TEST_CASE("text that was rewound and comes back is found by content") {
 
 TEST_CASE("reuse keeps the common prefix down to the token, across a page's middle") {
   Bench bench(16);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(2 * kPage + 6));
   std::vector<TokenId> edited = counting(2 * kPage + 6);
   edited[kPage + 20] = 500;
@@ -127,9 +128,9 @@ TEST_CASE("reuse keeps the common prefix down to the token, across a page's midd
 
 TEST_CASE("with no page left for a copy, a page of one owner is written again") {
   Bench bench(2);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(2 * kPage));
-  KvSequence other(bench.pool, bench.backend);
+  KvSequence other(bench.pool, bench.backend, bench.tier);
   REQUIRE(sequence.rewind_to(kPage + 3).value() == kPage + 3);
   CHECK(bench.backend.copies == 0);
   bench.extend(sequence, {77});
@@ -137,8 +138,8 @@ TEST_CASE("with no page left for a copy, a page of one owner is written again") 
 
 TEST_CASE("with no page left for a copy, a shared page's rows are given up, never its content") {
   Bench bench(2);
-  KvSequence first(bench.pool, bench.backend);
-  KvSequence second(bench.pool, bench.backend);
+  KvSequence first(bench.pool, bench.backend, bench.tier);
+  KvSequence second(bench.pool, bench.backend, bench.tier);
   bench.extend(first, counting(2 * kPage));
   REQUIRE(second.reuse(counting(2 * kPage)).value() == 2 * kPage);
   CHECK(second.rewind_to(kPage + 3).value() == kPage);
@@ -152,7 +153,7 @@ TEST_CASE("with no page left for a copy, a shared page's rows are given up, neve
 
 TEST_CASE("a copy that fails leaves the sequence at the page's start") {
   Bench bench(4);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(2 * kPage));
   bench.backend.operations_until_failure = 0;
   const auto rewound = sequence.rewind_to(kPage + 3);
@@ -164,7 +165,7 @@ TEST_CASE("a copy that fails leaves the sequence at the page's start") {
 
 TEST_CASE("reserved rows are not held, and an abandoned reservation leaves no page behind") {
   Bench bench(8);
-  KvSequence sequence(bench.pool, bench.backend);
+  KvSequence sequence(bench.pool, bench.backend, bench.tier);
   bench.extend(sequence, counting(10));
   REQUIRE(sequence.reserve(3 * kPage).has_value());
   CHECK(sequence.size() == 10);
@@ -177,10 +178,10 @@ TEST_CASE("reserved rows are not held, and an abandoned reservation leaves no pa
 TEST_CASE("a destroyed sequence leaves its full pages findable and its partial page free") {
   Bench bench(8);
   {
-    KvSequence sequence(bench.pool, bench.backend);
+    KvSequence sequence(bench.pool, bench.backend, bench.tier);
     bench.extend(sequence, counting(kPage + 1));
   }
   CHECK(bench.pool.pages_used() == 1);
-  KvSequence again(bench.pool, bench.backend);
+  KvSequence again(bench.pool, bench.backend, bench.tier);
   CHECK(again.reuse(counting(kPage + 1)).value() == kPage);
 }

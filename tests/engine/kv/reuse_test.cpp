@@ -5,6 +5,7 @@
 
 #include "engine/local_engine.h"
 #include "tests/engine/kv/edit_script.h"
+#include "tests/engine/kv/fake_store.h"
 #include "tests/support/fake_backend.h"
 
 using namespace efimd;
@@ -14,25 +15,21 @@ using efimd::test::FakeBackend;
 
 namespace {
 
-/// One editing session on a small KV budget, with stops, device failures and closed documents in
-/// between.
+/// One editing session on a small KV budget, with stops, device failures, closed documents and
+/// restarts in between; the store outlives the engines, loses pages and misses some.
 class Session {
  public:
   Session(int pages, unsigned seed)
       : device_{.page_count = pages}, script_({.window_tokens = pages * kPageTokens}, seed) {
-    auto backend = std::make_unique<FakeBackend>(device_);
-    backend_ = backend.get();
-    engine_ =
-        LocalEngine::make(
-            {.layers = device_.layers, .vocabulary = device_.vocabulary, .context_tokens = 4096},
-            nullptr, std::move(backend), {})
-            .value();
+    start();
   }
 
   void step() {
     script_.step();
     if (script_.chance(40)) close_all();
     if (script_.chance(15)) disturb();
+    if (script_.chance(10)) idle();
+    if (script_.chance(60)) restart();
     std::vector<TokenId> tokens = script_.prompt();
     const SequenceId sequence = sequence_of_document();
     hold(sequence, tokens);
@@ -41,12 +38,43 @@ class Session {
   }
   int reused() const { return reused_; }
   int evaluated() const { return evaluated_; }
+  int restored() const { return restored_; }
 
  private:
   SequenceId sequence_of_document() {
     const auto [entry, added] = sequences_.try_emplace(script_.document());
     if (added) entry->second = engine_->open_sequence();
+    // Document 0 is excluded.
+    engine_->set_source(entry->second, SourceId{static_cast<std::uint32_t>(script_.document())});
     return entry->second;
+  }
+  void start() {
+    auto backend = std::make_unique<FakeBackend>(device_);
+    backend_ = backend.get();
+    EngineOptions options;
+    options.store = store_;
+    engine_ =
+        LocalEngine::make(
+            {.layers = device_.layers, .vocabulary = device_.vocabulary, .context_tokens = 4096},
+            nullptr, std::move(backend), options)
+            .value();
+  }
+  /// The store loses a page or misses an answer now and then.
+  void idle() {
+    for (int page = script_.below(30); page > 0 && engine_->write_behind(); --page) {
+    }
+    if (!store_->pages.empty() && script_.chance(2))
+      store_->pages.erase(
+          std::next(store_->pages.begin(), script_.below(static_cast<int>(store_->pages.size()))));
+    store_->answers_left = script_.chance(4) ? script_.below(3) : 1 << 30;
+    if (script_.chance(2))
+      REQUIRE(engine_->restore(script_.prompt(), SourceId::kNone, {}).has_value());
+    REQUIRE(engine_->pool().check() == "");
+  }
+  void restart() {
+    sequences_.clear();
+    engine_.reset();
+    start();
   }
   void close_all() {
     for (const auto& [document, sequence] : sequences_) engine_->close_sequence(sequence);
@@ -60,7 +88,8 @@ class Session {
       backend_->operations_until_failure = script_.below(40);
     else
       backend_->on_step = [&stop](const Step&) { stop.request_stop(); };
-    static_cast<void>(engine_->hold(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
+    static_cast<void>(
+        engine_->hold(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
     backend_->on_step = nullptr;
     backend_->operations_until_failure = -1;
     REQUIRE(engine_->pool().check() == "");
@@ -79,6 +108,8 @@ class Session {
     }
     REQUIRE(cost.has_value());
     REQUIRE(cost->reused + cost->evaluated == static_cast<int>(tokens.size()));
+    REQUIRE(cost->restored <= cost->reused);
+    restored_ += cost->restored;
     reused_ += cost->reused;
     evaluated_ += cost->evaluated;
     check(sequence, tokens);
@@ -107,11 +138,13 @@ class Session {
 
   FakeBackend::Options device_;
   EditScript script_;
+  std::shared_ptr<test::FakeStore> store_ = std::make_shared<test::FakeStore>();
   FakeBackend* backend_;
   std::unique_ptr<LocalEngine> engine_;
   std::map<std::size_t, SequenceId> sequences_;
   int reused_ = 0;
   int evaluated_ = 0;
+  int restored_ = 0;
 };
 
 }  // namespace
@@ -126,4 +159,5 @@ TEST_CASE(
     session.step();
   }
   CHECK(session.reused() > 2 * session.evaluated());
+  CHECK(session.restored() > 500);
 }

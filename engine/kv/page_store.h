@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <vector>
+
+#include "base/digest.h"
+
+namespace efimd::engine {
+
+/// A document as the engine knows it: whose text a page holds, in the words of who owns the store.
+/// kNone is text that must not be stored.
+enum class SourceId : std::uint32_t { kNone = 0 };
+
+/// A full page on its way to the store.
+struct PageToStore {
+  Digest page;                    ///< KV-1
+  std::optional<Digest> parent;   ///< of the page in front of it
+  std::vector<SourceId> sources;  ///< at least one, none of them kNone
+  std::vector<std::byte> bytes;   ///< Backend::read_page's
+};
+
+/// Where pages are when they are not on the device. The engine's own face of it: what stands behind
+/// it is the daemon's matter.
+///
+/// Thread: engine.  Nothing here waits but load(), and that no longer than it is told. Never fails:
+/// a page that cannot be had is evaluated.
+class PageStore {
+ public:
+  virtual ~PageStore() = default;
+
+  virtual bool holds(const Digest& page) const = 0;
+  /// These pages will be loaded, in this order: reading them may begin.
+  virtual void want(std::span<const Digest> pages) = 0;
+  virtual std::optional<std::vector<std::byte>> load(const Digest& page,
+                                                     std::chrono::microseconds patience,
+                                                     const std::stop_token& stop) = 0;
+  /// What loading a page takes, as measured so far; zero when nothing was loaded yet.
+  virtual std::chrono::microseconds load_time() const = 0;
+
+  /// Whether write() would take a page now.
+  virtual bool takes_page() const = 0;
+  /// False when it was not taken.
+  virtual bool write(PageToStore page) = 0;
+  /// A page that the store holds belongs to these documents, too.
+  virtual void add_sources(const Digest& page, std::span<const SourceId> sources) = 0;
+};
+
+}  // namespace efimd::engine

@@ -1,0 +1,99 @@
+#include "engine/kv/store_tier.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "engine/backend/backend.h"
+
+namespace efimd::engine {
+
+namespace {
+
+/// A step of fewer tokens is bound by reading the weights and says nothing of a page's worth.
+constexpr int kMeasuredTokensMin = kPageTokens / 2;
+/// More pages than this wait for nobody: a store that took none for so long will not miss them.
+constexpr std::size_t kUnwrittenMax = std::size_t{1} << 20;
+
+}  // namespace
+
+void StoreTier::want(std::span<const Digest> pages) {
+  if (store_ == nullptr) return;
+  std::vector<Digest> stored;
+  for (const Digest& page : pages) {
+    if (pool_->is_resident(page)) continue;
+    if (!store_->holds(page)) break;  // what is behind it would lack its parent
+    stored.push_back(page);
+  }
+  if (!stored.empty()) store_->want(stored);
+}
+
+std::chrono::microseconds StoreTier::patience(Wanted wanted) const {
+  if (wanted == Wanted::kInIdleTime) return kIdlePatience;
+  return evaluate_time_.count() == 0 ? kFirstPatience : evaluate_time_;
+}
+
+std::optional<PageIndex> StoreTier::load(const Digest& identity, std::optional<PageIndex> parent,
+                                         std::span<const TokenId> tokens, Wanted wanted,
+                                         const std::stop_token& stop) {
+  if (store_ == nullptr || (wanted == Wanted::kNow && !worth_loading())) return std::nullopt;
+  if (!store_->holds(identity)) return std::nullopt;
+  const auto bytes = store_->load(identity, patience(wanted), stop);
+  if (!bytes || bytes->size() != backend_->page_bytes()) return std::nullopt;
+  const Result<PageIndex> page = pool_->take();
+  if (!page) return std::nullopt;
+  if (!backend_->write_page(*page, *bytes)) {
+    pool_->give_back(*page);
+    return std::nullopt;
+  }
+  const PageIndex sealed = pool_->seal(*page, parent, tokens);
+  pool_->set_restored(sealed);
+  return sealed;
+}
+
+void StoreTier::own(PageIndex page, SourceId source) {
+  if (source == SourceId::kNone || !pool_->add_source(page, source)) return;
+  if (store_ == nullptr) return;
+  if (unwritten_.size() >= kUnwrittenMax) unwritten_.pop_front();
+  unwritten_.emplace_back(page, pool_->identity(page));
+}
+
+bool StoreTier::write_one() {
+  while (!unwritten_.empty()) {
+    const auto [page, identity] = unwritten_.front();
+    if (pool_->is(page, identity) && !store_->holds(identity) && !store_->takes_page())
+      return false;
+    unwritten_.pop_front();
+    // It may have been evicted meanwhile, which wrote it.
+    if (pool_->is(page, identity)) return write(page);
+  }
+  return false;
+}
+
+void StoreTier::evicting(PageIndex page) {
+  if (store_ == nullptr || pool_->sources(page).empty()) return;
+  if (!store_->holds(pool_->identity(page)) && store_->takes_page()) write(page);
+}
+
+bool StoreTier::write(PageIndex page) {
+  const Digest identity = pool_->identity(page);
+  const std::span<const SourceId> sources = pool_->sources(page);
+  if (store_->holds(identity)) {
+    store_->add_sources(identity, sources);
+    return true;
+  }
+  PageToStore copy{identity, std::nullopt, {sources.begin(), sources.end()}, {}};
+  if (const std::optional<PageIndex> parent = pool_->parent(page))
+    copy.parent = pool_->identity(*parent);
+  copy.bytes.resize(backend_->page_bytes());
+  if (!backend_->read_page(page, copy.bytes)) return false;
+  return store_->write(std::move(copy));
+}
+
+void StoreTier::measured(int tokens, std::chrono::microseconds time) {
+  if (tokens < kMeasuredTokensMin) return;
+  const auto page_time = time * kPageTokens / tokens;
+  // A moving mean: one step in four decides, so that a busy moment does not.
+  evaluate_time_ = evaluate_time_.count() == 0 ? page_time : (evaluate_time_ * 3 + page_time) / 4;
+}
+
+}  // namespace efimd::engine
