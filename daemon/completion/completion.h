@@ -25,6 +25,8 @@ enum class StopRule { kNone, kLine, kBlock };
 /// broken words.
 enum class Healing { kAuto, kOn, kOff };
 
+inline constexpr float kConfidenceDefault = 0.1F;
+
 struct Options {
   int tokens_max = 64;
   int time_max_ms = 3000;  ///< for generation, from its start; then what is there is shown
@@ -34,6 +36,8 @@ struct Options {
   int top_k = 0;
   std::uint64_t seed = 0;
   Healing healing = Healing::kAuto;
+  /// Least product of the probabilities of a suggestion's tokens (confidence.h); 0: any.
+  float confidence = kConfidenceDefault;
 };
 
 /// What an answer cost and where it came from; written to the editor as efim/receipt.
@@ -49,6 +53,9 @@ struct Receipt {
   double queue_ms = 0;        ///< from the request's arrival to the start of work
   double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;
+  /// The product of the probabilities of the suggestion's tokens; of its first unit's, where the
+  /// model was not sure enough of that. Unset where no token was looked at.
+  std::optional<double> confidence;
   std::string reason;  ///< why there is no suggestion; empty when there is one
 };
 
@@ -80,7 +87,8 @@ struct Request {
   DocumentKey document;
   text::SnapshotPtr snapshot;
   std::size_t cursor = 0;
-  Options options;
+  std::string language_id = {};  ///< LSP's; empty or unknown: by the URI's ending (language.h)
+  Options options = {};
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;
 };

@@ -4,16 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/text/document.h"
+#include "daemon/completion/place.h"
 
 namespace efimd::completion {
-
-/// Where a completion is to stand.
-struct FitPlace {
-  const text::Snapshot& snapshot;
-  std::size_t cursor = 0;
-  std::size_t tail_end = 0;  ///< Plan::tail_end; what lies on the cursor's line counts
-};
 
 struct Fitted {
   std::string text;             ///< empty: silent
@@ -30,14 +23,16 @@ struct Fitted {
 ///        indentation of whole levels (many a vocabulary's words begin with a blank).
 ///   F-3  Indentation of new lines is the buffer's: tabs or spaces. Where no line around the cursor
 ///        is indented, it is the model's.
-///   F-4  Lines that stand behind the cursor's line already are not repeated: cut where the rest of
-///        the completion equals the next lines that are not blank. Leading blanks may differ when
-///        two lines or more agree.
+///   F-4  Lines that stand behind the cursor's line already are not repeated, exactly or nearly
+///        (near.h): cut where the rest of the completion says the next lines that are not blank.
+///        Leading blanks may differ when two lines or more agree.
 ///   F-5  The rest of the cursor's line: its tail (closers) is covered by the item as far as the
 ///        completion closes the same brackets, and the completion is cut in front of a bracket that
 ///        the tail would leave unbalanced. More than a tail is not repeated, and nothing of
 ///        the completion comes below it.
 ///   F-6  What is left empty, blank, or equal to what it would replace is silent.
-Fitted fit(std::string_view generated, const FitPlace& place);
+///   F-7  Brackets and strings are no worse off than before (balance.h): cut in front of the first
+///        that would be.
+Fitted fit(std::string_view generated, const Place& place);
 
 }  // namespace efimd::completion

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
+#include "daemon/completion/near.h"
 #include "daemon/text/indentation.h"
 
 namespace efimd::completion {
@@ -44,7 +45,7 @@ std::string converted(std::string_view blanks, const text::Indentation& buffer, 
 }
 
 /// The lines behind the cursor's line that are not blank, `count` at most.
-std::vector<std::string_view> following_lines(const FitPlace& place, std::size_t count) {
+std::vector<std::string_view> following_lines(const Place& place, std::size_t count) {
   std::vector<std::string_view> lines;
   const text::LineIndex& index = place.snapshot.lines();
   for (std::size_t line = index.line_of(place.cursor) + 1;
@@ -54,16 +55,23 @@ std::vector<std::string_view> following_lines(const FitPlace& place, std::size_t
   return lines;
 }
 
+bool same(std::string_view ours, std::string_view theirs, const Language& language) {
+  return trim(ours) == trim(theirs) || nearly_equal(ours, theirs, language);
+}
+
 /// Whether `ours` (not blank, in order) are what `theirs` begins with. A single line must agree in
 /// its indentation, too: "}" of another block is no repetition. The last of several may be cut
 /// short by a budget.
-bool repeats(const std::vector<std::string_view>& ours,
-             const std::vector<std::string_view>& theirs) {
+bool repeats(const std::vector<std::string_view>& ours, const std::vector<std::string_view>& theirs,
+             const Language& language) {
   if (ours.empty() || ours.size() > theirs.size()) return false;
-  if (ours.size() == 1) return trim_end(ours[0]) == trim_end(theirs[0]);
+  if (ours.size() == 1)
+    return text::leading_blanks(ours[0]) == text::leading_blanks(theirs[0]) &&
+           same(ours[0], theirs[0], language);
   for (std::size_t i = 0; i + 1 < ours.size(); ++i)
-    if (trim(ours[i]) != trim(theirs[i])) return false;
-  return trim(theirs[ours.size() - 1]).starts_with(trim(ours.back()));
+    if (!same(ours[i], theirs[i], language)) return false;
+  const std::string_view last = theirs[ours.size() - 1];
+  return trim(last).starts_with(trim(ours.back())) || same(ours.back(), last, language);
 }
 
 }  // namespace
@@ -109,8 +117,8 @@ std::string readable(std::string_view generated) {
   return text;
 }
 
-std::string with_indentation_of(std::string_view text, std::string_view line_before,
-                                const FitPlace& place) {
+std::string with_indentation_of(std::string_view text, const Place& place) {
+  const std::string_view line_before = place.line_before;
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() == 1 && !is_blank(line_before)) return std::string(text);
   const text::Indentation buffer = text::indentation_of(place.snapshot.bytes(), place.cursor);
@@ -127,8 +135,8 @@ std::string with_indentation_of(std::string_view text, std::string_view line_bef
   return shaped;
 }
 
-std::string_view without_following_lines(std::string_view text, std::string_view line_before,
-                                         const FitPlace& place) {
+std::string_view without_following_lines(std::string_view text, const Place& place) {
+  const std::string_view line_before = place.line_before;
   std::vector<std::string_view> lines = split_lines(text);
   const std::vector<std::string_view> theirs = following_lines(place, lines.size());
   const std::string first = std::string(line_before) + std::string(lines[0]);
@@ -138,7 +146,7 @@ std::string_view without_following_lines(std::string_view text, std::string_view
     std::vector<std::string_view> ours;
     std::copy_if(lines.begin() + static_cast<std::ptrdiff_t>(begin), lines.end(),
                  std::back_inserter(ours), [](std::string_view line) { return !is_blank(line); });
-    if (!repeats(ours, theirs)) continue;
+    if (!repeats(ours, theirs, place.language)) continue;
     if (begin == 0) return {};
     return text.substr(0, static_cast<std::size_t>(lines[begin].data() - text.data()));
   }

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/completion/fit.h"
+#include "daemon/completion/place.h"
 
 // The steps of fit() that look at whole lines.
 namespace efimd::completion {
@@ -12,13 +12,11 @@ namespace efimd::completion {
 /// F-1.
 std::string readable(std::string_view generated);
 
-/// F-3. `line_before` is the cursor's line up to the cursor.
-std::string with_indentation_of(std::string_view text, std::string_view line_before,
-                                const FitPlace& place);
+/// F-3.
+std::string with_indentation_of(std::string_view text, const Place& place);
 
 /// F-4. `text` without the lines that follow the cursor's line already.
-std::string_view without_following_lines(std::string_view text, std::string_view line_before,
-                                         const FitPlace& place);
+std::string_view without_following_lines(std::string_view text, const Place& place);
 
 std::string_view trim_end(std::string_view text);  ///< blanks and line ends
 bool is_blank(std::string_view text);              ///< blanks and line ends only, or empty

@@ -81,7 +81,7 @@ class Generation {
     const std::size_t kept = prompt_.size() - static_cast<std::size_t>(result.healed);
     if (auto back = setting_.engine.adopt(setting_.sequence, std::span(prompt_).first(kept)); !back)
       return tl::unexpected(std::move(back).error());
-    return take(departure->token);
+    return take(departure->token, departure->probability);
   }
 
   Result<std::optional<End>> next_token() {
@@ -94,14 +94,17 @@ class Generation {
       if (!*appended) return End::kNoRoom;
     }
     const std::span<const float> logits = setting_.engine.logits(setting_.sequence);
-    if (!spelling_) return take(choose(sampler_, logits, tokenizer_));
+    if (!spelling_) {
+      const TokenId token = choose(sampler_, logits, tokenizer_);
+      return take(token, probability_of(token, logits));
+    }
     const TokenId token = spelling_->choose(sampler_, logits);
     if (token == engine::kNoToken || result.tokens.size() >= kSpellingTokensMax)
       return keep_draft();
-    return take(token);
+    return take(token, spelling_->chance(token, logits));
   }
 
-  std::optional<End> take(TokenId token) {
+  std::optional<End> take(TokenId token, double probability) {
     std::string_view bytes = tokenizer_.bytes(token);
     const std::size_t whole = bytes.size();
     if (spelling_) bytes = spelling_->take(bytes);
@@ -112,7 +115,11 @@ class Generation {
     result.tokens.push_back({token, whole, true});
     if (spelled_only) return std::nullopt;
     ++result.new_tokens;
-    return rules_.feed(bytes) ? std::optional(End::kRule) : std::nullopt;
+    result.chances.push_back({probability, rules_.text().size()});
+    result.confidence *= probability;
+    if (rules_.feed(bytes)) return End::kRule;
+    return result.confidence < least_confidence(options_) ? std::optional(End::kUnsure)
+                                                          : std::nullopt;
   }
 
   /// The prompt as it was typed, when the model finds no way to spell it that is worth its time.
@@ -159,6 +166,7 @@ Result<Generated> generate(const GenerationSetting& setting, const Options& opti
     return text.find_first_not_of(" \t\r\n") == std::string::npos;
   };
   generated.text = rules.finish();
+  if (generated.text.empty() && blank(rules.text())) generated.text = rules.text();
   generated.blank_line = blank(generated.text) && (*end == End::kRule || !blank(rules.text()));
   return generated;
 }

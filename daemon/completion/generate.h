@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "daemon/completion/completion.h"
+#include "daemon/completion/confidence.h"
 #include "daemon/completion/stop_rules.h"
 #include "daemon/prompt/planner.h"
 #include "engine/decode/spelling.h"
@@ -17,7 +18,7 @@
 namespace efimd::completion {
 
 /// What ended a generation.
-enum class End { kModel, kRule, kTokens, kTime, kNoRoom, kStopped };
+enum class End { kModel, kRule, kTokens, kTime, kNoRoom, kUnsure, kStopped };
 
 struct Generated {
   std::string text;  ///< behind the cursor, what the stop rule kept; may end inside a code point
@@ -27,6 +28,8 @@ struct Generated {
   std::vector<prompt::CoveredToken> tokens;
   int healed = 0;
   int new_tokens = 0;  ///< of `tokens`, those that go on behind the cursor
+  std::vector<TokenChance> chances;  ///< of these, in order
+  double confidence = 1;             ///< the product of their probabilities
   End end = End::kModel;
   std::optional<std::chrono::steady_clock::time_point> first_token;
 };
@@ -48,9 +51,10 @@ struct GenerationSetting {
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
-/// Chooses tokens and evaluates each but the last, until the model, the stop rule, a budget or the
-/// stop token ends it. What is there when a budget ends is kept. Budgets count what goes on behind
-/// the cursor; a healed end is spelled within kSpellingTokensMax tokens, or stands as it was.
+/// Chooses tokens and evaluates each but the last, until the model, the stop rule, a budget, the
+/// stop token or the model's doubt ends it: below least_confidence(), nothing that comes could be
+/// shown. What is there when a budget ends is kept. Budgets count what goes on behind the cursor; a
+/// healed end is spelled within kSpellingTokensMax tokens, or stands as it was.
 ///
 /// Thread: engine. Fails as Engine::append() does, but for a full KV memory, which is an end.
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,

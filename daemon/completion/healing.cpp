@@ -31,7 +31,7 @@ std::optional<Departure> find_departure(const engine::Engine& engine, engine::Se
     if (logits.empty()) return std::nullopt;
     const engine::TokenId drafted = draft[static_cast<std::size_t>(kept)];
     const engine::TokenId token = spelling.choose(sampler, logits);
-    if (token != drafted) return Departure{kept, token};
+    if (token != drafted) return Departure{kept, token, spelling.chance(token, logits)};
     spelling.take(engine.tokenizer().bytes(token));
   }
   return std::nullopt;

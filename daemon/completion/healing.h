@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "daemon/completion/confidence.h"
 #include "daemon/prompt/planner.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
@@ -36,6 +37,10 @@ class Spelling {
   engine::TokenId choose(engine::Sampler& sampler, std::span<const float> logits) const {
     return engine::choose_among(sampler, logits, order_.fitting(rest_));
   }
+  /// The probability of `token` among those that fit.
+  double chance(engine::TokenId token, std::span<const float> logits) const {
+    return probability_among(token, logits, order_.fitting(rest_));
+  }
   /// Counts a token's bytes, which fit, as spelled; returns those that go on behind the cursor.
   std::string_view take(std::string_view bytes);
 
@@ -48,6 +53,7 @@ class Spelling {
 struct Departure {
   int kept = 0;                              ///< leading draft tokens that stand
   engine::TokenId token = engine::kNoToken;  ///< chosen behind them; kNoToken: nothing fits
+  double probability = 0;                    ///< of the token, among those that fit
 };
 
 /// Compares the last `draft` tokens that `sequence` holds with what the sampler chooses; nullopt

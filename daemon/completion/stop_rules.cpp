@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "daemon/completion/brackets.h"
+#include "daemon/completion/near.h"
 
 namespace efimd::completion {
 
@@ -53,10 +53,11 @@ bool ends_block(std::string_view word) {
   return std::ranges::find(kWords, word) != kWords.end();
 }
 
-bool is_comment(std::string_view line) {
+bool is_comment(std::string_view line, const Language& language) {
   constexpr auto kMarks =
       std::to_array<std::string_view>({"#", "//", "--", "/*", "* ", "*/", ";;", "\"\"\"", "'''"});
   line.remove_prefix(leading_blanks(line).size());
+  if (language.prose) return false;
   return std::ranges::any_of(kMarks, [&](std::string_view mark) { return line.starts_with(mark); });
 }
 
@@ -64,8 +65,15 @@ bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word)
 
 }  // namespace
 
+StopPlace stop_place(const Place& place) {
+  return {std::string(place.line_before), std::string(place.next_line), !place.rest_is_tail,
+          place.language, place.state};
+}
+
 StopRules::StopRules(StopRule rule, StopPlace place)
     : rule_(rule), place_(std::move(place)), siblings_(is_blank(place_.line_before)) {
+  if (rule_ == StopRule::kBlock && place_.inside_line) rule_ = StopRule::kLine;
+  state_ = place_.state;
   if (!siblings_) base_ = columns(leading_blanks(place_.line_before));
 }
 
@@ -138,11 +146,13 @@ bool StopRules::advance_block(const Line& line) {
 void StopRules::take_blank(const Line& line) {
   if (lines_ > 0) ++blanks_;
   if (lines_ == 0) {
-    if (!siblings_ && is_comment(place_.line_before)) {
+    if (!siblings_ && is_comment(place_.line_before, place_.language)) {
       siblings_ = true;
       base_ = -1;
     }
-    depth_ = siblings_ ? 0 : depth_after(0, place_.line_before, place_.line_before.size());
+    const int depth = depth_after(0, place_.line_before, place_.language, state_,
+                                  place_.line_before.size());
+    depth_ = siblings_ ? 0 : depth;
     opened_ = depth_ > 0;
   }
   ++lines_;
@@ -181,10 +191,10 @@ void StopRules::take_line(const Line& line) {
   last_line_ = std::move(full);
   const std::string_view own = leading_blanks(line.content);
   if (lines_ == 0) {
-    depth_ =
-        depth_after(0, place_.line_before + std::string(line.content), place_.line_before.size());
+    depth_ = depth_after(0, place_.line_before + std::string(line.content), place_.language, state_,
+                         place_.line_before.size());
   } else {
-    depth_ = depth_after(depth_, line.content);
+    depth_ = depth_after(depth_, line.content, place_.language, state_);
   }
   kept_end_ = line_begin_ + line.content.size();
   const bool at_base = lines_ == 0 || columns(own) <= base_;
@@ -196,7 +206,9 @@ void StopRules::take_line(const Line& line) {
       lines_ > 0
           ? std::string_view(place_.next_line)
           : std::string_view(place_.next_line).substr(leading_blanks(place_.next_line).size());
-  const bool repeats = on_blank_line && has_word(whole) && trim_end(whole) == trim_end(next);
+  const bool repeats = on_blank_line && has_word(whole) &&
+                       leading_blanks(whole) == leading_blanks(next) &&
+                       nearly_equal(whole, next, place_.language);
   const bool finished = lines_ == 0 && !siblings_ && depth_ <= 0 && trim_end(whole).ends_with(';');
   if (closes || ends || depth_ < 0 || finished || repeats) ended_ = true;
   opened_ = opened_ || depth_ > 0;

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "daemon/completion/completion.h"
+#include "daemon/completion/place.h"
 
 namespace efimd::completion {
 
@@ -12,14 +13,18 @@ namespace efimd::completion {
 struct StopPlace {
   std::string line_before;  ///< the cursor's line up to the cursor
   std::string next_line;    ///< the next line behind the cursor's that is not blank
+  bool inside_line = false;  ///< more than closers and blanks stand behind the cursor
+  const Language& language = language_of("");
+  Lexical state = {};  ///< in which the cursor's line begins
 };
+StopPlace stop_place(const Place& place);
 
 /// Decides, byte by byte, where a completion ends.
 ///
 ///   kNone   never.
 ///   kLine   before the first line end. A completion that begins with one has nothing to say on
 ///           the cursor's line and is empty.
-///   kBlock  by indentation and brackets, on whole lines. The base is the indentation of the
+///   kBlock  inside a line as kLine; else by indentation and brackets, on whole lines. The base is the indentation of the
 ///           cursor's line, or, when only blanks stand in front of the cursor (or the line is a
 ///           comment and the completion begins below it), that of the completion's first line.
 ///     B-1   A line with less indentation than the base ends it, and is not part of it.
@@ -34,7 +39,7 @@ struct StopPlace {
 ///     B-5   The line that closes the last open bracket of several lines, or one that was open in
 ///           front of the cursor's line, is its last.
 ///     B-6   Two blank lines in a row end it. So does a line that stands behind the cursor already;
-///           it is kept for fit() to find.
+///           exactly or nearly (near.h); it is kept for fit() to find.
 ///     B-7   A line that repeats the one in front of it ends it and is not part of it: small models
 ///           loop.
 ///
@@ -79,6 +84,7 @@ class StopRules {
   bool siblings_;          ///< B-4, not B-3
   int base_ = -1;          ///< columns; -1 until the first line is seen
   int depth_ = 0;          ///< open brackets since the cursor's line began
+  Lexical state_;          ///< in which the current line begins
   bool opened_ = false;    ///< a line ended with one open
   bool deeper_ = false;    ///< a line deeper than the base was kept
   int blanks_ = 0;         ///< blank lines just before the current one

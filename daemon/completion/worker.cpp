@@ -17,21 +17,10 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
-
-StopPlace stop_place(const text::Snapshot& snapshot, std::size_t cursor) {
-  const text::LineIndex& lines = snapshot.lines();
-  std::size_t line = lines.line_of(cursor);
-  const std::size_t begin = lines.start(line);
-  StopPlace place{std::string(snapshot.bytes().substr(begin, cursor - begin)), {}};
-  while (++line < lines.line_count())
-    if (const std::string_view content = snapshot.line(line); !is_blank(content)) {
-      place.next_line = content;
-      break;
-    }
-  return place;
+/// Where `plan` puts the request's completion.
+Place place_of(const Request& request, const prompt::Plan& plan) {
+  const Language& language = language_of(request.language_id, request.document.uri);
+  return place_at(*request.snapshot, language, plan.cursor, plan.tail_end);
 }
 
 /// Tokens kept free behind the prompt, so that there is room to generate.
@@ -95,7 +84,7 @@ Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Recei
     return tl::unexpected(held.error());
   Or<Generated> generated = generate_text(job, document, *planned, receipt);
   if (!generated) return tl::unexpected(generated.error());
-  return shape(request, *planned, *generated);
+  return shape(request, *planned, *generated, receipt);
 }
 
 Worker::Or<prompt::Plan> Worker::plan(const Request& request, DocumentState& document) const {
@@ -154,7 +143,7 @@ int Worker::typed_tokens(const Options& options, const prompt::Anchor& anchor) c
 Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& document,
                                             const prompt::Plan& plan, Receipt& receipt) {
   const Request& request = job.request;
-  StopRules rules(request.options.stop, stop_place(*request.snapshot, plan.cursor));
+  StopRules rules(request.options.stop, stop_place(place_of(request, plan)));
   Options options = request.options;
   // The last token is not evaluated.
   const int room = engine_->window_tokens() - static_cast<int>(plan.tokens.size()) + 1;
@@ -179,14 +168,20 @@ Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& docum
 }
 
 Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
-                               const Generated& generated) const {
+                               const Generated& generated, Receipt& receipt) const {
   const auto nothing = [](std::string_view reason) {
     return tl::unexpected(Nothing{false, {reason, {}}});
   };
   if (generated.new_tokens == 0)
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
-  Fitted fitted = fit(generated.text, {*request.snapshot, plan.cursor, plan.tail_end});
+  const Place place = place_of(request, plan);
+  const Confident sure = confident_part(generated.text, generated.chances, place,
+                                        least_confidence(request.options));
+  const bool unsure = sure.size == 0 && (generated.end == End::kUnsure || !generated.text.empty());
+  receipt.confidence = generated.text.empty() ? generated.confidence : sure.confidence;
+  if (unsure) return nothing(silence::kUnsure);
+  Fitted fitted = fit(std::string_view(generated.text).substr(0, sure.size), place);
   if (fitted.text.empty()) return nothing(fitted.silence);
   return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
 }

@@ -49,7 +49,7 @@ class Worker {
   Or<Generated> generate_text(const Job& job, DocumentState& document, const prompt::Plan& plan,
                               Receipt& receipt);
   Or<Item> shape(const Request& request, const prompt::Plan& plan,
-                 const Generated& generated) const;
+                 const Generated& generated, Receipt& receipt) const;
   tl::unexpected<Nothing> failed(DocumentState& document, const Error& error);
 
   /// Tokens at the end of what is typed that may be healed; 0 where healing is off.

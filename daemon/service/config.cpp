@@ -136,6 +136,10 @@ constexpr std::array kEntries = {
            "whether the model may choose the last typed tokens anew, of those that spell the same; "
            "auto: unless it was trained on broken words, as the bundled model was"},
           set_healing},
+    Entry{{"completion.confidence", "number 0-1", "0.1",
+           "a suggestion is cut where the product of its tokens' probabilities falls below this; 0: "
+           "never"},
+          [](Config& c, const toml::node& n) { return number(n, 0, 1, c.completion.confidence); }},
     Entry{{"completion.cold_prompt_ms", "integer 50-60000", "2000",
            "how much of a file is shown to the model: as much as a cold evaluation of this many "
            "milliseconds allows"},

@@ -97,6 +97,7 @@ class Session : public std::enable_shared_from_this<Session> {
   struct OpenDocument {
     text::Document document;
     std::optional<std::int32_t> version;
+    std::string language_id;
     std::string
         unusable;  ///< why there is no completion for it until it is reopened; empty when there is
   };
@@ -111,6 +112,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string uri;
     std::optional<std::int32_t> version;
     text::SnapshotPtr snapshot;
+    std::string language_id;
     std::uint64_t number = 0;
   };
   enum class When { kServing, kAlways };

@@ -53,8 +53,8 @@ void Session::did_open(const lsp::Message& message) {
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
   auto document = text::Document::open(params.text);
-  if (document) return {std::move(*document), params.version, {}};
-  return {text::Document(""), params.version, document.error().message()};
+  if (document) return {std::move(*document), params.version, params.languageId, {}};
+  return {text::Document(""), params.version, params.languageId, document.error().message()};
 }
 
 void Session::did_change(const lsp::Message& message) {
@@ -73,7 +73,7 @@ void Session::did_change(const lsp::Message& message) {
   if (revision) return open.document.adopt(std::move(*revision));
   host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
                    revision.error().message());
-  open = {text::Document(""), open.version, revision.error().message()};
+  open = {text::Document(""), open.version, open.language_id, revision.error().message()};
 }
 
 Result<text::Revision> Session::revised(
@@ -105,13 +105,14 @@ void Session::inline_completion(const lsp::Message& message) {
   if (!params) return;
   ++completions_;
   if (const auto older = take_pending(params->uri)) answer(older->id, nullptr);
-  Asked asked{message.id, params->uri, std::nullopt, nullptr, completions_};
+  Asked asked{message.id, params->uri, std::nullopt, nullptr, {}, completions_};
   const auto found = documents_.find(params->uri);
   if (found == documents_.end()) return answer_empty(asked, kNotOpen, kNotOpen);
   asked.version = found->second.version;
   if (!found->second.unusable.empty())
     return answer_empty(asked, kTooLarge, found->second.unusable);
   asked.snapshot = found->second.document.snapshot();
+  asked.language_id = found->second.language_id;
   submit(std::move(asked), params->position);
 }
 
@@ -122,6 +123,7 @@ void Session::submit(Asked asked, const lsp::Position& position) {
   request.document = {id_, asked.uri};
   request.snapshot = asked.snapshot;
   request.cursor = byte_at(asked.snapshot->bytes(), asked.snapshot->lines(), position);
+  request.language_id = asked.language_id;
   request.options = options_;
   request.stop = pending.stop.get_token();
   request.arrived = std::chrono::steady_clock::now();
@@ -192,6 +194,7 @@ void Session::send_receipt(const Asked& asked, const completion::Receipt& receip
                  {"queueMs", receipt.queue_ms},
                  {"firstTokenMs", receipt.first_token_ms},
                  {"totalMs", receipt.total_ms}};
+  if (receipt.confidence) params["confidence"] = *receipt.confidence;
   if (!receipt.reason.empty()) params["reason"] = receipt.reason;
   notify("efim/receipt", std::move(params));
 }

@@ -19,8 +19,9 @@ Fitted fit_at(const std::string& source, const std::string& generated) {
   const auto plan = prompt::plan(nullptr, *document.snapshot(), place.cursor,
                                  test::ScriptedTokenizer(), prompt::Windows::of(4096));
   REQUIRE(plan);
-  return completion::fit(generated,
-                         {*document.snapshot(), place.cursor, plan->tail_end});
+  const auto where = completion::place_at(*document.snapshot(), completion::language_of(""),
+                                          place.cursor, plan->tail_end);
+  return completion::fit(generated, where);
 }
 
 /// The document behind accepting what is shown, with `|` where the cursor ends; "-" and the reason

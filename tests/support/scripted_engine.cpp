@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 
 #include "base/utf8.h"
 
@@ -298,6 +299,20 @@ void ScriptedEngine::extend(Sequence& sequence, TokenId token) {
   sequence.spelled = on_script ? sequence.spelled + 1 : sequence.script.size();
 }
 
+/// Against a vocabulary whose other logits are 0.
+float ScriptedEngine::logit_of_choice(const Sequence& sequence) const {
+  constexpr float kCertain = 30.0F;
+  if (sequence.spelled >= sequence.script.size()) return kCertain;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < sequence.spelled; ++i)
+    begin += tokenizer_.bytes(sequence.script[i]).size();
+  const std::size_t end = begin + tokenizer_.bytes(sequence.script[sequence.spelled]).size();
+  const auto chance = script_->chances.lower_bound(begin);
+  if (chance == script_->chances.end() || chance->first >= end) return kCertain;
+  return static_cast<float>(
+      std::log(chance->second / (1 - chance->second) * (tokenizer_.size() - 1)));
+}
+
 TokenId ScriptedEngine::choice_behind(const Sequence& sequence, std::size_t position) const {
   if (script_->continues_everywhere) {
     const auto next = tokenizer_.encode(
@@ -316,7 +331,8 @@ std::span<const float> ScriptedEngine::logits(SequenceId id, int back) const {
       sequence.held.size() - behind < sequence.logits_begin)
     return {};
   logits_.assign(static_cast<std::size_t>(tokenizer_.size()), 0.0F);
-  logits_[static_cast<std::size_t>(choice_behind(sequence, sequence.held.size() - behind))] = 10.0F;
+  logits_[static_cast<std::size_t>(choice_behind(sequence, sequence.held.size() - behind))] =
+      back == 0 ? logit_of_choice(sequence) : 10.0F;
   return logits_;
 }
 

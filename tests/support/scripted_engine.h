@@ -103,6 +103,8 @@ struct EngineScript {
   /// When set, ids to generate instead of continuation's tokens (broken code points, control
   /// tokens); no end is added.
   std::function<std::vector<engine::TokenId>(const ScriptedPrompt&)> token_continuation;
+  /// Probabilities of the tokens that cover these bytes of the continuation; others are certain.
+  std::map<std::size_t, double> chances;
   ScriptedTokenizer::Shape tokenizer;
   /// Asks `continuation` for every row of logits, also inside the prompt, which is then cut behind
   /// the row's token: what the model would have written there, whatever was typed.
@@ -172,6 +174,7 @@ class ScriptedEngine final : public engine::Engine {
   ScriptedPrompt split(std::span<const engine::TokenId> tokens) const;
   std::size_t in_pages(std::span<const engine::TokenId> tokens, std::size_t behind) const;
   engine::TokenId choice_behind(const Sequence& sequence, std::size_t position) const;
+  float logit_of_choice(const Sequence& sequence) const;
 
   std::shared_ptr<EngineScript> script_;
   ScriptedTokenizer tokenizer_;

@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "tests/completion/golden_cases.h"
+#include "tests/completion/harness.h"
+
+using namespace efimd;
+using test::GoldenCase;
+using test::Harness;
+
+namespace {
+
+constexpr char kUri[] = "file:///golden";
+
+std::map<std::size_t, double> chances_of(const GoldenCase& golden) {
+  std::map<std::size_t, double> chances;
+  for (const std::string& each : golden.unsure) {
+    const std::size_t blank = each.find(' ');
+    const std::size_t at = golden.raw.find(each.substr(blank + 1));
+    INFO("unsure: " << each);
+    REQUIRE(blank != std::string::npos);
+    REQUIRE(at != std::string::npos);
+    chances[at] = std::stod(each);
+  }
+  return chances;
+}
+
+/// An item as the case writes it: what it replaces and its text.
+std::string described(const std::string& replaces, const std::string& text) {
+  return "\"" + replaces + "\" becomes:\n" + text;
+}
+
+std::string described(const completion::Item& item, const Harness& harness) {
+  const std::string_view bytes = harness.documents.at(kUri).snapshot()->bytes();
+  const std::size_t cursor = harness.cursors.at(kUri);
+  return described(std::string(bytes.substr(item.replace_begin, cursor - item.replace_begin)) + "^" +
+                       std::string(bytes.substr(cursor, item.replace_end - cursor)),
+                   item.text);
+}
+
+void check(const GoldenCase& golden) {
+  auto script = std::make_shared<test::EngineScript>();
+  script->continuation = [&](const auto&) { return golden.raw; };
+  script->chances = chances_of(golden);
+  Harness harness(script);
+  harness.set(golden.buffer, kUri);
+  harness.options.tokens_max = 1000;
+  completion::Request request = harness.request(kUri);
+  request.language_id = golden.language;
+  const completion::Outcome outcome = harness.submit(request).get();
+  CHECK(outcome.receipt.reason == golden.silent);
+  std::vector<std::string> shown, expected;
+  if (outcome.item) shown.push_back(described(*outcome.item, harness));
+  for (const std::string& text : golden.shows)
+    expected.push_back(described(golden.replaces, text));
+  CHECK(shown == expected);
+}
+
+}  // namespace
+
+TEST_CASE("what is shown for what the model says, by language") {
+  const std::vector<GoldenCase> cases = test::golden_cases(EFIMD_GOLDEN_FOLDER);
+  for (const GoldenCase& golden : cases) {
+    DYNAMIC_SECTION(golden.language << ":" << golden.line << " " << golden.name) {
+      INFO(golden.buffer << "--- raw\n" << golden.raw);
+      CHECK(golden.shows.empty() != golden.silent.empty());
+      check(golden);
+    }
+  }
+}
