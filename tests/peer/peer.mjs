@@ -48,6 +48,27 @@ async function greedySteps(sequence, prompt, count) {
   return steps;
 }
 
+/** The logits behind every token of every prompt, one row after the other. */
+export async function peerLogits(llama, modelPath, prompts) {
+  const model = await llama.loadModel({modelPath, gpuLayers: 0});
+  const wanted = {generateNext: {logits: true}};
+  const rows = [];
+  for (const prompt of prompts) {
+    const context = await model.createContext(
+        {contextSize: prompt.length + 1, flashAttention: false, threads: 1});
+    const answers =
+        await context.getSequence().controlledEvaluate(prompt.map((token) => [token, wanted]));
+    for (const {next} of answers) {
+      const row = new Float32Array(next.logits.size);
+      for (const [token, logit] of next.logits) row[token] = logit;
+      rows.push(row);
+    }
+    await context.dispose();
+  }
+  await model.dispose();
+  return rows;
+}
+
 /** A generator of whole numbers below a limit, the same in every run. */
 export function numbers(seed) {
   let state = seed;

@@ -176,9 +176,9 @@ class WeightWriter {
     random_.seed(model.seed);
   }
 
-  void matrix(const std::string& name, int rows, int cols) {
+  void matrix(const std::string& name, int rows, int cols, float gain = 1) {
     const auto values = draw(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), 0,
-                             1 / std::sqrt(static_cast<float>(cols)));
+                             gain / std::sqrt(static_cast<float>(cols)));
     const TensorType type = type_that_fits(type_, cols);
     out_.extra_tensor({name,
                        {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)},
@@ -194,9 +194,9 @@ class WeightWriter {
                                     static_cast<std::uint64_t>(count)};
   }
   /// F32 whatever the type of the others.
-  void router(const std::string& name, int experts, int cols) {
+  void router(const std::string& name, int experts, int cols, float gain) {
     const TensorType type = std::exchange(type_, TensorType::kF32);
-    matrix(name, experts, cols);
+    matrix(name, experts, cols, gain);
     type_ = type;
   }
   void vector(const std::string& name, int size, float center, float deviation) {
@@ -224,11 +224,12 @@ class WeightWriter {
   std::mt19937_64 random_;
 };
 
-void write_norm(WeightWriter& out, const TinyModel& model, const std::string& name,
-                float center = 1) {
-  out.vector(name + ".weight", model.width, center, 0.1F * center);
+void write_norm(WeightWriter& out, const TinyModel& model, const std::string& name) {
+  const bool last = name == "output_norm" && model.output_gain != 0;
+  out.vector(name + ".weight", model.width, last ? 0 : 1, last ? model.output_gain : 0.1F);
   if (model.architecture == "starcoder2")
-    out.vector(name + ".bias", model.width, 0, model.bias_deviation);
+    out.vector(name + ".bias", model.width, 0,
+               model.bias_deviation * (last ? model.output_gain : 1));
 }
 
 void write_attention(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
@@ -251,7 +252,7 @@ void write_attention(WeightWriter& out, const TinyModel& model, const std::strin
 }
 
 void write_experts(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
-  out.router(prefix + "ffn_gate_inp.weight", model.experts, model.width);
+  out.router(prefix + "ffn_gate_inp.weight", model.experts, model.width, model.router_gain);
   for (const char* const name : {"ffn_gate_exps", "ffn_up_exps"})
     out.matrices(prefix + name + ".weight", model.experts, model.feed_forward, model.width);
   out.matrices(prefix + "ffn_down_exps.weight", model.experts, model.width, model.feed_forward);
@@ -292,9 +293,9 @@ GgufWriter tiny_model(const TinyModel& model) {
   write_keys(out, model);
   write_vocabulary(out, model);
   WeightWriter weights(out, model);
-  weights.matrix("token_embd.weight", model.vocabulary, model.width);
+  weights.matrix("token_embd.weight", model.vocabulary, model.width, model.embedding_gain);
   for (int layer = 0; layer < model.layers; ++layer) write_layer(weights, model, layer);
-  write_norm(weights, model, "output_norm", model.output_gain);
+  write_norm(weights, model, "output_norm");
   if (model.rope_scaling == TinyModel::RopeScaling::kLlama3) write_rope_factors(out, model);
   if (!model.tied && model.architecture != "gemma")
     weights.matrix("output.weight", model.vocabulary, model.width);

@@ -101,7 +101,11 @@ struct TinyModel {
   int experts = 8;       ///< of qwen3moe
   int experts_used = 3;  ///< and how many of them a token uses
   float bias_deviation = 0.02F;
-  float output_gain = 1;  ///< center of the last norm's weights: logits are about this large
+  float embedding_gain = 1;  ///< of the embedding; more makes layers change less of it
+  float router_gain = 1;     ///< of the router; more makes its choices clearer
+  /// Not 0: the last norm's weights are of this size, with either sign, and so are logits; a tied
+  /// output then does not favour the token that it reads.
+  float output_gain = 0;
 };
 
 /// The file's parts, for tests that change one of them before writing.

@@ -1,0 +1,30 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/support/model_writer.h"
+
+namespace efimd::test {
+
+/// A model that both engines evaluate: an architecture with one way of scaling RoPE.
+struct PeerVariety {
+  std::string_view name;  ///< "llama-yarn"
+  std::string_view architecture;
+  TinyModel::RopeScaling rope_scaling = TinyModel::RopeScaling::kNone;
+  bool tied = false;
+  /// What spoilt() changes: without it the comparison would not notice that it was left out.
+  std::string_view spoilt_by;
+};
+
+const std::vector<PeerVariety>& peer_varieties();
+const PeerVariety* find_peer_variety(std::string_view name);
+
+/// Rows that all weight types can have, biases as large as the products, and logits whose
+/// distributions are far from flat.
+TinyModel peer_model(const PeerVariety& variety, engine::TensorType type);
+/// The same weights, with the variety's own feature left out or changed a little.
+GgufWriter spoilt(const PeerVariety& variety, engine::TensorType type);
+
+}  // namespace efimd::test
