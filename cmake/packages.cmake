@@ -9,7 +9,6 @@ find_package(spdlog REQUIRED)                           # the log
 find_package(tomlplusplus REQUIRED)                      # config.toml
 find_package(tl-expected REQUIRED)                      # Result<T>
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)            # pre-tokenizer rules
-pkg_check_modules(SENTENCEPIECE REQUIRED IMPORTED_TARGET sentencepiece) # sentencepiece tokenizers
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)            # page and model digests
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)               # the store's metadata
 if(EFIMD_TESTS)

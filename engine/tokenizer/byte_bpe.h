@@ -2,18 +2,18 @@
 
 #include <array>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "engine/tokenizer/merge_table.h"
+#include "engine/tokenizer/bpe_words.h"
 #include "engine/tokenizer/pre_tokenizer.h"
 #include "engine/tokenizer/table_tokenizer.h"
+#include "engine/tokenizer/whole_tokens.h"
 
 namespace efimd::engine {
 
-/// Byte-level BPE ("gpt2" in GGUF): pieces of the text are single bytes first, then the adjacent
-/// pair with the smallest rank is merged until none is left. n log n in a piece's length.
+/// Byte-level BPE ("gpt2" in GGUF): the pieces of the text that its pre-tokenizer rule makes are
+/// single bytes first, which then merge.
 class ByteBpe final : public TableTokenizer {
  public:
   static Result<std::unique_ptr<Tokenizer>> open(const GgufFile& file, const Vocabulary& vocabulary,
@@ -22,26 +22,15 @@ class ByteBpe final : public TableTokenizer {
   std::vector<TokenId> encode(std::string_view text, Fragment where) const override;
 
  private:
-  struct Work;
-  /// Text that becomes one token wherever it stands: user-defined tokens.
-  struct Whole {
-    std::string text;
-    TokenId token;
-  };
-
-  ByteBpe(SpecialTokens special, TokenId bos, PreTokenizer splitter, std::size_t merges);
+  ByteBpe(SpecialTokens special, TokenId bos, PreTokenizer splitter);
   Result<void> read_bytes(const Vocabulary& vocabulary);
-  Result<void> read_merges(const std::vector<std::string_view>& lines,
-                           const Vocabulary& vocabulary);
+  TokenIndex index_of(const Vocabulary& vocabulary, const PreTokenizerRule& rule) const;
   void encode_valid(std::string_view text, std::vector<TokenId>& tokens) const;
-  const Whole* whole_at(std::string_view text) const;
-  void merge_piece(std::string_view piece, Work& work, std::vector<TokenId>& tokens) const;
 
   PreTokenizer splitter_;
-  MergeTable merges_;
+  BpeWords words_{TokenIndex(), MergeTable(0)};
   std::array<TokenId, 256> byte_tokens_;
-  std::vector<Whole> wholes_;             ///< longest first
-  std::array<bool, 256> whole_begins_{};  ///< bytes that some whole begins with
+  WholeTokens wholes_;
 };
 
 }  // namespace efimd::engine

@@ -3,8 +3,6 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include <algorithm>
-#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -13,33 +11,6 @@
 
 namespace efimd::engine {
 namespace {
-
-// The models' own rules, as their tokenizer.json files state them. \s, \p{…} are Unicode's (UCP).
-// GPT-2's: contractions, words, numbers and the rest, each with one space in front; of a run of
-// whitespace, the last goes to the word behind it.
-constexpr const char* kGpt2 =
-    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-constexpr const char* kQwen2 =
-    R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}|)"
-    R"( ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
-
-constexpr std::array kStarcoderRule = {R"(\p{N})", kGpt2};  // digits stand alone, then GPT-2's
-constexpr std::array kDeepseekCoderRule = {
-    R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)",
-    // Han to U+9FA5, all from Samaritan to Han, Hangul: marks that \p{L} leaves between letters.
-    R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)", R"(\p{N})"};
-constexpr std::array kQwen2Rule = {kQwen2};
-
-struct Rule {
-  std::string_view name;
-  std::span<const char* const> patterns;
-};
-constexpr std::array kRules = {
-    Rule{"starcoder", kStarcoderRule},
-    Rule{"refact", kStarcoderRule},  // the name under which Granite Code's files carry it
-    Rule{"deepseek-coder", kDeepseekCoderRule},
-    Rule{"qwen2", kQwen2Rule},
-};
 
 struct FreeCode {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
@@ -102,16 +73,9 @@ PreTokenizer::PreTokenizer(PreTokenizer&&) noexcept = default;
 PreTokenizer& PreTokenizer::operator=(PreTokenizer&&) noexcept = default;
 PreTokenizer::~PreTokenizer() = default;
 
-Result<PreTokenizer> PreTokenizer::for_rule(std::string_view rule) {
-  const auto found =
-      std::find_if(kRules.begin(), kRules.end(), [&](const Rule& r) { return r.name == rule; });
-  if (found == kRules.end())
-    return fail(Fault::kUnsupported,
-                "the pre-tokenizer rule \"" + utf8::sanitized(rule.substr(0, 80)) +
-                    "\" is not known; this build has starcoder, refact, deepseek-coder and qwen2",
-                "use another model");
+Result<PreTokenizer> PreTokenizer::for_rule(const PreTokenizerRule& rule) {
   PreTokenizer splitter;
-  for (const char* const pattern : found->patterns) {
+  for (const char* const pattern : rule.patterns) {
     int error = 0;
     PCRE2_SIZE error_byte = 0;
     pcre2_code* const code =

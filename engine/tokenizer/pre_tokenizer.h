@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "engine/tokenizer/pre_tokenizer_rules.h"
 
 namespace efimd::engine {
 
@@ -21,8 +22,8 @@ class PreTokenizer {
   /// tokens at such a cut may differ from the model's own.
   static constexpr std::size_t kPieceBytesMax = std::size_t{1} << 18;
 
-  /// The rule of tokenizer.ggml.pre. kUnsupported, naming it, for rules that are not known here.
-  static Result<PreTokenizer> for_rule(std::string_view rule);
+  /// kUnsupported when PCRE2 was built without Unicode.
+  static Result<PreTokenizer> for_rule(const PreTokenizerRule& rule);
   PreTokenizer(PreTokenizer&&) noexcept;
   PreTokenizer& operator=(PreTokenizer&&) noexcept;
   ~PreTokenizer();

@@ -35,4 +35,11 @@ void SeamTable::join(std::string_view text) {
     if (is_ascii(text[at - 1]) && is_ascii(text[at])) pairs_.reset(index(text[at - 1], text[at]));
 }
 
+void SeamTable::join_all(char character) {
+  for (std::size_t other = 0; other < kAscii; ++other) {
+    pairs_.reset(index(character, static_cast<char>(other)));
+    pairs_.reset(index(static_cast<char>(other), character));
+  }
+}
+
 }  // namespace efimd::engine

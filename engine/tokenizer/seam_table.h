@@ -23,6 +23,8 @@ class SeamTable {
 
   /// `text` is one token: its inner pairs are no seams.
   void join(std::string_view text);
+  /// `character` may join with anything.
+  void join_all(char character);
   bool contains(char left, char right) const {
     return is_ascii(left) && is_ascii(right) && pairs_[index(left, right)];
   }

@@ -1,38 +1,52 @@
 #pragma once
 
-#include <sentencepiece_processor.h>
-
 #include <array>
 #include <memory>
 #include <string_view>
 #include <vector>
 
+#include "engine/tokenizer/bpe_words.h"
 #include "engine/tokenizer/table_tokenizer.h"
+#include "engine/tokenizer/unigram.h"
+#include "engine/tokenizer/whole_tokens.h"
 
 namespace efimd::engine {
 
-/// Sentencepiece BPE ("llama" in GGUF), through its library, fed with a model that is written from
-/// the file's tokens.
+/// Sentencepiece's two kinds of model, over characters: BPE ("llama" in GGUF), whose merges are the
+/// pairs that spell a token, best score first, and unigram ("t5").
 ///
-/// The library writes spaces as "▁" (U+2581) and reads "▁" in a text as a space. So that decoding
-/// gives the text back, "▁" in a text becomes its three byte tokens where the vocabulary has them.
-/// 30 KB of C++ take 13-21 ms on one core (byte-level BPE here: 3-5 ms); parts that fit the cache
-/// were tried and saved a tenth.
+/// Spaces stand in the vocabulary as "▁" (U+2581). So that decoding gives a text back, "▁" in a
+/// text is a character of its own. A character without a token becomes its bytes' tokens, or the
+/// unknown token where the vocabulary has none. A text is taken apart at seams first. (Its own
+/// library was tried: 2 MB/s, the same tokens.)
 class Sentencepiece final : public TableTokenizer {
  public:
+  enum class Kind { kBpe, kUnigram };
   static Result<std::unique_ptr<Tokenizer>> open(const GgufFile& file, const Vocabulary& vocabulary,
-                                                 SpecialTokens special);
+                                                 SpecialTokens special, Kind kind);
 
   std::vector<TokenId> encode(std::string_view text, Fragment where) const override;
 
  private:
-  Sentencepiece(SpecialTokens special, TokenId bos);
-  void read_bytes(const Vocabulary& vocabulary);
-  void encode_valid(std::string_view text, std::vector<TokenId>& tokens) const;
+  struct Scratch;
+  Sentencepiece(SpecialTokens special, TokenId bos, Kind kind);
+  void read_tokens(const Vocabulary& vocabulary);
+  bool is_word(const Vocabulary& vocabulary, TokenId id) const;
+  TokenIndex index_of(const Vocabulary& vocabulary) const;
+  MergeTable merges_of(const Vocabulary& vocabulary, const TokenIndex& index) const;
+  void find_seams(const Vocabulary& vocabulary);
+  void encode_plain(std::string_view text, Scratch& scratch) const;
+  void encode_word(std::string_view word, Scratch& scratch) const;
+  void encode_unknown(std::string_view character, std::vector<TokenId>& tokens) const;
 
-  sentencepiece::SentencePieceProcessor processor_;
+  Kind kind_;
   bool dummy_space_ = true;
+  std::vector<float> scores_;  ///< by token
+  float unknown_score_ = 0;    ///< unigram: of a character without a token
+  BpeWords words_{TokenIndex(), MergeTable(0)};
+  WholeTokens wholes_;
   std::array<TokenId, 256> byte_tokens_;
+  TokenId unknown_ = kNoToken;
 };
 
 }  // namespace efimd::engine

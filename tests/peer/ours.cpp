@@ -1,6 +1,7 @@
 // Our side of the comparison. Reads one job from standard input and prints one answer, both JSON:
 //   {"model": PATH, "texts": [...], "prompts": [[ids]...], "count": N}
-//   {"tokens": [[ids]...], "greedy": [[{"id", "logit", "second"}...]...]}   second: the next best token's logit
+//   {"tokens": [[ids]...], "decoded": [text...], "greedy": [[{"id", "logit", "second"}...]...]}
+//   second: the next best token's logit; decoded: each text's tokens as text again
 // A job without prompts opens only the vocabulary.
 #include <fmt/format.h>
 
@@ -11,6 +12,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/decode/sampler.h"
 #include "engine/engine.h"
@@ -28,13 +30,15 @@ T must(Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(*result);
 }
 
-json tokens_of(const json& job) {
+void add_tokens(const json& job, json& answer) {
   const GgufFile file = must(GgufFile::open(job.at("model").get<std::string>()));
   const auto tokenizer = must(Tokenizer::from_gguf(file));
-  json tokens = json::array();
-  for (const std::string text : job.at("texts"))
-    tokens.push_back(tokenizer->encode(text, Fragment::kTextStart));
-  return tokens;
+  answer["tokens"] = answer["decoded"] = json::array();
+  for (const std::string text : job.at("texts")) {
+    answer["tokens"].push_back(tokenizer->encode(text, Fragment::kTextStart));
+    const auto tokens = tokenizer->encode(text, Fragment::kInside);
+    answer["decoded"].push_back(utf8::sanitized(tokenizer->decode(tokens)));
+  }
 }
 
 json chosen(std::span<const float> logits) {
@@ -73,7 +77,9 @@ json greedy_of(const json& job) {
 int main() {
   try {
     const json job = json::parse(std::cin);
-    std::cout << json{{"tokens", tokens_of(job)}, {"greedy", greedy_of(job)}}.dump() << "\n";
+    json answer{{"greedy", greedy_of(job)}};
+    add_tokens(job, answer);
+    std::cout << answer.dump() << "\n";
   } catch (const std::exception& error) {
     std::cerr << "peer_ours: " << error.what() << "\n";
     return 1;

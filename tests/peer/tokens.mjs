@@ -1,18 +1,17 @@
-// Token ids of many texts equal the peer's, on the real vocabularies of ../shared/vocab.
+// Token ids of many texts equal the peer's and spell the texts again: the bundled vocabulary and the real ones of
+// ../shared/vocab where they are, each byte-level rule that this build knows, and a unigram model made here. The texts:
+// test vectors, what rules treat differently, and more than a megabyte of real source in at least six languages.
 // usage: tokens.mjs PEER_FOLDER OURS WRITE_MODEL SOURCE_FOLDER
 import {existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync} from 'node:fs';
 import {tmpdir} from 'node:os';
 import {join} from 'node:path';
 
 import {numbers, openPeer, ours, peerTokens} from './peer.mjs';
+import {sources} from './sources.mjs';
+import {writeUnigram} from './vocabulary.mjs';
 
 const [peerFolder, program, , source] = process.argv.slice(2);
 const vocabularies = join(source, '../shared/vocab');
-if (!existsSync(vocabularies)) {
-  console.log(`SKIP: no vocabularies in ${vocabularies}`);
-  process.exit(77);
-}
-
 /** A copy of a vocabulary file with another pre-tokenizer's name: its key, u32 type 8, u64 length, bytes. */
 function withPreTokenizer(path, name, folder) {
   const bytes = readFileSync(path);
@@ -26,6 +25,12 @@ function withPreTokenizer(path, name, folder) {
     bytes.subarray(0, at), size, Buffer.from(name), bytes.subarray(at + 8 + length)
   ]));
   return copy;
+}
+
+/** The byte-level rules that this build knows, as its source lists them. */
+function rules() {
+  const table = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer_rules.cpp'), 'utf8');
+  return [...table.matchAll(/PreTokenizerRule\{"([^"]+)"/g)].map((match) => match[1]);
 }
 
 /** Texts made of pieces that pre-tokenizer rules treat differently; the same ones in every run. */
@@ -90,14 +95,24 @@ function randomTexts(count) {
       () => Array.from({length: 1 + next(12)}, () => pieces[next(pieces.length)]).join(''));
 }
 
+/** Characters at which the deepseek-llm rule's letters begin and end, each between two others. */
+function letterBorders() {
+  const rule = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer_rules.cpp'), 'utf8');
+  const points = [...rule.matchAll(/\\x\{([0-9A-F]+)\}/g)].map((match) => parseInt(match[1], 16));
+  return points.flatMap((point) => [point - 1, point, point + 1])
+      .filter((point) => point < 0xd800 || point > 0xdfff)
+      .map(
+          (point) => `a ${String.fromCodePoint(point)}b ${String.fromCodePoint(point)}${
+              String.fromCodePoint(point)}(`);
+}
+
 function sourceTexts() {
-  const files = [
-    'README.md', 'base/utf8.h', 'base/utf8.cpp', 'engine/engine.h', 'engine/kv/kv_pool.cpp',
-    'tests/peer/tokens.mjs'
-  ];
-  return files.map((file) => join(source, file))
-      .filter(existsSync)
-      .map((file) => readFileSync(file, 'utf8'));
+  const found = sources(peerFolder);
+  const bytes = Object.values(found).flat().reduce((sum, text) => sum + Buffer.byteLength(text), 0);
+  console.log(`      real source: ${bytes} bytes of ${Object.keys(found).join(', ')}`);
+  if (bytes < 1e6 || Object.keys(found).length < 6)
+    throw new Error('too little source on this machine: scripts/deps --tests installs some');
+  return Object.values(found).flat();
 }
 
 function vectorTexts(path) {
@@ -107,12 +122,13 @@ function vectorTexts(path) {
 }
 
 async function compare(llama, name, path, texts) {
-  const mine = ours(program, {model: path, texts, prompts: []}).tokens;
+  const {tokens: mine, decoded} = ours(program, {model: path, texts, prompts: []});
   const theirs = await peerTokens(llama, path, texts);
   const same = (a, b) =>
       a.length > 0 && a.length === b.length && a.every((id, index) => id === b[index]);
-  const bad =
-      texts.map((_, at) => at).filter((at) => !(texts[at] === '' || same(mine[at], theirs[at])));
+  const fault = (at) => texts[at] !== '' &&
+      (!same(mine[at], theirs[at]) || (decodes(name) && decoded[at] !== texts[at]));
+  const bad = texts.map((_, at) => at).filter(fault);
   console.log(`${bad.length ? 'FAIL' : 'ok'}  ${name}: ${texts.length - bad.length} of ${
       texts.length} texts agree`);
   for (const at of bad.slice(0, 10)) {
@@ -123,22 +139,31 @@ async function compare(llama, name, path, texts) {
   return bad.length;
 }
 
+/** Whether every text must come back: a unigram model has no bytes for characters that it does not know. */
+const decodes = (name) => !name.startsWith('unigram');
+
 const folder = mkdtempSync(join(tmpdir(), 'efimd-peer-'));
 let faults = 0;
 try {
   const llama = await openPeer(peerFolder);
-  const texts = [...randomTexts(2000), ...sourceTexts()];
-  const files = readdirSync(vocabularies)
+  const random = [...randomTexts(2000), ...letterBorders()];
+  const texts = [...random, ...sourceTexts()];
+  const files = (existsSync(vocabularies) ? readdirSync(vocabularies) : [])
                     .filter((name) => name.endsWith('.gguf'))
                     .map((name) => join(vocabularies, name));
+  if (files.length === 0) console.log(`SKIP  the real vocabularies: none in ${vocabularies}`);
   for (const path of files)
     faults += await compare(llama, path.split('/').at(-1), path, [...vectorTexts(path), ...texts]);
-  const starcoder = files.find((path) => path.includes('starcoder'));
-  if (starcoder)
+  const boot = join(source, 'models/efim-boot.gguf');
+  faults += await compare(llama, 'efim-boot', boot, texts);
+  const real = files.find((path) => path.includes('starcoder')) ?? boot;
+  for (const rule of rules())
     faults += await compare(
-        llama, 'starcoder\'s vocabulary with the rules of qwen2',
-        withPreTokenizer(starcoder, 'qwen2', folder), [...vectorTexts(starcoder), ...texts]);
-  faults += await compare(llama, 'efim-boot', join(source, 'models/efim-boot.gguf'), texts);
+        llama, `${real.split('/').at(-1)} with the rule ${rule}`,
+        withPreTokenizer(real, rule, folder), texts);
+  const unigram = join(folder, 'unigram.gguf');
+  writeUnigram(unigram, texts.filter((_, at) => at % 3 > 0));
+  faults += await compare(llama, 'unigram', unigram, texts);
 } finally {
   rmSync(folder, {recursive: true});
 }

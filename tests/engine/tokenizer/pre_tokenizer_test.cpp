@@ -13,7 +13,9 @@ using engine::PreTokenizer;
 using Pieces = std::vector<std::string>;
 
 Pieces split(std::string_view rule, std::string_view text) {
-  const auto splitter = PreTokenizer::for_rule(rule);
+  const auto* const known = engine::find_pre_tokenizer_rule(rule);
+  REQUIRE(known != nullptr);
+  const auto splitter = PreTokenizer::for_rule(*known);
   REQUIRE(splitter);
   Pieces pieces;
   splitter->split(text, [&](std::string_view piece) { pieces.emplace_back(piece); });
@@ -92,11 +94,33 @@ TEST_CASE("a piece past the limit is cut between code points") {
   CHECK(joined == text);
 }
 
-TEST_CASE("an unknown pre-tokenizer rule is refused by name") {
-  const auto splitter = PreTokenizer::for_rule("viking");
-  REQUIRE_FALSE(splitter);
-  CHECK(splitter.error().fault == Fault::kUnsupported);
-  CHECK_THAT(splitter.error().message(), Catch::Contains("\"viking\""));
+TEST_CASE("gpt-2 puts a space in front of words, numbers and signs") {
+  CHECK(split("gpt-2", "let x2 = 10;\n  y") ==
+        Pieces{"let", " x", "2", " =", " 10", ";", "\n ", " y"});
+  CHECK(split("gpt-2", "don't DON'T") == Pieces{"don", "'t", " DON", "'", "T"});
+}
+
+TEST_CASE("llama-bpe takes digits in threes") {
+  CHECK(split("llama-bpe", "x = 12345;\n\n\ty") ==
+        Pieces{"x", " =", " ", "123", "45", ";\n\n", "\ty"});
+}
+
+TEST_CASE("seed-coder leaves newlines out of signs") {
+  CHECK(split("seed-coder", "f();\n\n  x") == Pieces{"f", "();", "\n\n", " ", " x"});
+}
+
+TEST_CASE("deepseek-llm makes numbers one piece and takes a blank only in front of what it knows") {
+  CHECK(split("deepseek-llm", "x = 123 y") == Pieces{"x", " =", " ", "123", " y"});
+  CHECK(split("deepseek-llm", "a\n\n  b  ") == Pieces{"a", "\n", "\n", " ", " b", "  "});
+}
+
+TEST_CASE("the default rule splits signs off and numbers in threes") {
+  CHECK(split("default", "f(12345) == x") == Pieces{"f", "(", "123", "45", ")", " ", "==", " x"});
+}
+
+TEST_CASE("an unknown pre-tokenizer rule is not known") {
+  CHECK(engine::find_pre_tokenizer_rule("viking") == nullptr);
+  CHECK_THAT(engine::pre_tokenizer_rule_names(), Catch::Contains("llama-bpe, qwen2"));
 }
 
 }  // namespace efimd::test

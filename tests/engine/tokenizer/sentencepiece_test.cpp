@@ -103,14 +103,50 @@ TEST_CASE("a sentencepiece vocabulary that cannot work is refused by name") {
              Catch::Contains("255 byte tokens"));
   CHECK_THAT(refusal(with_kinds([](std::vector<std::int32_t>& kinds) { kinds[0] = 9; })),
              Catch::Contains("token 0 the unknown type 9"));
+  CHECK_THAT(refusal(GgufWriter(good).boolean("tokenizer.ggml.remove_extra_whitespaces", true)),
+             Catch::Contains("tokenizer.ggml.remove_extra_whitespaces"));
+  CHECK_THAT(refusal(GgufWriter(good).i32s("tokenizer.ggml.precompiled_charsmap", {1, 2})),
+             Catch::Contains("tokenizer.ggml.precompiled_charsmap"));
   TokenLists lists = TokenLists::of(good);
-  lists.texts[300] = lists.texts[301];
-  CHECK_THAT(refusal(GgufWriter(good).texts("tokenizer.ggml.tokens", lists.texts)),
-             Catch::Contains("sentencepiece refuses"));
-  lists = TokenLists::of(good);
   *std::find(lists.texts.begin(), lists.texts.end(), "▁") = "other";
   CHECK_THAT(refusal(GgufWriter(good).texts("tokenizer.ggml.tokens", lists.texts)),
              Catch::Contains("no token for a space"));
+}
+
+TEST_CASE("a unigram model takes the tokens with the best sum of scores") {
+  GgufWriter file = tiny_model({});
+  TokenLists lists;
+  std::vector<float> scores;
+  const auto add = [&](std::string text, std::int32_t kind, float score) {
+    lists.add(std::move(text), kind);
+    scores.push_back(score);
+  };
+  add("<unk>", 2, 0);
+  for (const auto& [text, score] : std::vector<std::pair<std::string, float>>{
+           {"▁", -2}, {"a", -3}, {"b", -3}, {"c", -3}, {"ab", -4}, {"bc", -3.5F}, {"abc", -9}})
+    add(text, 1, score);
+  add("<s>", 3, 0);
+  for (const char* const role : {"pre", "suf", "mid", "rep", "sep"})
+    file.remove("tokenizer.ggml.fim_" + std::string(role) + "_token_id");
+  file.texts("tokenizer.ggml.tokens", lists.texts);
+  file.i32s("tokenizer.ggml.token_type", lists.kinds).f32s("tokenizer.ggml.scores", scores);
+  const auto tokenizer = tokenizer_of(file.text("tokenizer.ggml.model", "t5"));
+  REQUIRE(tokenizer);
+  CHECK(pieces(**tokenizer, "abc ab", Fragment::kInside) == Pieces{"a", "bc", " ", "ab"});
+  CHECK((*tokenizer)->encode("a\u4f60\u597dc", Fragment::kInside) == std::vector<TokenId>{2, 0, 4});
+}
+
+TEST_CASE("of two tokens with one text the first is found") {
+  const GgufWriter good = tiny_model({});
+  TokenLists lists = TokenLists::of(good);
+  const auto first = std::find(lists.texts.begin(), lists.texts.end(), "int");
+  REQUIRE(first != lists.texts.end());
+  lists.texts.back() = "int";
+  lists.kinds.back() = 1;
+  GgufWriter file = good;
+  file.texts("tokenizer.ggml.tokens", lists.texts).i32s("tokenizer.ggml.token_type", lists.kinds);
+  CHECK((*tokenizer_of(file))->encode("int", Fragment::kInside) ==
+        std::vector<TokenId>{static_cast<TokenId>(first - lists.texts.begin())});
 }
 
 TEST_CASE("sentencepiece wants a start token unless the file says no") {

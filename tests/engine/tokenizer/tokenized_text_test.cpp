@@ -31,13 +31,17 @@ std::vector<Named> vocabularies() {
     all.push_back({name, open_tokenizer(vocabulary_path(name))});
   all.push_back({"efim-boot", open_tokenizer(std::filesystem::path(EFIMD_SOURCE_DIR) / "models" /
                                              "efim-boot.gguf")});
-  for (const char* const pre : {"qwen2", "starcoder", "refact", "deepseek-coder"}) {
+  for (const char* const pre : {"default", "gpt-2", "starcoder", "deepseek-coder", "deepseek-llm",
+                                "llama-bpe", "qwen2", "seed-coder"}) {
     TinyModel model;
     model.vocab = TinyModel::Vocab::kByteBpe;
     model.pre = pre;
     all.push_back({"tiny " + model.pre, tiny_tokenizer(model)});
   }
   all.push_back({"tiny sentencepiece", tiny_tokenizer({})});
+  auto unigram = tokenizer_of(tiny_model({}).text("tokenizer.ggml.model", "t5"));
+  REQUIRE(unigram);
+  all.push_back({"tiny unigram", std::move(*unigram)});
   return all;
 }
 
