@@ -34,4 +34,11 @@ constexpr bool is_continuation(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
+/// The code point border at or below `byte`; the text's end past it.
+constexpr std::size_t floor(std::string_view text, std::size_t byte) {
+  if (byte >= text.size()) return text.size();
+  while (byte > 0 && is_continuation(text[byte])) --byte;
+  return byte;
+}
+
 }  // namespace efimd::utf8

@@ -52,22 +52,28 @@ struct CompletionService::Impl {
       board.set_failed(engine.error());
       return nullptr;
     }
-    const int window = (*engine)->window_tokens();
-    int prompt_tokens = std::min(settings.prompt_tokens_max, window);
-    double speed = 0;
-    if (settings.prompt_tokens_max <= 0) {
-      const Result<double> measured = measure_prompt_speed(**engine, loading.get_token());
-      if (!measured) {
-        board.set_failed(measured.error());
-        return nullptr;
-      }
-      speed = *measured;
-      prompt_tokens = prompt_tokens_for(speed, settings.cold_prompt_ms, window);
+    const Result<Budgets> budgets = budgets_of(**engine);
+    if (!budgets) {
+      board.set_failed(budgets.error());
+      return nullptr;
     }
-    auto worker =
-        std::make_unique<Worker>(std::move(*engine), prompt_tokens, settings.documents_max);
-    board.set_ready(worker->engine(), prompt_tokens, speed);
+    auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max);
+    board.set_ready(worker->engine(), *budgets);
     return worker;
+  }
+
+  Result<Budgets> budgets_of(engine::Engine& engine) {
+    const int window = engine.window_tokens();
+    Budgets budgets;
+    budgets.prompt_tokens_max = budgets.near_tokens_max =
+        std::min(settings.prompt_tokens_max, window);
+    if (settings.prompt_tokens_max > 0) return budgets;
+    Result<prompt::StepCosts> costs = measure_step_costs(engine, loading.get_token());
+    if (!costs) return tl::unexpected(std::move(costs).error());
+    budgets.prompt_tokens_max = prompt_tokens_for(*costs, settings.cold_prompt_ms, window);
+    budgets.near_tokens_max = near_tokens_for(*costs);
+    budgets.costs = std::move(*costs);
+    return budgets;
   }
 
   void answer(Worker& worker, Job& job) {

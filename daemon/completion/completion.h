@@ -107,8 +107,13 @@ struct ServiceStatus {
   std::string failure;  ///< Error::message() when kFailed
   std::string device_kind, device_name;
   int window_tokens = 0;  ///< most tokens of a prompt (A-4); 0 until ready
-  double prompt_tokens_per_s =
-      0;  ///< measured once after loading; 0 when Settings fixed the window
+  /// Measured once after loading; 0 and empty when Settings fixed the window.
+  double prompt_tokens_per_s = 0;
+  struct StepCost {
+    int tokens = 0;
+    double ms = 0;
+  };
+  std::vector<StepCost> step_costs;  ///< of steps of 1, 4, 16, ... tokens
   engine::KvUsage kv;
   struct File {
     std::string uri;

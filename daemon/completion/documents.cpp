@@ -1,30 +1,73 @@
 #include "daemon/completion/documents.h"
 
 #include <algorithm>
+#include <span>
 #include <tuple>
 
 namespace efimd::completion {
+
+namespace {
+
+/// Tokens of KV that a document's sequences hold; what they share counts once. Sequences share whole
+/// leading parts, so that a token is new from where it differs from every sequence before it.
+int tokens_of(const std::vector<std::span<const engine::TokenId>>& sequences) {
+  std::size_t total = 0;
+  for (std::size_t at = 0; at < sequences.size(); ++at) {
+    std::size_t shared = 0;
+    for (std::size_t other = 0; other < at; ++other) {
+      const auto same = std::ranges::mismatch(sequences[at], sequences[other]).in1;
+      shared = std::max(shared, static_cast<std::size_t>(same - sequences[at].begin()));
+    }
+    total += sequences[at].size() - shared;
+  }
+  return static_cast<int>(total);
+}
+
+}  // namespace
 
 Documents::Documents(engine::Engine& engine, std::size_t documents_max)
     : engine_(engine), documents_max_(std::max<std::size_t>(documents_max, 1)) {}
 
 Documents::~Documents() {
-  for (auto& [key, state] : states_) drop_sequence(state);
+  for (auto& [key, state] : states_) drop(state);
 }
 
 DocumentState& Documents::use(const DocumentKey& document) {
-  DocumentState& state = states_[document];
+  DocumentState& state = states_.try_emplace(document, engine_.tokenizer()).first->second;
   state.used = ++uses_;
   state.used_at = std::chrono::steady_clock::now();
   while (states_.size() > documents_max_) {
     const auto out = first_out(state);
-    drop_sequence(out->second);
+    drop(out->second);
     const std::uint64_t session = out->first.session;
     states_.erase(out);
     const auto next = states_.lower_bound({session, {}});
     if (next == states_.end() || next->first.session != session) current_.erase(session);
   }
   return state;
+}
+
+void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  for (KeptAnchor& kept : state.anchors) {
+    if (state.open) {
+      prompt::follow(kept.anchor, snapshot, tokenizer);
+    } else {
+      prompt::rebase(kept.anchor, snapshot, tokenizer);
+    }
+  }
+  // A text that was closed is another one when it is opened again; its versions count from 1.
+  if (!state.open) state.spine = prompt::Spine(tokenizer);
+  state.open = true;
+  drop_lost(state);
+}
+
+void Documents::drop_lost(DocumentState& state) {
+  std::erase_if(state.anchors, [this](KeptAnchor& kept) {
+    const bool lost = kept.anchor.state == prompt::Anchor::State::kLost;
+    if (lost) drop_sequence(kept);
+    return lost;
+  });
 }
 
 Documents::States::iterator Documents::first_out(const DocumentState& but) {
@@ -50,27 +93,57 @@ void Documents::set_current(const DocumentKey& document) {
   current_[document.session] = document.uri;
 }
 
-engine::SequenceId Documents::sequence_of(DocumentState& state) {
-  if (!state.sequence) state.sequence = engine_.open_sequence();
-  return *state.sequence;
-}
-
-void Documents::drop_sequence(DocumentState& state) {
-  if (state.sequence) engine_.close_sequence(*state.sequence);
-  state.sequence.reset();
-}
-
-bool Documents::make_room(const DocumentState& but) {
-  DocumentState* oldest = nullptr;
-  for (auto& [key, state] : states_) {
-    if (&state == &but || !state.sequence) continue;
-    if (oldest == nullptr ||
-        std::tuple(state.open, state.used) < std::tuple(oldest->open, oldest->used))
-      oldest = &state;
+KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int remembered) {
+  std::vector<KeptAnchor>& anchors = state.anchors;
+  if (remembered < 0) {
+    if (anchors.size() >= kAnchorsMax) {
+      drop_sequence(anchors.back());
+      anchors.pop_back();
+    }
+    anchors.emplace(anchors.begin());
+  } else {
+    std::rotate(anchors.begin(), anchors.begin() + remembered, anchors.begin() + remembered + 1);
   }
+  anchors.front().anchor = plan.anchor;
+  anchors.front().used = ++uses_;
+  return anchors.front();
+}
+
+engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
+  if (!kept.sequence) kept.sequence = engine_.open_sequence();
+  return *kept.sequence;
+}
+
+void Documents::drop_sequence(KeptAnchor& kept) {
+  if (kept.sequence) engine_.close_sequence(*kept.sequence);
+  kept.sequence.reset();
+}
+
+void Documents::drop(DocumentState& state) {
+  for (KeptAnchor& kept : state.anchors) drop_sequence(kept);
+}
+
+bool Documents::make_room(const KeptAnchor& but) {
+  KeptAnchor* oldest = nullptr;
+  std::tuple<bool, std::uint64_t> oldest_rank;
+  for (auto& [key, state] : states_)
+    for (KeptAnchor& kept : state.anchors) {
+      if (&kept == &but || !kept.sequence) continue;
+      const std::tuple rank(state.open, kept.used);
+      if (oldest != nullptr && oldest_rank <= rank) continue;
+      oldest = &kept;
+      oldest_rank = rank;
+    }
   if (oldest == nullptr) return false;
   drop_sequence(*oldest);
   return true;
+}
+
+int Documents::tokens_held(const DocumentState& state) const {
+  std::vector<std::span<const engine::TokenId>> sequences;
+  for (const KeptAnchor& kept : state.anchors)
+    if (kept.sequence) sequences.push_back(engine_.held(*kept.sequence));
+  return tokens_of(sequences);
 }
 
 std::vector<Documents::Row> Documents::rows() const {
@@ -79,26 +152,14 @@ std::vector<Documents::Row> Documents::rows() const {
     Row row;
     row.file.uri = key.uri;
     row.file.open = state.open;
-    row.file.anchors = state.anchor ? 1 : 0;
-    if (state.sequence)
-      row.file.tokens_device = static_cast<int>(engine_.held(*state.sequence).size());
+    row.file.anchors = static_cast<int>(state.anchors.size());
+    row.file.tokens_device = tokens_held(state);
     row.file.hits = state.hits;
     row.file.misses = state.misses;
     row.used_at = state.used_at;
     rows.push_back(std::move(row));
   }
   return rows;
-}
-
-bool spells(const prompt::Anchor& anchor, const text::Snapshot& snapshot,
-            const engine::Tokenizer& tokenizer) {
-  const std::string_view text = snapshot.bytes();
-  if (anchor.window_end > text.size()) return false;
-  const auto between = [&](std::size_t begin, std::size_t end) {
-    return text.substr(begin, end - begin);
-  };
-  return tokenizer.decode(anchor.before) == between(anchor.window_begin, anchor.cut) &&
-         tokenizer.decode(anchor.after) == between(anchor.resume, anchor.window_end);
 }
 
 }  // namespace efimd::completion

@@ -15,10 +15,23 @@
 
 namespace efimd::completion {
 
+/// Anchors kept for one document: places that a person comes back to, and the one that idle time
+/// prepares.
+inline constexpr std::size_t kAnchorsMax = 6;
+
+/// An anchor and the KV of its prompt.
+struct KeptAnchor {
+  prompt::Anchor anchor;
+  std::optional<engine::SequenceId> sequence;  ///< stays open, so that its KV stays
+  std::uint64_t used = 0;                      ///< order of use
+};
+
 /// What is remembered of one document between requests.
 struct DocumentState {
-  std::optional<prompt::Anchor> anchor;
-  std::optional<engine::SequenceId> sequence;  ///< stays open, so that its KV stays
+  explicit DocumentState(const engine::Tokenizer& tokenizer) : spine(tokenizer) {}
+
+  std::vector<KeptAnchor> anchors;  ///< the last one used first
+  prompt::Spine spine;
   std::optional<LastRequest> last;
   bool open = true;
   std::uint64_t hits = 0;
@@ -27,8 +40,7 @@ struct DocumentState {
   std::chrono::steady_clock::time_point used_at;
 };
 
-/// The documents that have an anchor or a sequence, least recently used first out, closed ones
-/// before open ones.
+/// The documents that have anchors, least recently used first out, closed ones before open ones.
 ///
 /// Thread: engine.  Owns: the sequences, closed with their documents.
 class Documents {
@@ -40,6 +52,9 @@ class Documents {
 
   /// The state of `document`, made if there is none. The reference lives until the next use().
   DocumentState& use(const DocumentKey& document);
+  /// Carries the document's anchors over to `snapshot`, which is a version of the same text, or
+  /// another text where the document was closed meanwhile. What has lost its place is dropped.
+  void follow(DocumentState& state, const text::Snapshot& snapshot);
   /// Makes it the first to be dropped. A document of this name that comes later is another text.
   void close(const DocumentKey& document);
 
@@ -47,11 +62,15 @@ class Documents {
   bool is_current(const DocumentKey& document) const;
   void set_current(const DocumentKey& document);
 
-  engine::SequenceId sequence_of(DocumentState& state);
+  /// Makes the anchor of `plan` the document's last used one: in the place of the one at index
+  /// `remembered`, or as a new one (-1), for which the one used longest ago goes when there are too
+  /// many.
+  KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
+  engine::SequenceId sequence_of(KeptAnchor& kept);
   /// After a failure that leaves its KV undefined.
-  void drop_sequence(DocumentState& state);
-  /// Closes the sequence of the least recently used other document; false when there is none.
-  bool make_room(const DocumentState& but);
+  void drop_sequence(KeptAnchor& kept);
+  /// Closes the sequence of the least recently used other anchor; false when there is none.
+  bool make_room(const KeptAnchor& but);
 
   /// For the status: what was done with each, by time of use.
   struct Row {
@@ -63,6 +82,9 @@ class Documents {
  private:
   using States = std::map<DocumentKey, DocumentState>;
   States::iterator first_out(const DocumentState& but);
+  void drop(DocumentState& state);
+  void drop_lost(DocumentState& state);
+  int tokens_held(const DocumentState& state) const;
 
   engine::Engine& engine_;
   const std::size_t documents_max_;
@@ -70,10 +92,5 @@ class Documents {
   States states_;
   std::map<std::uint64_t, std::string> current_;  ///< session -> uri of its last request
 };
-
-/// Whether the anchor's tokens spell what `snapshot` has at its offsets: an anchor of a closed
-/// document whose file is opened again unchanged is still good.
-bool spells(const prompt::Anchor& anchor, const text::Snapshot& snapshot,
-            const engine::Tokenizer& tokenizer);
 
 }  // namespace efimd::completion

@@ -8,32 +8,6 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t\r\n";
 
-/// The smallest span that all edits since a version lie in.
-struct Change {
-  bool any = false;
-  std::size_t begin = 0;
-  std::size_t removed = 0;  ///< bytes of the old text
-  std::size_t end = 0;      ///< of the new text
-};
-
-Change sum_of(std::span<const text::Edit> edits) {
-  Change change;
-  for (const text::Edit& edit : edits) {
-    if (!change.any) change = {true, edit.begin, 0, edit.begin};
-    const std::size_t edit_end = edit.begin + edit.removed;
-    if (edit.begin < change.begin) {
-      change.removed += change.begin - edit.begin;
-      change.begin = edit.begin;
-    }
-    if (edit_end > change.end) {
-      change.removed += edit_end - change.end;
-      change.end = edit_end;
-    }
-    change.end += edit.inserted - edit.removed;
-  }
-  return change;
-}
-
 bool is_newline(std::string_view inserted, std::string_view behind) {
   return inserted.find_first_of("\r\n") != std::string_view::npos &&
          inserted.find_first_not_of(kBlanks) == std::string_view::npos &&
@@ -63,7 +37,7 @@ bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_
   return since.starts_with(shown->text) || std::string_view(shown->text).starts_with(since);
 }
 
-Event classify_change(const Change& change, const LastRequest& last, std::string_view text,
+Event classify_change(const text::Change& change, const LastRequest& last, std::string_view text,
                       std::size_t cursor) {
   if (cursor < change.begin || cursor > change.end) return Event::kEdit;
   const std::string_view inserted = text.substr(change.begin, cursor - change.begin);
@@ -111,7 +85,7 @@ Event classify(const LastRequest* last, bool same_document, const text::Snapshot
   if (!same_document) return Event::kSwitch;
   const text::Snapshot::Since since = snapshot.edits_since(last->serial);
   if (!since.complete) return Event::kEdit;
-  const Change change = sum_of(since.edits);
+  const text::Change change = text::sum_of(since.edits);
   if (!change.any) return cursor == last->cursor ? Event::kRepeat : Event::kJump;
   return classify_change(change, *last, snapshot.bytes(), cursor);
 }
@@ -119,7 +93,8 @@ Event classify(const LastRequest* last, bool same_document, const text::Snapshot
 void forget_moved(LastRequest& last, const text::Snapshot& snapshot) {
   if (!last.shown) return;
   const text::Snapshot::Since since = snapshot.edits_since(last.serial);
-  if (!since.complete || (!since.edits.empty() && sum_of(since.edits).begin < last.shown->begin))
+  if (!since.complete ||
+      (!since.edits.empty() && text::sum_of(since.edits).begin < last.shown->begin))
     last.shown.reset();
 }
 

@@ -11,7 +11,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/completion/confidence.h"
 #include "daemon/completion/stop_rules.h"
-#include "daemon/prompt/planner.h"
+#include "daemon/prompt/anchor.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
 

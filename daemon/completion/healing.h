@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "daemon/completion/confidence.h"
-#include "daemon/prompt/planner.h"
+#include "daemon/prompt/anchor.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
 

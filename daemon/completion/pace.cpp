@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -9,10 +10,15 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::size_t kWarmUpTokens = 8;
-constexpr std::size_t kMeasuredTokens = 64;
-/// A warm-up slower than this has measured enough: the measurement itself would take seconds.
-constexpr double kWarmUpSecondsMax = 0.25;
+using Clock = std::chrono::steady_clock;
+
+/// Touches the weights once, so that reading them from the disk is not measured.
+constexpr std::size_t kWarmUpTokens = 4;
+constexpr int kMeasuredTokens[] = {1, 4, 16, 64, 256};
+/// The better of two, for steps that are over before the machine has woken up.
+constexpr int kShortStepTokens = 16;
+/// A step that took longer leaves the larger ones unmeasured.
+constexpr double kStepMsMax = 250;
 
 /// Tokens of some code. Different `start`s make different first tokens, so that no KV is reused.
 std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char start,
@@ -25,34 +31,63 @@ std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char st
   return tokens;
 }
 
-Result<double> tokens_per_s(engine::Engine& engine, engine::SequenceId sequence,
-                            const std::vector<engine::TokenId>& tokens, std::stop_token stop) {
-  const auto begin = std::chrono::steady_clock::now();
-  const auto cost = engine.hold(sequence, tokens, {.stop = std::move(stop)});
+Result<double> hold_ms(engine::Engine& engine, engine::SequenceId sequence, char start, int count,
+                       const std::stop_token& stop) {
+  const auto tokens = sample_tokens(engine, start, static_cast<std::size_t>(count));
+  const auto begin = Clock::now();
+  const auto cost = engine.hold(sequence, tokens, {.stop = stop});
   if (!cost) return tl::unexpected(cost.error());
-  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  return static_cast<double>(std::max(cost->evaluated, 1)) / std::max(took.count(), 1e-6);
+  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+}
+
+Result<prompt::StepCosts> measure(engine::Engine& engine, engine::SequenceId sequence,
+                                  const std::stop_token& stop) {
+  Result<double> ms = hold_ms(engine, sequence, 'a', kWarmUpTokens, stop);
+  prompt::StepCosts costs;
+  char start = 'b';
+  for (const int tokens : kMeasuredTokens) {
+    if (ms && (*ms > kStepMsMax || tokens > engine.window_tokens())) break;
+    if (ms) ms = hold_ms(engine, sequence, start++, tokens, stop);
+    if (ms && tokens <= kShortStepTokens)
+      if (const auto again = hold_ms(engine, sequence, start++, tokens, stop))
+        ms = std::min(*ms, *again);
+    if (!ms) return tl::unexpected(std::move(ms).error());
+    costs.points.push_back({tokens, std::max(*ms, 1e-3)});
+  }
+  // So slow that touching the weights is all that was done.
+  if (costs.points.empty()) costs.points.push_back({static_cast<int>(kWarmUpTokens), *ms});
+  return costs;
 }
 
 }  // namespace
 
-Result<double> measure_prompt_speed(engine::Engine& engine, std::stop_token stop) {
+Result<prompt::StepCosts> measure_step_costs(engine::Engine& engine, std::stop_token stop) {
   const engine::SequenceId sequence = engine.open_sequence();
-  const auto warm_up = sample_tokens(engine, 'a', kWarmUpTokens);
-  Result<double> speed = tokens_per_s(engine, sequence, warm_up, stop);
-  if (speed && static_cast<double>(warm_up.size()) < *speed * kWarmUpSecondsMax)
-    speed = tokens_per_s(engine, sequence, sample_tokens(engine, 'b', kMeasuredTokens), stop);
+  Result<prompt::StepCosts> costs = measure(engine, sequence, stop);
   engine.close_sequence(sequence);
-  return speed;
+  return costs;
 }
 
-int prompt_tokens_for(double tokens_per_s, int cold_prompt_ms, int window_tokens) {
+double prompt_tokens_per_s(const prompt::StepCosts& costs) {
+  if (costs.points.empty()) return 0;
+  const prompt::StepCosts::Point& last = costs.points.back();
+  return last.tokens * 1000.0 / last.ms;
+}
+
+int prompt_tokens_for(const prompt::StepCosts& costs, int cold_prompt_ms, int window_tokens) {
   constexpr double kStep = 64;
   constexpr int kTokensMin = 256;
-  const double affordable = tokens_per_s * cold_prompt_ms / 1000.0;
+  const double affordable = prompt_tokens_per_s(costs) * cold_prompt_ms / 1000.0;
   const double capped = std::min(affordable, static_cast<double>(window_tokens));
   const int whole = static_cast<int>(capped / kStep) * static_cast<int>(kStep);
   return std::min(std::max(whole, kTokensMin), window_tokens);
+}
+
+int near_tokens_for(const prompt::StepCosts& costs) {
+  constexpr int kTokensMin = 96;
+  constexpr int kTokensMax = 1024;
+  const double affordable = prompt_tokens_per_s(costs) * prompt::kFirstAnswerMs / 1000.0;
+  return static_cast<int>(std::clamp<double>(affordable, kTokensMin, kTokensMax));
 }
 
 }  // namespace efimd::completion

@@ -3,17 +3,25 @@
 #include <stop_token>
 
 #include "base/error.h"
+#include "daemon/prompt/choose.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
 
-/// Prompt tokens per second that this engine evaluates, measured once by evaluating at most 72
-/// . The first few warm it up: they touch the weights, and where they are slow they are the
-/// measurement. Leaves no sequence behind.
-Result<double> measure_prompt_speed(engine::Engine& engine, std::stop_token stop);
+/// What steps of 1, 4, 16, 64 and 256 tokens cost on this engine, as far as the measuring stays
+/// within about a second: on a slow device the larger ones are left to the straight line
+/// through the others. Leaves no sequence behind.
+Result<prompt::StepCosts> measure_step_costs(engine::Engine& engine, std::stop_token stop);
+
+/// Prompt tokens per second by that table.
+double prompt_tokens_per_s(const prompt::StepCosts& costs);
 
 /// Most tokens of a prompt, so that a cold one takes at most `cold_prompt_ms`: a multiple of 64, at
 /// least 256, at most the engine's window.
-int prompt_tokens_for(double tokens_per_s, int cold_prompt_ms, int window_tokens);
+int prompt_tokens_for(const prompt::StepCosts& costs, int cold_prompt_ms, int window_tokens);
+
+/// Tokens of a first prompt that is to be answered at once: what kFirstAnswerMs allow, but no
+/// fewer than show the lines around the cursor.
+int near_tokens_for(const prompt::StepCosts& costs);
 
 }  // namespace efimd::completion

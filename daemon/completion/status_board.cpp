@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "daemon/completion/pace.h"
+
 namespace efimd::completion {
 
 namespace {
@@ -25,15 +27,16 @@ void StatusBoard::set_load_progress(double progress) {
   status_.load_progress = std::clamp(progress, 0.0, 1.0);
 }
 
-void StatusBoard::set_ready(const engine::Engine& engine, int window_tokens,
-                            double prompt_tokens_per_s) {
+void StatusBoard::set_ready(const engine::Engine& engine, const Budgets& budgets) {
   const std::lock_guard lock(mutex_);
   status_.state = EngineState::kReady;
   status_.load_progress = 1;
   status_.device_kind = engine.device_kind();
   status_.device_name = engine.device_name();
-  status_.window_tokens = window_tokens;
-  status_.prompt_tokens_per_s = prompt_tokens_per_s;
+  status_.window_tokens = budgets.prompt_tokens_max;
+  status_.prompt_tokens_per_s = prompt_tokens_per_s(budgets.costs);
+  for (const prompt::StepCosts::Point& point : budgets.costs.points)
+    status_.step_costs.push_back({point.tokens, point.ms});
   status_.kv = engine.kv_usage();
 }
 

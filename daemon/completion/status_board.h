@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/budgets.h"
 #include "daemon/completion/completion.h"
 #include "daemon/completion/documents.h"
 #include "daemon/completion/silence.h"
@@ -20,7 +21,7 @@ namespace efimd::completion {
 class StatusBoard {
  public:
   void set_load_progress(double progress);
-  void set_ready(const engine::Engine& engine, int window_tokens, double prompt_tokens_per_s);
+  void set_ready(const engine::Engine& engine, const Budgets& budgets);
   void set_failed(const Error& error);
 
   /// Why a request cannot even be queued: nullopt when the engine is ready.

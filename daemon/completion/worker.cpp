@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.h"
 #include "daemon/completion/fit.h"
 #include "daemon/completion/healing.h"
+#include "daemon/completion/plans.h"
 #include "daemon/completion/stop_rules.h"
 
 namespace efimd::completion {
@@ -30,10 +32,9 @@ int reserved(const Options& options, int window_tokens) {
 
 }  // namespace
 
-Worker::Worker(std::unique_ptr<engine::Engine> engine, int prompt_tokens_max,
-               std::size_t documents_max)
+Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max)
     : engine_(std::move(engine)),
-      prompt_tokens_max_(prompt_tokens_max),
+      budgets_(std::move(budgets)),
       documents_(*engine_, documents_max) {
   // Where healing is the rule, the first keystroke does not wait for it.
   if (!engine_->fragment_trained()) byte_order_.emplace(engine_->tokenizer());
@@ -66,62 +67,57 @@ Answer Worker::serve(const Job& job) {
 
 Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Receipt& receipt) {
   const Request& request = job.request;
-  const std::size_t cursor = std::min(request.cursor, request.snapshot->bytes().size());
+  const std::size_t cursor = utf8::floor(request.snapshot->bytes(), request.cursor);
   receipt.event = classify(document.last ? &*document.last : nullptr,
                            documents_.is_current(request.document), *request.snapshot, cursor);
   documents_.set_current(request.document);
-  Or<prompt::Plan> planned = plan(request, document);
+  documents_.follow(document, *request.snapshot);
   if (!document.last) document.last.emplace();
   forget_moved(*document.last, *request.snapshot);
   document.last->serial = request.snapshot->serial();
   document.last->cursor = cursor;
-  document.open = true;
+
+  Or<prompt::Candidate> planned = plan(request, cursor, document);
   if (!planned) return tl::unexpected(planned.error());
-
-  ++(planned->change == prompt::AnchorChange::kKept ? document.hits : document.misses);
-  document.anchor = std::move(planned->anchor);
-  if (auto held = hold(job, document, *planned, receipt); !held)
-    return tl::unexpected(held.error());
-  Or<Generated> generated = generate_text(job, document, *planned, receipt);
+  ++(planned->remembered >= 0 ? document.hits : document.misses);
+  const prompt::Plan& plan = planned->plan;
+  KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
+  if (auto held = hold(job, kept, plan, receipt); !held) return tl::unexpected(held.error());
+  Or<Generated> generated = generate_text(job, kept, plan, receipt);
   if (!generated) return tl::unexpected(generated.error());
-  return shape(request, *planned, *generated, receipt);
+  return shape(request, plan, *generated, receipt);
 }
 
-Worker::Or<prompt::Plan> Worker::plan(const Request& request, DocumentState& document) const {
+Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,
+                                           DocumentState& document) const {
   const engine::Tokenizer& tokenizer = engine_->tokenizer();
+  if (const Result<void> able = prompt::can_fill_in(tokenizer); !able)
+    return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + able.error().message()}});
   const int window = engine_->window_tokens();
-  const int budget = std::min(window - reserved(request.options, window), prompt_tokens_max_);
-  // A text that was closed is another one when it is opened again; its versions count from 1.
-  if (!document.open && document.anchor) {
-    if (spells(*document.anchor, *request.snapshot, tokenizer)) {
-      document.anchor->serial = request.snapshot->serial();
-    } else {
-      document.anchor.reset();
-    }
-  }
-  Result<prompt::Plan> plan =
-      prompt::plan(document.anchor ? &*document.anchor : nullptr, *request.snapshot, request.cursor,
-                   tokenizer, prompt::Windows::of(budget));
-  if (plan) return std::move(*plan);
-  return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + plan.error().message()}});
+  const int budget =
+      std::min(window - reserved(request.options, window), budgets_.prompt_tokens_max);
+  const auto windows = prompt::Windows::of(budget, budgets_.near_tokens_max);
+  std::vector<prompt::Candidate> candidates =
+      possible_plans({*request.snapshot, cursor, *engine_, windows, budgets_.costs}, document);
+  return std::move(candidates[prompt::choose(candidates)]);
 }
 
-tl::unexpected<Worker::Nothing> Worker::failed(DocumentState& document, const Error& error) {
+tl::unexpected<Worker::Nothing> Worker::failed(KeptAnchor& kept, const Error& error) {
   if (error.fault == Fault::kStopped) return tl::unexpected(Nothing{true, {}});
-  documents_.drop_sequence(document);
+  documents_.drop_sequence(kept);
   return tl::unexpected(Nothing{false, {silence::kEngineFailed, ": " + error.message()}});
 }
 
-Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const prompt::Plan& plan,
+Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
                               Receipt& receipt) {
   const Nothing no_room{false, {silence::kNoRoom, {}}};
   if (plan.tokens.size() > static_cast<std::size_t>(engine_->window_tokens()))
     return tl::unexpected(no_room);
   for (;;) {
     const auto cost =
-        engine_->hold(documents_.sequence_of(document), plan.tokens,
+        engine_->hold(documents_.sequence_of(kept), plan.tokens,
                       {.stop = job.stop.get_token(),
-                       .logits_rows = 1 + typed_tokens(job.request.options, *document.anchor)});
+                       .logits_rows = 1 + typed_tokens(job.request.options, kept.anchor)});
     if (cost) {
       receipt.source = "engine";
       receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
@@ -129,8 +125,8 @@ Worker::Or<void> Worker::hold(const Job& job, DocumentState& document, const pro
       receipt.evaluated_tokens = cost->evaluated;
       return {};
     }
-    if (cost.error().fault != Fault::kWindowFull) return failed(document, cost.error());
-    if (!documents_.make_room(document)) return tl::unexpected(no_room);
+    if (cost.error().fault != Fault::kWindowFull) return failed(kept, cost.error());
+    if (!documents_.make_room(kept)) return tl::unexpected(no_room);
   }
 }
 
@@ -140,7 +136,7 @@ int Worker::typed_tokens(const Options& options, const prompt::Anchor& anchor) c
   return wanted ? typed_tail(anchor.increment, engine_->tokenizer()) : 0;
 }
 
-Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& document,
+Worker::Or<Generated> Worker::generate_text(const Job& job, KeptAnchor& kept,
                                             const prompt::Plan& plan, Receipt& receipt) {
   const Request& request = job.request;
   StopRules rules(request.options.stop, stop_place(place_of(request, plan)));
@@ -148,21 +144,21 @@ Worker::Or<Generated> Worker::generate_text(const Job& job, DocumentState& docum
   // The last token is not evaluated.
   const int room = engine_->window_tokens() - static_cast<int>(plan.tokens.size()) + 1;
   options.tokens_max = std::min(options.tokens_max, room);
-  GenerationSetting setting{*engine_, *document.sequence, job.stop.get_token()};
-  setting.make_room = [&] { return documents_.make_room(document); };
-  if (const int typed = typed_tokens(options, *document.anchor); typed > 0) {
+  GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
+  setting.make_room = [&] { return documents_.make_room(kept); };
+  if (const int typed = typed_tokens(options, kept.anchor); typed > 0) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
     setting.typed.emplace(TypedEnd{*byte_order_, typed});
   }
   Result<Generated> generated = generate(setting, options, rules);
-  if (!generated) return failed(document, generated.error());
+  if (!generated) return failed(kept, generated.error());
   receipt.generated_tokens = generated->new_tokens;
   receipt.healed_tokens = generated->healed;
   if (generated->first_token)
     receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
   // also when superseded, for the KV of these tokens is there.
   if (!generated->tokens.empty())
-    prompt::offer(*document.anchor, generated->tokens, generated->healed);
+    prompt::offer(kept.anchor, generated->tokens, generated->healed);
   if (generated->end == End::kStopped) return tl::unexpected(Nothing{true, {}});
   return std::move(*generated);
 }

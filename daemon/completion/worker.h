@@ -4,12 +4,13 @@
 #include <memory>
 
 #include "base/error.h"
+#include "daemon/completion/budgets.h"
 #include "daemon/completion/completion.h"
 #include "daemon/completion/documents.h"
 #include "daemon/completion/generate.h"
 #include "daemon/completion/mailbox.h"
 #include "daemon/completion/silence.h"
-#include "daemon/prompt/planner.h"
+#include "daemon/prompt/choose.h"
 
 namespace efimd::completion {
 
@@ -24,8 +25,7 @@ struct Answer {
 /// Thread: engine. Never fails: what goes wrong is an answer with a reason.
 class Worker {
  public:
-  /// `prompt_tokens_max`: most tokens of a prompt, at most the engine's window.
-  Worker(std::unique_ptr<engine::Engine> engine, int prompt_tokens_max, std::size_t documents_max);
+  Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max);
 
   Answer serve(const Job& job);
   void close(const DocumentKey& document) { documents_.close(document); }
@@ -43,14 +43,14 @@ class Worker {
   using Or = tl::expected<T, Nothing>;
 
   Or<Item> complete(const Job& job, DocumentState& document, Receipt& receipt);
-  Or<prompt::Plan> plan(const Request& request, DocumentState& document) const;
-  Or<void> hold(const Job& job, DocumentState& document, const prompt::Plan& plan,
-                Receipt& receipt);
-  Or<Generated> generate_text(const Job& job, DocumentState& document, const prompt::Plan& plan,
+  Or<prompt::Candidate> plan(const Request& request, std::size_t cursor,
+                             DocumentState& document) const;
+  Or<void> hold(const Job& job, KeptAnchor& kept, const prompt::Plan& plan, Receipt& receipt);
+  Or<Generated> generate_text(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
                               Receipt& receipt);
   Or<Item> shape(const Request& request, const prompt::Plan& plan,
                  const Generated& generated, Receipt& receipt) const;
-  tl::unexpected<Nothing> failed(DocumentState& document, const Error& error);
+  tl::unexpected<Nothing> failed(KeptAnchor& kept, const Error& error);
 
   /// Tokens at the end of what is typed that may be healed; 0 where healing is off.
   int typed_tokens(const Options& options, const prompt::Anchor& anchor) const;
@@ -58,7 +58,7 @@ class Worker {
   std::unique_ptr<engine::Engine> engine_;
   std::optional<engine::ByteOrder>
       byte_order_;  ///< made with the model, or when healing is first wanted
-  int prompt_tokens_max_;
+  Budgets budgets_;
   Documents documents_;
 };
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/prompt/planner.h"
+#include "daemon/prompt/anchor.h"
 #include "engine/tokenizer/tokenizer.h"
 
 namespace efimd::prompt {

@@ -1,14 +1,22 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/prompt/anchor.h"
+#include "daemon/prompt/spine.h"
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
+
+// The prompt is [BOS] [PRE] before [SUF] after [MID] increment, and generation continues behind it
+// (EFIM, arXiv 2505.21889). While the cursor stays in the hole, only the increment's tokens change,
+// so that everything in front of them keeps its KV. A model that reads the text behind the hole
+// first gets [SUF] after [PRE] before [MID] increment (without [MID] where it has none): what is
+// typed comes last there, too, and the same rules hold; but prompts for two places share nothing.
+//
+// Everything here is pure: no clock, no state, no I/O.
 
 namespace efimd::prompt {
 
@@ -17,68 +25,54 @@ struct Windows {
   int before_max = 0;
   int after_max = 0;
   int increment_max = 0;  ///< a longer hole asks for a new anchor
+  int short_after_max = 0;
+  int near_before_max = 0;
+  int near_after_max = 0;
 
-  /// Shares `prompt_tokens` out: what is left after generation.
-  static Windows of(int prompt_tokens);
+  /// Shares `prompt_tokens` (what is left after generation) out; a near view gets
+  /// `near_tokens`.
+  static Windows of(int prompt_tokens, int near_tokens);
 };
 
-/// A token behind <MID> and the bytes of the increment that it covers.
-struct CoveredToken {
-  engine::TokenId id = engine::kNoToken;
-  std::size_t bytes = 0;
-  bool generated =
-      false;  ///< chosen by the model: keeps its id for as long as its bytes stay (A-7)
-  bool operator==(const CoveredToken&) const = default;
-};
+/// A longer increment is better read as a part of before: idle time prepares an anchor for it.
+inline constexpr std::size_t kGrownTokens = 64;
 
-/// A frozen before and after, and the tokens of the increment so far. Offsets are bytes of version
-/// `serial`.
-struct Anchor {
-  std::uint64_t serial = 0;
-  std::size_t window_begin = 0;         ///< w0
-  std::size_t cut = 0;                  ///< a
-  std::size_t resume = 0;               ///< b
-  std::size_t window_end = 0;           ///< w1
-  std::vector<engine::TokenId> before;  ///< tokens of text[w0, a)
-  std::vector<engine::TokenId> after;   ///< tokens of text[b, w1)
-  std::vector<CoveredToken> increment;  ///< tokens of text[a, a + sum of bytes)
-  /// What the model generated last time, behind byte `offered_begin` of the hole: adopted as far as
-  /// the text comes to agree with it, by accepting or by typing the same.
-  std::vector<CoveredToken> offered;
-  std::size_t offered_begin = 0;
-};
-
-/// Remembers what was generated behind the anchor's increment, whose last `replaced` tokens the
-/// first of `generated` spell again.
-void offer(Anchor& anchor, std::vector<CoveredToken> generated, int replaced = 0);
-
-/// Why the plan has the anchor that it has; for receipts and tests.
+/// Why an anchor does not serve a cursor, or the plan has the anchor that it has.
 enum class AnchorChange {
   kKept,
   kFirst,        ///< there was none
   kJump,         ///< the cursor left the hole
-  kEditOutside,  ///< an edit touched before or after
-  kHistoryLost,  ///< more edits than a snapshot remembers
+  kEditOutside,  ///< an edit touched before or after, or more edits came than are remembered
   kHoleTooLong,  ///< the increment outgrew its window
   kTail,         ///< more than closers and blanks stands between the cursor and after
 };
+std::string_view change_name(AnchorChange change);
+std::string_view view_name(View view);
 
 /// What to show the model for one cursor position.
 struct Plan {
   Anchor anchor;
-  AnchorChange change = AnchorChange::kKept;
   std::vector<engine::TokenId> tokens;  ///< the whole prompt, ready for Engine::hold()
   std::size_t cursor = 0;
   std::size_t tail_end = 0;  ///< text[cursor, tail_end) is the tail: closers and blanks only (A-3)
 };
 
-/// Plans the prompt for `cursor` (a byte of `snapshot`, on a code point boundary): keeps `current`
-/// when the cursor is in its hole and nothing but the hole changed, else makes a new anchor,
-/// whose leading tokens are those of the old one as far as the text agrees. Pure: no clock, no
-/// state.
-///
-/// kUnsupported when the tokenizer's FIM order is not PSM.
-Result<Plan> plan(const Anchor* current, const text::Snapshot& snapshot, std::size_t cursor,
-                  const engine::Tokenizer& tokenizer, const Windows& windows);
+/// kUnsupported, with what to do, when the model cannot fill in text between two others.
+Result<void> can_fill_in(const engine::Tokenizer& tokenizer);
+
+/// The plan that keeps `anchor`, which was followed to `snapshot`, for a cursor in its hole;
+/// else why it cannot. `cursor` is a byte of the snapshot on a code point border.
+tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Snapshot& snapshot,
+                                           std::size_t cursor, const engine::Tokenizer& tokenizer,
+                                           const Windows& windows);
+
+/// A plan with a new anchor. `spine` is brought to the snapshot and a window that shows the cursor;
+/// a near view leaves it alone.
+Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
+              const engine::Tokenizer& tokenizer, const Windows& windows);
+
+/// The tokens of a prompt that ends in `before`, as it shares them with every prompt of a full view:
+/// what evaluating a spine evaluates. Empty for models that read the text behind the hole first.
+std::vector<engine::TokenId> spine_prompt(const Spine& spine, const engine::Tokenizer& tokenizer);
 
 }  // namespace efimd::prompt

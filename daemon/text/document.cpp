@@ -127,4 +127,30 @@ Result<void> Document::replace_all(std::string_view text) {
 
 void Document::adopt(Revision revision) { snapshot_ = std::move(revision).snapshot(); }
 
+Change sum_of(std::span<const Edit> edits) {
+  Change change;
+  for (const Edit& edit : edits) {
+    if (!change.any) change = {true, edit.begin, 0, edit.begin};
+    const std::size_t edit_end = edit.begin + edit.removed;
+    if (edit.begin < change.begin) {
+      change.removed += change.begin - edit.begin;
+      change.begin = edit.begin;
+    }
+    if (edit_end > change.end) {
+      change.removed += edit_end - change.end;
+      change.end = edit_end;
+    }
+    change.end += edit.inserted - edit.removed;
+  }
+  return change;
+}
+
+Result<SnapshotPtr> with_replaced(const SnapshotPtr& base, std::size_t begin, std::size_t end,
+                                  std::string_view text) {
+  Revision revision(base);
+  if (Result<void> replaced = revision.replace(begin, end, text); !replaced)
+    return tl::unexpected(std::move(replaced).error());
+  return std::move(revision).snapshot();
+}
+
 }  // namespace efimd::text

@@ -33,6 +33,16 @@ struct Edit {
   bool operator==(const Edit&) const = default;
 };
 
+/// The smallest span that all of several edits lie in.
+struct Change {
+  bool any = false;
+  std::size_t begin = 0;
+  std::size_t removed = 0;  ///< bytes of the old text
+  std::size_t end = 0;      ///< of the new text
+};
+/// `edits` follow each other, as Snapshot::edits_since() gives them.
+Change sum_of(std::span<const Edit> edits);
+
 /// One immutable version of a document: valid UTF-8 bytes with their lines and how they came to be.
 ///
 /// Thread: any (immutable, shared by pointer).
@@ -67,6 +77,11 @@ class Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
+/// What `base` becomes when [begin, end) gives way to `text`, as Document::replace() would make it:
+/// for looking ahead. Its document may come to another text under the same serial.
+Result<SnapshotPtr> with_replaced(const SnapshotPtr& base, std::size_t begin, std::size_t end,
+                                  std::string_view text);
+
 /// Edits in sequence that become one new version together, each seeing the text that the one before
 /// left: the changes of one didChange. One copy of the text in all; after that an edit moves only
 /// the bytes behind it.
@@ -88,6 +103,8 @@ class Revision {
 
  private:
   friend class Document;
+  friend Result<SnapshotPtr> with_replaced(const SnapshotPtr& base, std::size_t begin,
+                                           std::size_t end, std::string_view text);
   bool edited() const { return !edits_.empty(); }
   void apply(const Edit& edit, std::string_view text);
   SnapshotPtr snapshot() &&;

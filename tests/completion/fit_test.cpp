@@ -4,9 +4,8 @@
 #include <string>
 
 #include "daemon/completion/silence.h"
-#include "daemon/prompt/planner.h"
+#include "daemon/prompt/places.h"
 #include "tests/support/marked.h"
-#include "tests/support/scripted_engine.h"
 
 using namespace efimd;
 using completion::Fitted;
@@ -16,11 +15,9 @@ namespace {
 Fitted fit_at(const std::string& source, const std::string& generated) {
   const test::Marked place = test::marked(source);
   const text::Document document(place.text);
-  const auto plan = prompt::plan(nullptr, *document.snapshot(), place.cursor,
-                                 test::ScriptedTokenizer(), prompt::Windows::of(4096));
-  REQUIRE(plan);
+  const std::size_t tail_end = prompt::choose_resume(*document.snapshot(), place.cursor);
   const auto where = completion::place_at(*document.snapshot(), completion::language_of(""),
-                                          place.cursor, plan->tail_end);
+                                          place.cursor, tail_end);
   return completion::fit(generated, where);
 }
 

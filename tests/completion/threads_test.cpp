@@ -312,11 +312,14 @@ TEST_CASE("a small window leaves room to generate") {
 }
 
 TEST_CASE("A-4: the window follows the measured speed") {
-  CHECK(prompt_tokens_for(1000, 2000, 8192) == 1984);
-  CHECK(prompt_tokens_for(10, 2000, 8192) == 256);
-  CHECK(prompt_tokens_for(1e9, 2000, 8192) == 8192);
-  CHECK(prompt_tokens_for(1e9, 2000, 100) == 100);
-  CHECK(prompt_tokens_for(10, 2000, 100) == 100);
+  const auto speed = [](double tokens_per_s) {
+    return prompt::StepCosts{{{64, 64 * 1000 / tokens_per_s}}};
+  };
+  CHECK(prompt_tokens_for(speed(1000), 2000, 8192) == 1984);
+  CHECK(prompt_tokens_for(speed(10), 2000, 8192) == 256);
+  CHECK(prompt_tokens_for(speed(1e9), 2000, 8192) == 8192);
+  CHECK(prompt_tokens_for(speed(1e9), 2000, 100) == 100);
+  CHECK(prompt_tokens_for(speed(10), 2000, 100) == 100);
 }
 
 TEST_CASE("A-4: measuring leaves no sequence behind and sets the window") {
@@ -324,7 +327,7 @@ TEST_CASE("A-4: measuring leaves no sequence behind and sets the window") {
   settings.prompt_tokens_max = 0;
   Harness harness(says("f();"), settings);
   CHECK(harness.script->sequences_open == 0);
-  CHECK(harness.script->evaluated <= 72);
+  CHECK(harness.script->evaluated <= 4 + 2 * (1 + 4 + 16) + 64 + 256);
   CHECK(harness.service->status().prompt_tokens_per_s > 0);
   CHECK(harness.service->status().window_tokens >= 256);
 }

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <algorithm>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,10 +16,11 @@ namespace efimd::test {
 /// engine that holds the last prompt (and what was generated behind it) would have to evaluate.
 class FakeEditor {
  public:
-  explicit FakeEditor(std::string_view source, int prompt_tokens = 2048)
-      : windows_(prompt::Windows::of(prompt_tokens)),
+  explicit FakeEditor(std::string_view source, int prompt_tokens = 2048, int near_tokens = 4096)
+      : windows_(prompt::Windows::of(prompt_tokens, near_tokens)),
         cursor_(marked(source).cursor),
-        document_(marked(source).text) {}
+        document_(marked(source).text),
+        spine_(tokenizer_) {}
 
   void type(std::string_view text) {
     replace(cursor_, cursor_, text);
@@ -39,17 +39,15 @@ class FakeEditor {
   void jump_to(std::string_view needle) { cursor_ = text().find(needle); }
   void move(std::ptrdiff_t bytes) { cursor_ += static_cast<std::size_t>(bytes); }
 
-  /// Plans at the cursor; returns how many prompt tokens are new.
+  /// Plans at the cursor: keeps the last anchor where it serves, else makes one of a full view.
+  /// Returns how many prompt tokens are new.
   int ask() {
-    const prompt::Anchor* current = last_ ? &last_->anchor : nullptr;
-    auto planned = prompt::plan(current, *document_.snapshot(), cursor_, tokenizer_, windows_);
-    if (!planned) throw std::logic_error(planned.error().message());
-    last_ = std::move(*planned);
+    plan_at_cursor();
     const auto [held_end, unused] =
-        std::mismatch(held_.begin(), held_.end(), last_->tokens.begin(), last_->tokens.end());
+        std::mismatch(held_.begin(), held_.end(), last_.tokens.begin(), last_.tokens.end());
     const auto reused = held_end - held_.begin();
-    held_ = last_->tokens;
-    return static_cast<int>(last_->tokens.size()) - static_cast<int>(reused);
+    held_ = last_.tokens;
+    return static_cast<int>(last_.tokens.size()) - static_cast<int>(reused);
   }
   /// What the model would have generated: held behind the prompt and offered to the anchor.
   void generate(const std::vector<std::string>& pieces) {
@@ -59,32 +57,54 @@ class FakeEditor {
       generated.push_back({id, tokenizer_.bytes(id).size(), true});
       held_.push_back(id);
     }
-    prompt::offer(last_->anchor, generated);
+    prompt::offer(last_.anchor, generated);
   }
 
+  /// A new plan of this view at the cursor, for nothing but looking at it.
+  prompt::Plan look(prompt::View view) {
+    return prompt::anchored(view, *document_.snapshot(), cursor(), spine_, tokenizer_, windows_);
+  }
   std::string_view text() const { return document_.snapshot()->bytes(); }
   std::size_t cursor() const { return cursor_; }
-  const prompt::Plan& plan() const { return *last_; }
-  prompt::AnchorChange change() const { return last_->change; }
+  const prompt::Plan& plan() const { return last_; }
+  prompt::AnchorChange change() const { return change_; }
   const ScriptedTokenizer& tokenizer() const { return tokenizer_; }
-  std::string before() const { return tokenizer_.decode(last_->anchor.before); }
-  std::string after() const { return tokenizer_.decode(last_->anchor.after); }
+  std::string before() const { return tokenizer_.decode(last_.anchor.before); }
+  std::string after() const { return tokenizer_.decode(last_.anchor.after); }
   std::string increment() const {
     std::string out;
-    for (const prompt::CoveredToken& token : last_->anchor.increment)
+    for (const prompt::CoveredToken& token : last_.anchor.increment)
       out += tokenizer_.bytes(token.id);
     return out;
   }
-  std::string tail() const {
-    return std::string(text().substr(cursor_, last_->tail_end - cursor_));
-  }
+  std::string tail() const { return std::string(text().substr(cursor_, last_.tail_end - cursor_)); }
+
+  const text::Snapshot& snapshot() const { return *document_.snapshot(); }
+  const prompt::Spine& spine() const { return spine_; }
+  const prompt::Windows& windows() const { return windows_; }
 
  private:
+  void plan_at_cursor() {
+    const text::Snapshot& snapshot = *document_.snapshot();
+    change_ = prompt::AnchorChange::kFirst;
+    if (planned_) {
+      prompt::follow(last_.anchor, snapshot, tokenizer_);
+      auto plan = prompt::continued(last_.anchor, snapshot, cursor_, tokenizer_, windows_);
+      change_ = plan ? prompt::AnchorChange::kKept : plan.error();
+      if (plan) last_ = std::move(*plan);
+    }
+    planned_ = true;
+    if (change_ != prompt::AnchorChange::kKept) last_ = look(prompt::View::kFull);
+  }
+
   ScriptedTokenizer tokenizer_;
   prompt::Windows windows_;
   std::size_t cursor_;
   text::Document document_;
-  std::optional<prompt::Plan> last_;
+  prompt::Spine spine_;
+  bool planned_ = false;
+  prompt::Plan last_;
+  prompt::AnchorChange change_ = prompt::AnchorChange::kFirst;
   std::vector<engine::TokenId> held_;
 };
 

@@ -174,7 +174,7 @@ TEST_CASE("windows are budgets that no prompt passes") {
   for (const int budget : {64, 256, 1000}) {
     FakeEditor editor(long_file(200) + "  ^\n" + long_file(200), budget);
     editor.ask();
-    const prompt::Windows windows = prompt::Windows::of(budget);
+    const prompt::Windows& windows = editor.windows();
     CHECK(static_cast<int>(editor.plan().anchor.before.size()) <= windows.before_max);
     CHECK(static_cast<int>(editor.plan().anchor.after.size()) <= windows.after_max);
     CHECK(static_cast<int>(editor.plan().tokens.size()) <= budget);
@@ -222,13 +222,6 @@ TEST_CASE("empty documents and cursors at both ends make prompts") {
   }
 }
 
-TEST_CASE("a cursor inside a code point moves down to its border") {
-  FakeEditor editor("\u20ac^\n");
-  editor.move(-1);
-  editor.ask();
-  CHECK(editor.plan().cursor == 0);
-}
-
 TEST_CASE("whatever is edited, the prompt and the tail spell the text around the cursor") {
   std::mt19937 random(7);
   const std::vector<std::string> pieces = {"a", "return", "\n",       "    ", "(",
@@ -271,10 +264,74 @@ TEST_CASE("whatever is edited, the prompt and the tail spell the text around the
 
 TEST_CASE("a model without PSM order is refused with what to do") {
   const test::ScriptedTokenizer tokenizer({.order = engine::FimOrder::kNone});
-  const text::Document document("x");
-  const auto planned =
-      prompt::plan(nullptr, *document.snapshot(), 0, tokenizer, prompt::Windows::of(100));
-  REQUIRE_FALSE(planned);
-  CHECK(planned.error().fault == Fault::kUnsupported);
-  CHECK_FALSE(planned.error().remedy.empty());
+  const Result<void> able = prompt::can_fill_in(tokenizer);
+  REQUIRE_FALSE(able);
+  CHECK(able.error().fault == Fault::kUnsupported);
+  CHECK_FALSE(able.error().remedy.empty());
+}
+
+TEST_CASE("a model that reads the text behind the hole first gets it first") {
+  const test::ScriptedTokenizer tokenizer({.order = engine::FimOrder::kSpm});
+  const text::Document document("int a = \nint b;\n");
+  prompt::Spine spine(tokenizer);
+  const auto windows = prompt::Windows::of(100, 100);
+  const prompt::Plan plan =
+      prompt::anchored(prompt::View::kFull, *document.snapshot(), 8, spine, tokenizer, windows);
+  const engine::FimTokens& fim = tokenizer.fim();
+  std::string spelled;
+  for (const engine::TokenId token : plan.tokens) {
+    if (token == fim.suffix) spelled += "<SUF>";
+    if (token == fim.prefix) spelled += "<PRE>";
+    if (token == fim.middle) spelled += "<MID>";
+    spelled += tokenizer.bytes(token);
+  }
+  CHECK(spelled == "<SUF>int b;\n<PRE><MID>int a = ");
+  CHECK(prompt::spine_prompt(spine, tokenizer).empty());
+}
+
+TEST_CASE("A-5: every full anchor's before is a leading part of the spine") {
+  FakeEditor editor(long_file(60) + "^\n" + long_file(60), 2048);
+  editor.ask();
+  for (const char* place : {"value_3 ", "value_40 ", "value_17 ", "value_59 "}) {
+    editor.jump_to(place);
+    editor.type("x");
+    editor.ask();
+    const auto& before = editor.plan().anchor.before;
+    const auto spine = editor.spine().tokens();
+    REQUIRE(before.size() <= spine.size());
+    CHECK(std::equal(before.begin(), before.end(), spine.begin()));
+    CHECK(editor.tokenizer().decode({spine.begin(), spine.end()}) ==
+          editor.text().substr(editor.spine().begin(),
+                               editor.spine().end() - editor.spine().begin()));
+  }
+}
+
+TEST_CASE("A-10: poorer views show less, and all of them the cursor's line") {
+  FakeEditor editor(long_file(200) + "  return ^\n" + long_file(200), 2048);
+  const prompt::Plan full = editor.look(prompt::View::kFull);
+  const prompt::Plan short_after = editor.look(prompt::View::kShortAfter);
+  CHECK(short_after.anchor.before == full.anchor.before);
+  CHECK(short_after.anchor.after.size() <= 64);
+  CHECK(short_after.anchor.after.size() > 32);
+  FakeEditor slow(long_file(200) + "  return ^\n" + long_file(200), 2048, 96);
+  const prompt::Plan near = slow.look(prompt::View::kNear);
+  CHECK(near.tokens.size() <= 96 + near.anchor.increment.size() + 4);
+  CHECK(near.tokens.size() > 64);
+  CHECK(slow.tokenizer().decode(near.anchor.before).substr(0, 2) == "  ");
+}
+
+TEST_CASE("A-1: an anchor that an undo brings back is good again") {
+  FakeEditor editor(long_file(20) + "^\n" + long_file(20));
+  editor.ask();
+  editor.type("x");
+  editor.ask();
+  prompt::Anchor anchor = editor.plan().anchor;
+  const std::size_t at = editor.text().find("  int value_5 ");
+  editor.insert_at(at, "// note\n");
+  prompt::follow(anchor, editor.snapshot(), editor.tokenizer());
+  CHECK(anchor.state == prompt::Anchor::State::kStale);
+  editor.replace(at, at + 8, "");
+  prompt::follow(anchor, editor.snapshot(), editor.tokenizer());
+  CHECK(anchor.state == prompt::Anchor::State::kGood);
+  CHECK(anchor.cut == editor.plan().anchor.cut);
 }

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "daemon/text/document.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace efimd::prompt {
+
+/// How much of its surroundings a prompt shows the model; later is less.
+enum class View : std::uint8_t {
+  kFull,        ///< the spine up to the cut, and a whole after
+  kShortAfter,  ///< the spine up to the cut, and a few lines behind the cursor
+  kNear,        ///< a few lines on both sides
+};
+
+/// A token behind <MID> and the bytes of the increment that it covers.
+struct CoveredToken {
+  engine::TokenId id = engine::kNoToken;
+  std::size_t bytes = 0;
+  bool generated =
+      false;  ///< chosen by the model: keeps its id for as long as its bytes stay (A-7)
+  bool operator==(const CoveredToken&) const = default;
+};
+
+/// A frozen before and after, and the tokens of the increment so far. Offsets are bytes of version
+/// `serial`.
+struct Anchor {
+  /// Whether before and after still are the text at these offsets.
+  enum class State : std::uint8_t {
+    kGood,
+    kStale,  ///< edited; its leading tokens stay usable, and an undo makes it good again
+    kLost,   ///< its place is not known any more
+  };
+
+  View view = View::kFull;
+  State state = State::kGood;
+  std::uint64_t serial = 0;
+  std::size_t window_begin = 0;         ///< w0
+  std::size_t cut = 0;                  ///< a
+  std::size_t resume = 0;               ///< b
+  std::size_t window_end = 0;           ///< w1
+  std::vector<engine::TokenId> before;  ///< tokens of text[w0, a)
+  std::vector<engine::TokenId> after;   ///< tokens of text[b, w1)
+  std::vector<CoveredToken> increment;  ///< tokens of text[a, a + sum of bytes)
+  /// What the model generated last time, behind byte `offered_begin` of the hole: adopted as far as
+  /// the text comes to agree with it, by accepting or by typing the same.
+  std::vector<CoveredToken> offered;
+  std::size_t offered_begin = 0;
+};
+
+/// Remembers what was generated behind the anchor's increment, whose last `replaced` tokens the
+/// first of `generated` spell again.
+void offer(Anchor& anchor, std::vector<CoveredToken> generated, int replaced = 0);
+
+/// Carries the anchor over the edits to `snapshot`. Costs comparing its text when it is stale
+/// and something was edited, else next to nothing.
+void follow(Anchor& anchor, const text::Snapshot& snapshot, const engine::Tokenizer& tokenizer);
+
+/// Carries the anchor over to another text of the same name, as a file that was closed and opened
+/// again: good where its tokens spell what stands at its offsets, else lost.
+void rebase(Anchor& anchor, const text::Snapshot& snapshot, const engine::Tokenizer& tokenizer);
+
+}  // namespace efimd::prompt

@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "daemon/prompt/planner.h"
+
+namespace efimd::prompt {
+
+/// What steps of the device cost: measured points (tokens, milliseconds), most tokens last.
+struct StepCosts {
+  struct Point {
+    int tokens = 0;
+    double ms = 0;
+  };
+  std::vector<Point> points;
+
+  /// Between points and past the last the cost is a straight line. 0 for no tokens or no table.
+  double ms(int tokens) const;
+  /// Most tokens whose step takes at most `ms`; 1 at least.
+  int tokens_within(double ms) const;
+};
+
+/// A plan that could serve a request, and what it would cost.
+struct Candidate {
+  Plan plan;
+  int remembered = -1;  ///< index of the anchor that it keeps; -1: a new one
+  int evaluated = 0;    ///< tokens that are not in KV
+  double ms = 0;        ///< expected for these
+};
+
+/// How long a first answer may take to come for a fuller view of the text.
+inline constexpr double kFirstAnswerMs = 150;
+/// What a fuller view may cost over an anchor that serves already.
+inline constexpr double kFullerMs = 15;
+
+/// The candidate to take, of at least one: the fullest view whose cost stays within a limit, the
+/// cheapest of its kind; else the cheapest. The limit is kFullerMs over the cheapest anchor that is
+/// kept, so that a keystroke never pays for what idle time will evaluate; where none is kept,
+/// kFirstAnswerMs.
+std::size_t choose(std::span<const Candidate> candidates);
+
+/// Less is fuller: a full view, then one whose increment has grown (kGrownTokens), then the others.
+int poverty(const Anchor& anchor);
+
+/// "full, kept: 2 tokens, 31 ms" for a person who wants to know.
+std::string describe(const Candidate& candidate);
+
+}  // namespace efimd::prompt

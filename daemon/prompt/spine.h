@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "daemon/text/document.h"
+#include "engine/tokenizer/tokenized_text.h"
+
+namespace efimd::prompt {
+
+/// The chain of tokens of a file's window, also of the text behind the cursor. Every full
+/// anchor's before is a leading part of it, so that anchors share its KV and a jump in an evaluated
+/// file costs only what stands behind the new cursor.
+///
+/// The window begins at a line and moves in large steps only: a moved begin makes other
+/// tokens of all of it. Offsets are bytes of the snapshot that was followed last.
+/// Thread: its owner's. Owns no tokenizer.
+class Spine {
+ public:
+  explicit Spine(const engine::Tokenizer& tokenizer);
+
+  /// Brings the chain to `snapshot`, its window to a cursor whose before ends at `cut`, and its
+  /// length to about `tokens_max`. Costs tokenizing what was edited; all of it when the window moves.
+  void follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max);
+
+  std::size_t begin() const { return begin_; }
+  std::size_t end() const { return end_; }
+  std::span<const engine::TokenId> tokens() const { return tokens_.tokens(); }
+  /// Tokens that lie whole in text[begin(), byte).
+  std::size_t tokens_before(std::size_t byte) const { return tokens_.tokens_before(byte - begin_); }
+  /// Whether text[begin(), byte) is a leading part of the chain's tokens.
+  bool is_border(std::size_t byte) const {
+    return byte >= begin_ && byte <= end_ && tokens_.is_border(byte - begin_);
+  }
+  /// The last such byte at or below `byte` that is a code point border, too.
+  std::size_t border_at_or_before(std::string_view text, std::size_t byte) const;
+
+ private:
+  /// Follows the edits; false when the window's place was edited away.
+  bool carry(const text::Snapshot& snapshot);
+  bool shows_enough(std::size_t cut, std::size_t tokens_max) const;
+  void move_window(const text::Snapshot& snapshot, std::size_t cut, std::size_t tokens_max);
+  /// Tokenizes from begin_ to at least `cut` and about `tokens_max` tokens.
+  void set_end(const text::Snapshot& snapshot, std::size_t cut, std::size_t tokens_max);
+  void tokenize(std::string_view text, std::size_t end);
+
+  const engine::Tokenizer* tokenizer_;
+  engine::TokenizedText tokens_;
+  std::optional<std::uint64_t> serial_;
+  std::size_t begin_ = 0;
+  std::size_t end_ = 0;
+  bool whole_ = false;  ///< end_ is the text's end
+};
+
+}  // namespace efimd::prompt
