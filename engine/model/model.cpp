@@ -52,6 +52,10 @@ Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::files
   model->path_ = path;
   model->file_ = std::make_unique<GgufFile>(std::move(read));
   const GgufFile& file = *model->file_;
+  if (file.integer("split.count").value_or(0) > 1)
+    return fail(Fault::kUnsupported,
+                file.name() + ": is one of several files of a model (key split.count)",
+                "join them with llama-gguf-split --merge, or use a model of one file");
   if (file.tensors().empty() && file.unreadable().empty())
     return fail(Fault::kUnsupported, file.name() + ": has no weights, only a vocabulary",
                 "name a model's file");

@@ -70,6 +70,8 @@ class CommandsTest(UserTest):
         self.assertEqual(info["architecture"], "llama")
         self.assertEqual(info["fim"]["order"], "psm")
         self.assertGreater(info["kvBytesPerToken"], 0)
+        self.assertEqual(info["recognized"], "llama: RMS norm, SiLU gate")
+        self.assertEqual(info["activeParameters"], info["parameters"])
         text = self.run_efimd("model", "info").stdout
         for part in (info["name"], info["digest"], "KV per token", "metadata"):
             self.assertIn(part, text)

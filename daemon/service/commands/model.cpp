@@ -10,6 +10,7 @@
 #include "daemon/service/config.h"
 #include "daemon/service/engine_host.h"
 #include "daemon/service/model_catalog.h"
+#include "engine/model/architecture.h"
 #include "lsp/json_rpc.h"
 
 namespace efimd::service {
@@ -47,6 +48,14 @@ std::string token_text(engine::TokenId token) {
 
 Json token_json(engine::TokenId token) { return token == engine::kNoToken ? Json() : Json(token); }
 
+std::string parameters_text(const engine::Model& model) {
+  const auto count = [](std::uint64_t parameters) {
+    return fmt::format("{} ({})", count_text(static_cast<double>(parameters)), parameters);
+  };
+  if (model.active_parameters() == model.parameters()) return count(model.parameters());
+  return count(model.parameters()) + ", for one token " + count(model.active_parameters());
+}
+
 Json info_json(const engine::Model& model) {
   const engine::ModelShape& shape = model.shape();
   const engine::FimTokens& fim = model.tokenizer().fim();
@@ -54,7 +63,9 @@ Json info_json(const engine::Model& model) {
   return {{"name", info.name},
           {"path", info.path},
           {"architecture", info.architecture},
+          {"recognized", engine::describe(shape, model.weights())},
           {"parameters", info.parameters},
+          {"activeParameters", model.active_parameters()},
           {"fileType", info.file_type},
           {"weightBytes", model.weight_bytes()},
           {"digest", info.digest},
@@ -84,27 +95,25 @@ std::string info_text(const engine::Model& model) {
   const engine::ModelShape& shape = model.shape();
   const engine::FimTokens& fim = model.tokenizer().fim();
   const ModelInfo info = model_info(model);
-  return listing(
-      {{"name", info.name},
-       {"file", info.path},
-       {"architecture", info.architecture},
-       {"parameters",
-        fmt::format("{} ({})", count_text(static_cast<double>(info.parameters)), info.parameters)},
-       {"weights", fmt::format("{}, {}", info.file_type,
-                               bytes_text(static_cast<double>(model.weight_bytes())))},
-       {"layers", std::to_string(shape.layers)},
-       {"width", fmt::format("{}, feed-forward {}", shape.width, shape.feed_forward)},
-       {"heads", fmt::format("{} of {}, {} for keys and values", shape.heads, shape.head_width,
-                             shape.kv_heads)},
-       {"vocabulary", std::to_string(shape.vocabulary)},
-       {"context", fmt::format("{} tokens", shape.context_tokens)},
-       {"KV per token", bytes_text(static_cast<double>(shape.kv_bytes_per_token()))},
-       {"tokenizer",
-        fmt::format("{}, BOS {}", tokenizer_name(model), token_text(model.tokenizer().bos()))},
-       {"FIM", fmt::format("{}: prefix {}, suffix {}, middle {} ({})", info.fim_order,
-                           token_text(fim.prefix), token_text(fim.suffix), token_text(fim.middle),
-                           fim.reason)},
-       {"digest", info.digest}});
+  return listing({{"name", info.name},
+                  {"file", info.path},
+                  {"architecture", engine::describe(shape, model.weights())},
+                  {"parameters", parameters_text(model)},
+                  {"weights", fmt::format("{}, {}", info.file_type,
+                                          bytes_text(static_cast<double>(model.weight_bytes())))},
+                  {"layers", std::to_string(shape.layers)},
+                  {"width", fmt::format("{}, feed-forward {}", shape.width, shape.feed_forward)},
+                  {"heads", fmt::format("{} of {}, {} for keys and values", shape.heads,
+                                        shape.head_width, shape.kv_heads)},
+                  {"vocabulary", std::to_string(shape.vocabulary)},
+                  {"context", fmt::format("{} tokens", shape.context_tokens)},
+                  {"KV per token", bytes_text(static_cast<double>(shape.kv_bytes_per_token()))},
+                  {"tokenizer", fmt::format("{}, BOS {}", tokenizer_name(model),
+                                            token_text(model.tokenizer().bos()))},
+                  {"FIM", fmt::format("{}: prefix {}, suffix {}, middle {} ({})", info.fim_order,
+                                      token_text(fim.prefix), token_text(fim.suffix),
+                                      token_text(fim.middle), fim.reason)},
+                  {"digest", info.digest}});
 }
 
 Result<std::filesystem::path> file_asked_for(const Paths& paths, const CommandLine& line) {

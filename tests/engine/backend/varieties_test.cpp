@@ -2,6 +2,7 @@
 // batch invariance.
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -160,6 +161,28 @@ TEST_CASE("every architecture's logits are the same bit for bit however a prompt
         }
       }
     }
+  }
+}
+
+TEST_CASE("rows of another sequence in the step change nothing, though they share experts") {
+  Variety variety = qwen3moe();
+  variety.options.type = TensorType::kQ8_0;
+  const MemoryModel model(variety.shape, variety.options);
+  const auto vocabulary = static_cast<std::size_t>(model.shape.vocabulary);
+  const auto first = random_tokens(9, model.shape.vocabulary, 4);
+  const auto second = random_tokens(21, model.shape.vocabulary, 5);
+  for (const Isa isa : isas_here()) {
+    INFO(isa_name(isa));
+    const auto backend = device(model, isa, 2);
+    const auto alone = evaluate(*backend, model, first, {64}, pages_from(0, 1));
+    std::vector<engine::TokenId> tokens = second;
+    tokens.insert(tokens.end(), first.begin(), first.end());
+    const auto first_pages = pages_from(20, 1);
+    const auto second_pages = pages_from(10, 1);
+    const engine::StepSequence sequences[] = {{0, 21, 0, second_pages}, {21, 9, 0, first_pages}};
+    const int rows[] = {29};
+    forward_layers(*backend, {tokens, sequences, rows}, model.shape.layers);
+    check_same_bits(*backend->logits(), std::span(alone).last(vocabulary));
   }
 }
 

@@ -141,10 +141,15 @@ TEST_CASE(
                                                {"llama", TensorType::kF16},
                                                {"llama", TensorType::kBF16},
                                                {"qwen2", TensorType::kF16},
-                                               {"qwen2", TensorType::kQ8_0}}));
+                                               {"qwen2", TensorType::kQ8_0},
+                                               {"qwen3moe", TensorType::kQ8_0},
+                                               {"starcoder2", TensorType::kF16},
+                                               {"gemma", TensorType::kQ8_0},
+                                               {"granite", TensorType::kF16}}));
   test::TinyModel shape;
   shape.architecture = architecture;
   shape.type = type;
+  shape.window = 48;  // of starcoder2; the others have none
   const auto model = Model::open(test::write_tiny_model(shape, folder.path())).value();
   for (const Isa isa : {Isa::kScalar, best_isa()}) {
     INFO(architecture << " " << tensor_type_name(type) << " on " << isa_name(isa));

@@ -151,6 +151,11 @@ TEST_CASE("vectors in another type than F32 are refused") {
   check_refused(writer, Fault::kUnsupported, "output_norm.weight is F16");
 }
 
+TEST_CASE("a part of a split model says so") {
+  check_refused(tiny_model({}).u32("split.count", 3), Fault::kUnsupported, "split.count");
+  CHECK(open(tiny_model({}).u32("split.count", 1)));
+}
+
 TEST_CASE("a file without weights says so") {
   GgufWriter writer = tiny_model(qwen2());
   for (const char* const name : {"token_embd.weight", "output_norm.weight"})
