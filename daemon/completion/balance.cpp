@@ -77,7 +77,7 @@ class Check {
     for (std::size_t i = 0; i < undone_.closing.size(); ++i)
       if (ours(undone_.closing[i].at) && !closes_one_above(i)) found(undone_.closing[i].at);
     for (const Bracket& bracket : undone_.open)
-      if (ours(bracket.at) && !may_stay_open(bracket)) found(bracket.at);
+      if (ours(bracket.at) && !may_stay_open(bracket)) found(statement_of(bracket));
     for (const std::size_t at : undone_.strings) found(at);
     if (const auto quote = turned_inside_out()) found(*quote);
     return first ? std::optional(*first - begin_) : std::nullopt;
@@ -97,6 +97,14 @@ class Check {
     const OpenBracket& open = place_.open[place_.open.size() - 1 - index];
     return closer_of(open.c) == undone_.closing[index].c &&
            !closed_below(place_, open.indentation, open.c);
+  }
+
+  /// Where the line that a block's opener ends begins, if that is the text's own; else the opener.
+  std::size_t statement_of(const Bracket& opener) const {
+    const std::size_t newline = whole_.rfind('\n', opener.at);
+    const std::size_t line_end = std::min(whole_.find('\n', opener.at), whole_.size());
+    const bool ends_line = is_blank(std::string_view(whole_).substr(opener.at + 1, line_end - opener.at - 1));
+    return ends_line && newline != std::string::npos && ours(newline) ? newline : opener.at;
   }
 
   bool may_stay_open(const Bracket& bracket) const {

@@ -18,7 +18,8 @@ namespace efimd::completion {
 /// A line closes a bracket when it is the first behind the cursor with no more indentation than the
 /// bracket's line, has just as much, and begins with its partner. Prose has no offences.
 ///
-/// All of the text, or the bytes in front of its first offence.
+/// All of the text, or the bytes in front of its first offence: of the whole line, where that is a
+/// bracket that ends a line of the text's own.
 std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced);
 
 }  // namespace efimd::completion

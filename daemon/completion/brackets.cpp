@@ -190,6 +190,7 @@ int depth_after(int depth, std::string_view line, const Language& language, Lexi
   const int floor = depth;
   Scan read = scan(std::string(line) + "\n", language, std::move(state));
   for (const Bracket& bracket : read.brackets) {
+    if (language.prose) break;
     depth += is_opener(bracket.c) ? 1 : -1;
     if (bracket.at < forgiving) depth = std::max(depth, floor);
   }

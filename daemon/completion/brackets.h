@@ -49,7 +49,7 @@ char closer_of(char opener);
 
 /// Brackets left open behind `line`, given those open in front of it; `state` is moved behind the
 /// line and its end. Below 0 when it closes more. Closers in its first `forgiving` bytes that have
-/// no opener there are left out.
+/// no opener there are left out, and so are those of prose.
 int depth_after(int depth, std::string_view line, const Language& language, Lexical& state,
                 std::size_t forgiving = 0);
 

@@ -82,6 +82,7 @@ void Documents::close(const DocumentKey& document) {
   if (found == states_.end()) return;
   found->second.open = false;
   found->second.last.reset();
+  found->second.rejections = {};
 }
 
 bool Documents::is_current(const DocumentKey& document) const {

@@ -10,6 +10,7 @@
 
 #include "daemon/completion/completion.h"
 #include "daemon/completion/event.h"
+#include "daemon/completion/rejected.h"
 #include "daemon/prompt/planner.h"
 #include "engine/engine.h"
 
@@ -33,6 +34,7 @@ struct DocumentState {
   std::vector<KeptAnchor> anchors;  ///< the last one used first
   prompt::Spine spine;
   std::optional<LastRequest> last;
+  Rejections rejections;
   bool open = true;
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;

@@ -31,12 +31,6 @@ std::string with_newlines(std::string_view text) {
   return plain;
 }
 
-bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor) {
-  if (!shown || shown->text.empty() || shown->begin >= cursor || cursor > text.size()) return false;
-  const std::string since = with_newlines(text.substr(shown->begin, cursor - shown->begin));
-  return since.starts_with(shown->text) || std::string_view(shown->text).starts_with(since);
-}
-
 Event classify_change(const text::Change& change, const LastRequest& last, std::string_view text,
                       std::size_t cursor) {
   if (cursor < change.begin || cursor > change.end) return Event::kEdit;
@@ -54,6 +48,12 @@ Event classify_change(const text::Change& change, const LastRequest& last, std::
 }
 
 }  // namespace
+
+bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor) {
+  if (!shown || shown->text.empty() || shown->begin >= cursor || cursor > text.size()) return false;
+  const std::string since = with_newlines(text.substr(shown->begin, cursor - shown->begin));
+  return since.starts_with(shown->text) || std::string_view(shown->text).starts_with(since);
+}
 
 std::string_view event_name(Event event) {
   switch (event) {

@@ -26,6 +26,10 @@ struct LastRequest {
   std::optional<Shown> shown;  ///< offsets are still good: see forget_moved()
 };
 
+/// Whether text[shown->begin, cursor) is not empty and says what the suggestion does, as far as both
+/// go.
+bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor);
+
 /// Names what lies between the last request for this document and this one. The first that holds:
 ///
 ///   open     there was no request for this document before

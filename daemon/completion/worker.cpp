@@ -74,6 +74,7 @@ Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Recei
   documents_.follow(document, *request.snapshot);
   if (!document.last) document.last.emplace();
   forget_moved(*document.last, *request.snapshot);
+  document.rejections.judge(*document.last, *request.snapshot, cursor);
   document.last->serial = request.snapshot->serial();
   document.last->cursor = cursor;
 
@@ -85,7 +86,10 @@ Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Recei
   if (auto held = hold(job, kept, plan, receipt); !held) return tl::unexpected(held.error());
   Or<Generated> generated = generate_text(job, kept, plan, receipt);
   if (!generated) return tl::unexpected(generated.error());
-  return shape(request, plan, *generated, receipt);
+  Or<Item> item = shape(request, plan, *generated, receipt);
+  if (item && document.rejections.turned_down(*request.snapshot, item->replace_begin, item->text))
+    return tl::unexpected(Nothing{false, {silence::kRejected, {}}});
+  return item;
 }
 
 Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,

@@ -17,6 +17,7 @@ namespace efimd::test {
 ///   raw       what the model says
 ///   unsure    a probability, a blank, and the part of `raw` whose first token has it; others are
 ///             certain; may come again
+///   rejected  what was shown here just before, and typed away
 ///   shows     the item's text
 ///   replaces  the text that the item's range covers, "^" for the cursor; left out where it is empty
 ///   silent    the reason, where nothing is shown
@@ -30,6 +31,7 @@ struct GoldenCase {
   std::string buffer;  ///< with its "^", and a line end behind its last line
   std::string raw;
   std::vector<std::string> unsure;
+  std::string rejected;
   std::vector<std::string> shows;
   std::string replaces = "^";
   std::string silent;

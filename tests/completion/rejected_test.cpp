@@ -1,0 +1,70 @@
+#include <catch2/catch.hpp>
+
+#include "daemon/completion/silence.h"
+#include "tests/completion/harness.h"
+
+using namespace efimd;
+using namespace efimd::completion;
+using test::Harness;
+using test::says;
+
+namespace {
+
+const std::string kRejectedHere = std::string("-").append(silence::kRejected);
+
+/// A document in which "sum(values);" is on the screen behind "total = ".
+Harness shown() {
+  Harness harness(says("sum(values);"));
+  harness.set("int main() {\n  int total = ^\n}\n");
+  CHECK(harness.shown() == "sum(values);");
+  return harness;
+}
+
+}  // namespace
+
+TEST_CASE("a suggestion that was typed away is not shown there again") {
+  Harness harness = shown();
+  harness.type("0");
+  harness.ask();
+  harness.erase(1);
+  CHECK(harness.shown() == kRejectedHere);
+  CHECK(harness.shown() == kRejectedHere);
+}
+
+TEST_CASE("a suggestion that was agreed with, left or asked for again is shown again") {
+  Harness harness = shown();
+  CHECK(harness.shown() == "sum(values);");
+  harness.type("s");
+  harness.ask();
+  harness.erase(1);
+  CHECK(harness.shown() == "sum(values);");
+  const std::size_t place = harness.cursors["file:///a"];
+  harness.cursors["file:///a"] = 0;
+  harness.ask();
+  harness.cursors["file:///a"] = place;
+  CHECK(harness.shown() == "sum(values);");
+}
+
+TEST_CASE("a suggestion that was taken and undone was turned down") {
+  Harness harness = shown();
+  const Outcome outcome = harness.ask();
+  REQUIRE(outcome.item);
+  harness.accept(*outcome.item);
+  harness.ask();
+  harness.erase(outcome.item->text.size());
+  CHECK(harness.shown() == kRejectedHere);
+}
+
+TEST_CASE("its place moves with edits above it, and is another one with another text in front") {
+  Harness harness = shown();
+  harness.type("0");
+  harness.ask();
+  harness.erase(1);
+  REQUIRE(harness.documents.at("file:///a").replace(0, 0, "// more\n"));
+  harness.cursors["file:///a"] += 8;
+  CHECK(harness.shown() == kRejectedHere);
+  harness.erase(2);
+  harness.ask();
+  harness.type("=  ");
+  CHECK(harness.shown() != kRejectedHere);
+}
