@@ -21,9 +21,10 @@ std::span<const TokenId> ByteOrder::narrow(std::span<const TokenId> range, std::
     const std::string_view text = bytes(token);
     return text.size() > depth ? static_cast<unsigned char>(text[depth]) : -1;
   };
-  const auto found =
-      std::ranges::equal_range(range, static_cast<unsigned char>(byte), std::less<int>(), next);
-  return {found.begin(), found.end()};
+  const int wanted = static_cast<unsigned char>(byte);
+  const auto begin = std::ranges::lower_bound(range, wanted, {}, next);
+  const auto end = std::ranges::upper_bound(begin, range.end(), wanted, {}, next);
+  return {begin, end};
 }
 
 std::span<const TokenId> ByteOrder::beginning_with(std::string_view text) const {
