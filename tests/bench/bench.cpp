@@ -1,5 +1,5 @@
 // The measurements of scripts/bench, one a command; tables in Markdown.
-//   efimd_bench memory | operations | steps MODEL... | speed MODEL | write TYPE MODEL
+//   efimd_bench memory | operations [TYPE...] | steps MODEL... | speed MODEL | write TYPE MODEL
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -21,8 +21,8 @@ int run(const std::string& command, const std::vector<std::string>& operands) {
   if (command == "memory" && operands.empty()) {
     std::printf("%s, %d cores\n\n", engine::cpu::processor_name().c_str(), threads);
     bench::print_bandwidth();
-  } else if (command == "operations" && operands.empty()) {
-    bench::print_operations(threads);
+  } else if (command == "operations") {
+    bench::print_operations(operands, threads);
   } else if (command == "steps" && !operands.empty()) {
     bench::print_steps({operands.begin(), operands.end()}, threads);
   } else if (command == "speed" && operands.size() == 1) {
@@ -31,9 +31,10 @@ int run(const std::string& command, const std::vector<std::string>& operands) {
   } else if (command == "write" && operands.size() == 2) {
     bench::write_bench_model(operands[0], operands[1]);
   } else {
-    std::fprintf(stderr,
-                 "usage: efimd_bench memory | operations | steps MODEL... | speed MODEL | write "
-                 "TYPE MODEL\n");
+    std::fprintf(
+        stderr,
+        "usage: efimd_bench memory | operations [TYPE...] | steps MODEL... | speed MODEL | write "
+        "TYPE MODEL\n");
     return 2;
   }
   return 0;

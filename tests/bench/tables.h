@@ -1,12 +1,14 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace efimd::bench {
 
-/// Prints GB/s of matrix products by type, instruction set and tokens.
-void print_operations(int threads);
+/// Prints GB/s of matrix products by type, length of rows, instruction set and tokens; of all types
+/// where none is named.
+void print_operations(const std::vector<std::string>& types, int threads);
 
 /// Prints what steps of 1 .. 256 tokens behind 512 tokens of KV cost, a row for each model file.
 void print_steps(const std::vector<std::filesystem::path>& models, int threads);

@@ -4,7 +4,9 @@
 //
 // As many weight rows as a register has lanes, one row per lane, are unpacked from the file's
 // blocks into a slab that stays in L1 (simd_unpack.h), then multiplied with all tokens of the step:
-// weights come from memory once per step, and are unpacked once.
+// weights come from memory once per step, and are unpacked once. The rows of a call are shared out
+// to the lanes in runs, so that each lane reads one row after the other: against neighbouring rows
+// in neighbouring lanes, Q8_0 with 1024 columns, two cores of an EPYC (Zen 4): 15 -> 30 GB/s.
 //
 //   x       int8 [T][cols], four of them broadcast to all rows
 //
@@ -110,14 +112,23 @@ constexpr MultiplySlab kMultiplySlab[] = {
 };
 static_assert(sizeof(kMultiplySlab<Q8_0>) / sizeof(MultiplySlab) == Words::kTokensAtOnce);
 
-/// `blocks` blocks of R rows from `at`; meanwhile asks memory for the same of `next`.
+/// The rows of a matrix that the lanes of a register work on: lane r has row first + r * step.
+struct Lanes {
+  int first;
+  int step;
+  int count;
+};
+
+/// `blocks` blocks of R rows from `at`, asking memory for what follows them in each row.
 template <class Type>
-void unpack_slab(const unsigned char* at, std::size_t stride, int blocks, const unsigned char* next,
-                 Slab& slab) {
-  for (int block = 0; block < blocks; ++block, at += Type::kBytes, next += Type::kBytes) {
+void unpack_slab(const unsigned char* at, std::size_t stride, int blocks, Slab& slab) {
+  constexpr std::size_t kAhead =
+      static_cast<std::size_t>(kAheadGroups) / Type::kGroups * Type::kBytes;
+  for (int block = 0; block < blocks; ++block, at += Type::kBytes) {
+    // Behind the last row this reads nothing: a prefetch past the mapping is harmless.
     for (std::size_t r = 0; r < kRows; ++r)
       for (std::size_t byte = 0; byte < Type::kBytes; byte += kCacheLine)
-        __builtin_prefetch(next + r * stride + byte);
+        __builtin_prefetch(at + r * stride + kAhead + byte);
     Type::unpack(at, stride, slab, block * Type::kGroups);
   }
 }
@@ -132,53 +143,30 @@ inline void copy_rows(const unsigned char* at, std::size_t stride, int rows, std
                      at + static_cast<std::size_t>(r) * stride, bytes);
 }
 
-/// The block that is kAheadGroups groups after block `block` of the rows from n, in the order in
-/// which they are read; `otherwise` behind the last row.
+/// The rows of some lanes, for tokens t .. t + tokens - 1 (at most 64).
 template <class Type>
-const unsigned char* ahead_of(const Weights& weights, RowRange rows, int n, int block,
-                              const unsigned char* otherwise) {
-  const int blocks = weights.cols / (kGroup * Type::kGroups);
-  const int ahead = block + kAheadGroups / Type::kGroups;
-  const int row = n + ahead / blocks * kRows;
-  if (row + kRows > rows.last) return otherwise;
-  return weights.data + static_cast<std::size_t>(row) * weights.row_bytes +
-         static_cast<std::size_t>(ahead % blocks) * Type::kBytes;
-}
-
-/// Row n .. n + rows - 1 of the product for token t.
-inline void store_sums(const float* sums, int rows, const Outputs& out, int t, int n) {
-  float* target =
-      out.values + static_cast<std::size_t>(t) * out.stride + static_cast<std::size_t>(n);
-  Reg product = Vector::load(sums);
-  if (out.bias != nullptr) product = Vector::add(product, load_up_to(out.bias + n, rows));
-  if (out.store == Store::kAdd) product = Vector::add(load_up_to(target, rows), product);
-  store_up_to(target, product, rows);
-}
-
-/// Up to R rows from n, for tokens t .. t + tokens - 1 (at most 64).
-template <class Type>
-void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& in, int t,
-                   int tokens, const Outputs& out) {
+void multiply_rows(const Weights& weights, const Lanes& lanes, const Inputs& in, int t, int tokens,
+                   const Outputs& out) {
   constexpr int kBlocksFew = Type::kGroups < kSlabGroupsFew ? kSlabGroupsFew / Type::kGroups : 1;
   constexpr int kBlocksMany = kSlabGroups / Type::kGroups;
   Slab slab;
   alignas(64) float sums[kTokensPerSlab][kRows];
   __builtin_memset(sums, 0, static_cast<std::size_t>(tokens) * sizeof sums[0]);
   unsigned char copy[kRows * kBlocksMany * Type::kBytes];
-  const int count = rows.last - n < kRows ? rows.last - n : kRows;
   const int blocks = weights.cols / (kGroup * Type::kGroups);
   const int slab_blocks = tokens <= kFewTokens ? kBlocksFew : kBlocksMany;
-  const std::size_t stride = weights.row_bytes;
-  const unsigned char* row = weights.data + static_cast<std::size_t>(n) * stride;
+  const std::size_t stride = static_cast<std::size_t>(lanes.step) * weights.row_bytes;
+  const unsigned char* row =
+      weights.data + static_cast<std::size_t>(lanes.first) * weights.row_bytes;
   for (int first = 0; first < blocks; first += slab_blocks) {
     const int taken = blocks - first < slab_blocks ? blocks - first : slab_blocks;
     const unsigned char* at = row + static_cast<std::size_t>(first) * Type::kBytes;
-    if (count < kRows) {
+    if (lanes.count < kRows) {
       const std::size_t bytes = static_cast<std::size_t>(taken) * Type::kBytes;
-      copy_rows(at, stride, count, bytes, copy);
-      unpack_slab<Type>(copy, bytes, taken, copy, slab);
+      copy_rows(at, stride, lanes.count, bytes, copy);
+      unpack_slab<Type>(copy, bytes, taken, slab);
     } else {
-      unpack_slab<Type>(at, stride, taken, ahead_of<Type>(weights, rows, n, first, at), slab);
+      unpack_slab<Type>(at, stride, taken, slab);
     }
     for (int i = 0; i < tokens; i += Words::kTokensAtOnce) {
       const int left = tokens - i;
@@ -187,17 +175,43 @@ void multiply_rows(const Weights& weights, RowRange rows, int n, const Inputs& i
                                         {in, weights.cols, t + i, first * Type::kGroups}, sums + i);
     }
   }
-  for (int i = 0; i < tokens; ++i) store_sums(sums[i], count, out, t + i, n);
+  for (int i = 0; i < tokens; ++i)
+    for (int r = 0; r < lanes.count; ++r)
+      store_product(out, t + i, lanes.first + r * lanes.step, sums[i][r]);
+}
+
+template <class Type>
+void multiply_lanes(const Weights& weights, const Lanes& lanes, const Inputs& in,
+                    const Outputs& out) {
+  for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
+    const int tokens = in.tokens - t < kTokensPerSlab ? in.tokens - t : kTokensPerSlab;
+    multiply_rows<Type>(weights, lanes, in, t, tokens, out);
+  }
+}
+
+/// How far apart the rows of R lanes are, of `rows` rows (at least R): as far as there are rows, so
+/// that each lane reads one row after the other and memory sees R long streams; but not so that the
+/// streams meet in the same lines of the first-level cache.
+inline int step_of(int rows, std::size_t row_bytes) {
+  constexpr std::size_t kAliasBytes = 4096;
+  constexpr std::size_t kApartBytes = 256;  // of two lanes side by side, modulo kAliasBytes
+  for (int step = rows / kRows; step > 1; --step) {
+    const std::size_t apart = static_cast<std::size_t>(step) * row_bytes % kAliasBytes;
+    if (apart >= kApartBytes && apart <= kAliasBytes - kApartBytes && apart != kAliasBytes / 2)
+      return step;
+  }
+  return 1;
 }
 
 template <class Type>
 void quantized_matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
-  for (int n = rows.first; n < rows.last; n += kRows) {
-    for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
-      const int tokens = in.tokens - t < kTokensPerSlab ? in.tokens - t : kTokensPerSlab;
-      multiply_rows<Type>(weights, rows, n, in, t, tokens, out);
-    }
+  int n = rows.first;
+  while (rows.last - n >= kRows) {
+    const int step = step_of(rows.last - n, weights.row_bytes);
+    for (int i = 0; i < step; ++i) multiply_lanes<Type>(weights, {n + i, step, kRows}, in, out);
+    n += step * kRows;
   }
+  if (n < rows.last) multiply_lanes<Type>(weights, {n, 1, rows.last - n}, in, out);
 }
 
 /// matmul of every weight type.
