@@ -32,6 +32,9 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
+/// Every matrix another type, as real files mix them.
+constexpr std::string_view kMixed = "mixed";
+
 json list() {
   json varieties = json::array();
   for (const test::PeerVariety& variety : test::peer_varieties()) {
@@ -40,22 +43,32 @@ json list() {
     json types = json::array();
     for (const TensorType type : std::span(kTypes).first(scaled ? 4 : std::size(kTypes)))
       types.push_back(tensor_type_name(type));
+    if (!scaled) types.push_back(kMixed);
     varieties.push_back(
         {{"name", variety.name}, {"spoiltBy", variety.spoilt_by}, {"types", types}});
   }
   return {{"varieties", varieties}};
 }
 
+void set_type(const std::string& name, test::TinyModel& model) {
+  if (name == kMixed) {
+    model.types_in_turn.assign(std::begin(kTypes), std::end(kTypes));
+    return;
+  }
+  const auto* const type = std::ranges::find(kTypes, name, tensor_type_name);
+  if (type == std::end(kTypes)) throw std::runtime_error("no type " + name);
+  model.type = *type;
+}
+
 std::filesystem::path write_model(const json& job) {
   const auto* variety = test::find_peer_variety(job.at("variety").get<std::string>());
-  const auto type = std::ranges::find(kTypes, job.at("type").get<std::string>(), tensor_type_name);
-  if (variety == nullptr || type == std::end(kTypes))
-    throw std::runtime_error("no such variety or type");
+  if (variety == nullptr) throw std::runtime_error("no such variety");
+  test::TinyModel model = test::peer_model(*variety);
+  set_type(job.at("type"), model);
   const std::filesystem::path path =
       std::filesystem::path(job.at("folder").get<std::string>()) / "model.gguf";
   const bool spoilt = job.at("spoilt");
-  (spoilt ? test::spoilt(*variety, *type) : test::tiny_model(test::peer_model(*variety, *type)))
-      .write(path);
+  (spoilt ? test::spoilt(*variety, model) : test::tiny_model(model)).write(path);
   return path;
 }
 

@@ -20,6 +20,10 @@ const std::vector<PeerVariety>& peer_varieties() {
        .architecture = "llama",
        .rope_scaling = Scaling::kYarn,
        .spoilt_by = "linear scaling instead"},
+      {.name = "llama-biases",
+       .architecture = "llama",
+       .all_biases = true,
+       .spoilt_by = "no biases"},
       {.name = "qwen2", .architecture = "qwen2", .tied = true, .spoilt_by = "no biases"},
       {.name = "qwen3", .architecture = "qwen3", .spoilt_by = "norms of heads without weights"},
       {.name = "qwen3moe", .architecture = "qwen3moe", .spoilt_by = "one expert fewer"},
@@ -34,12 +38,12 @@ const PeerVariety* find_peer_variety(std::string_view name) {
   return found == peer_varieties().end() ? nullptr : &*found;
 }
 
-TinyModel peer_model(const PeerVariety& variety, engine::TensorType type) {
+TinyModel peer_model(const PeerVariety& variety) {
   TinyModel model;
   model.architecture = variety.architecture;
-  model.type = type;
   model.rope_scaling = variety.rope_scaling;
   model.tied = variety.tied;
+  model.all_biases = variety.all_biases;
   model.width = 256;
   model.heads = 8;
   model.kv_heads = 2;
@@ -57,8 +61,7 @@ TinyModel peer_model(const PeerVariety& variety, engine::TensorType type) {
   return model;
 }
 
-GgufWriter spoilt(const PeerVariety& variety, engine::TensorType type) {
-  TinyModel model = peer_model(variety, type);
+GgufWriter spoilt(const PeerVariety& variety, TinyModel model) {
   if (variety.spoilt_by == "no biases") model.bias_deviation = 0;
   if (variety.spoilt_by == "a RoPE base twice as large") model.rope_base *= 2;
   if (variety.spoilt_by == "RoPE unscaled") model.rope_scaling = TinyModel::RopeScaling::kNone;

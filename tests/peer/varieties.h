@@ -14,6 +14,7 @@ struct PeerVariety {
   std::string_view architecture;
   TinyModel::RopeScaling rope_scaling = TinyModel::RopeScaling::kNone;
   bool tied = false;
+  bool all_biases = false;
   /// What spoilt() changes: without it the comparison would not notice that it was left out.
   std::string_view spoilt_by;
 };
@@ -21,10 +22,10 @@ struct PeerVariety {
 const std::vector<PeerVariety>& peer_varieties();
 const PeerVariety* find_peer_variety(std::string_view name);
 
-/// Rows that all weight types can have, biases as large as the products, and logits whose
+/// F32; rows that all weight types can have, biases as large as the products, and logits whose
 /// distributions are far from flat.
-TinyModel peer_model(const PeerVariety& variety, engine::TensorType type);
+TinyModel peer_model(const PeerVariety& variety);
 /// The same weights, with the variety's own feature left out or changed a little.
-GgufWriter spoilt(const PeerVariety& variety, engine::TensorType type);
+GgufWriter spoilt(const PeerVariety& variety, TinyModel model);
 
 }  // namespace efimd::test

@@ -172,19 +172,17 @@ void write_keys(GgufWriter& out, const TinyModel& model) {
 /// Adds tensors with random weights, uniform with the wanted standard deviation.
 class WeightWriter {
  public:
-  WeightWriter(GgufWriter& out, const TinyModel& model) : out_(out), type_(model.type) {
-    random_.seed(model.seed);
+  WeightWriter(GgufWriter& out, const TinyModel& model)
+      : out_(out), types_(model.types_in_turn), random_(model.seed) {
+    if (types_.empty()) types_.push_back(model.type);
   }
 
   void matrix(const std::string& name, int rows, int cols, float gain = 1) {
-    const auto values = draw(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), 0,
-                             gain / std::sqrt(static_cast<float>(cols)));
-    const TensorType type = type_that_fits(type_, cols);
-    out_.extra_tensor({name,
-                       {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)},
-                       static_cast<std::uint32_t>(type),
-                       encode_tensor(values, type),
-                       {}});
+    matrix_of(type_that_fits(types_[matrices_++ % types_.size()], cols), name, rows, cols, gain);
+  }
+  /// F32 whatever the type of the others.
+  void router(const std::string& name, int experts, int cols, float gain) {
+    matrix_of(TensorType::kF32, name, experts, cols, gain);
   }
   /// The experts' matrices, one below the other.
   void matrices(const std::string& name, int count, int rows, int cols) {
@@ -192,12 +190,6 @@ class WeightWriter {
     out_.find_tensor(name)->axes = {static_cast<std::uint64_t>(cols),
                                     static_cast<std::uint64_t>(rows),
                                     static_cast<std::uint64_t>(count)};
-  }
-  /// F32 whatever the type of the others.
-  void router(const std::string& name, int experts, int cols, float gain) {
-    const TensorType type = std::exchange(type_, TensorType::kF32);
-    matrix(name, experts, cols, gain);
-    type_ = type;
   }
   void vector(const std::string& name, int size, float center, float deviation) {
     const auto values = draw(static_cast<std::size_t>(size), center, deviation);
@@ -209,6 +201,15 @@ class WeightWriter {
   }
 
  private:
+  void matrix_of(TensorType type, const std::string& name, int rows, int cols, float gain) {
+    const auto values = draw(static_cast<std::size_t>(rows) * static_cast<std::size_t>(cols), 0,
+                             gain / std::sqrt(static_cast<float>(cols)));
+    out_.extra_tensor({name,
+                       {static_cast<std::uint64_t>(cols), static_cast<std::uint64_t>(rows)},
+                       static_cast<std::uint32_t>(type),
+                       encode_tensor(values, type),
+                       {}});
+  }
   std::vector<float> draw(std::size_t count, float center, float deviation) {
     std::vector<float> values(count);
     const float width = deviation * std::sqrt(12.0F);
@@ -220,7 +221,8 @@ class WeightWriter {
   }
 
   GgufWriter& out_;
-  TensorType type_;
+  std::vector<TensorType> types_;
+  std::size_t matrices_ = 0;  ///< written so far
   std::mt19937_64 random_;
 };
 
@@ -235,7 +237,7 @@ void write_norm(WeightWriter& out, const TinyModel& model, const std::string& na
 void write_attention(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
   const int query_rows = model.heads * model.head_width;
   const int kv_rows = model.kv_heads * model.head_width;
-  const bool biases = is_one_of(model.architecture, {"qwen2", "starcoder2"});
+  const bool biases = model.all_biases || is_one_of(model.architecture, {"qwen2", "starcoder2"});
   write_norm(out, model, prefix + "attn_norm");
   for (const auto& [name, rows] :
        {std::pair("attn_q", query_rows), {"attn_k", kv_rows}, {"attn_v", kv_rows}}) {
@@ -247,7 +249,7 @@ void write_attention(WeightWriter& out, const TinyModel& model, const std::strin
     out.vector(prefix + "attn_k_norm.weight", model.head_width, 1.5F, 0.3F);
   }
   out.matrix(prefix + "attn_output.weight", model.width, query_rows);
-  if (model.architecture == "starcoder2")
+  if (model.all_biases || model.architecture == "starcoder2")
     out.vector(prefix + "attn_output.bias", model.width, 0, model.bias_deviation);
 }
 
@@ -258,18 +260,25 @@ void write_experts(WeightWriter& out, const TinyModel& model, const std::string&
   out.matrices(prefix + "ffn_down_exps.weight", model.experts, model.width, model.feed_forward);
 }
 
+void write_dense(WeightWriter& out, const TinyModel& model, const std::string& prefix) {
+  const bool gated = model.architecture != "starcoder2";
+  if (gated) out.matrix(prefix + "ffn_gate.weight", model.feed_forward, model.width);
+  out.matrix(prefix + "ffn_up.weight", model.feed_forward, model.width);
+  out.matrix(prefix + "ffn_down.weight", model.width, model.feed_forward);
+  if (gated && !model.all_biases) return;
+  if (gated) out.vector(prefix + "ffn_gate.bias", model.feed_forward, 0, model.bias_deviation);
+  out.vector(prefix + "ffn_up.bias", model.feed_forward, 0, model.bias_deviation);
+  out.vector(prefix + "ffn_down.bias", model.width, 0, model.bias_deviation);
+}
+
 void write_layer(WeightWriter& out, const TinyModel& model, int layer) {
   const std::string prefix = "blk." + std::to_string(layer) + ".";
   write_attention(out, model, prefix);
   write_norm(out, model, prefix + "ffn_norm");
-  if (model.architecture == "qwen3moe") return write_experts(out, model, prefix);
-  const bool plain = model.architecture == "starcoder2";
-  if (!plain) out.matrix(prefix + "ffn_gate.weight", model.feed_forward, model.width);
-  out.matrix(prefix + "ffn_up.weight", model.feed_forward, model.width);
-  out.matrix(prefix + "ffn_down.weight", model.width, model.feed_forward);
-  if (!plain) return;
-  out.vector(prefix + "ffn_up.bias", model.feed_forward, 0, model.bias_deviation);
-  out.vector(prefix + "ffn_down.bias", model.width, 0, model.bias_deviation);
+  if (model.architecture == "qwen3moe")
+    write_experts(out, model, prefix);
+  else
+    write_dense(out, model, prefix);
 }
 
 /// The factors of llama 3.1: 1 for fast pairs, 8 for slow ones, a ramp between.

@@ -90,6 +90,7 @@ struct TinyModel {
   float rope_base = 10000.0F;
   /// Of the matrices, where it fits; vectors are F32.
   engine::TensorType type = engine::TensorType::kF32;
+  std::vector<engine::TensorType> types_in_turn;  ///< not empty: matrix after matrix, not `type`
   bool tied = false;
   bool fragment_trained = false;
   std::uint64_t seed = 1;
@@ -97,9 +98,10 @@ struct TinyModel {
   std::string pre = "qwen2";  ///< pre-tokenizer rule of a byte-level vocabulary
   int vocabulary = 320;       ///< padded with unused tokens; at least 318
   RopeScaling rope_scaling = RopeScaling::kNone;
-  int window = 0;        ///< attention.sliding_window; 0: no such key
-  int experts = 8;       ///< of qwen3moe
-  int experts_used = 3;  ///< and how many of them a token uses
+  int window = 0;           ///< attention.sliding_window; 0: no such key
+  int experts = 8;          ///< of qwen3moe
+  int experts_used = 3;     ///< and how many of them a token uses
+  bool all_biases = false;  ///< llama's optional ones, which Granite Code has
   float bias_deviation = 0.02F;
   float embedding_gain = 1;  ///< of the embedding; more makes layers change less of it
   float router_gain = 1;     ///< of the router; more makes its choices clearer
