@@ -60,7 +60,7 @@ struct Receipt {
 };
 
 /// Text to put in place of bytes [replace_begin, replace_end) of the request's snapshot.
-/// replace_begin is the cursor; replace_end is past it, on the same line, only when the text
+/// replace_begin is the cursor, or Selected::begin; replace_end is past it, on the same line, only when the text
 /// swallows what stands there (auto-closed brackets). Line ends are "\n".
 struct Item {
   std::string text;
@@ -68,8 +68,12 @@ struct Item {
   std::size_t replace_end = 0;
 };
 
+/// Suggestions of a request by hand, at most.
+inline constexpr int kCandidatesMax = 3;
+
 struct Outcome {
   std::optional<Item> item;
+  std::vector<Item> more;  ///< of a request by hand: other suggestions, likelier ones first
   Receipt receipt;
   /// Stopped by its token, by a newer request for its document or by the document's or the
   /// service's end: nothing to show, not even an empty list.
@@ -83,11 +87,21 @@ struct DocumentKey {
   auto operator<=>(const DocumentKey&) const = default;
 };
 
+/// What the editor's completion list has selected: `text` in place of bytes [begin, end) of the
+/// snapshot. An item must begin with it and replace no less; VS Code shows no other.
+struct Selected {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  std::string text;
+};
+
 struct Request {
   DocumentKey document;
   text::SnapshotPtr snapshot;
   std::size_t cursor = 0;
   std::string language_id = {};  ///< LSP's; empty or unknown: by the URI's ending (language.h)
+  std::optional<Selected> selected = {};
+  bool by_hand = false;  ///< LSP's triggerKind Invoked: several suggestions are welcome
   Options options = {};
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;

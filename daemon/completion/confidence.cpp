@@ -143,6 +143,19 @@ double probability_among(engine::TokenId chosen, std::span<const float> logits,
   return probability_of(static_cast<engine::TokenId>(at - allowed.begin()), own);
 }
 
+// The default, kConfidenceDefault, was chosen with the bundled model at 596 random places of 30 files
+// of Go, C++ and Python that it was not trained on; asked for was the rest of the line. "Right" is
+// a suggestion that the line begins with, "whole" one that is all of it.
+//
+//   least  shown    right, whole    right and wrong bytes a place
+//   0       85 %     6 %   3 %          0.24    18.7
+//   0.05    30 %    24 %   8 %          0.34     1.4
+//   0.1     24 %    28 %  10 %          0.30     0.8
+//   0.2     16 %    37 %  10 %          0.24     0.4
+//   0.3     11 %    42 %  11 %          0.18     0.2
+//
+// 0.1 keeps nearly all that is right; what it costs in wrong text halves with 0.2, and so would a
+// third of the whole lines go. A larger model is surer, and more often right, at the same product.
 double least_confidence(const Options& options) {
   return options.stop == StopRule::kNone ? 0 : static_cast<double>(options.confidence);
 }

@@ -1,11 +1,10 @@
 #include "daemon/completion/generate.h"
 
 #include <algorithm>
-#include <limits>
-#include <span>
+#include <deque>
+#include <utility>
 
-#include "daemon/completion/healing.h"
-#include "engine/decode/sampler.h"
+#include "daemon/completion/generation.h"
 
 namespace efimd::completion {
 
@@ -13,162 +12,110 @@ namespace {
 
 using engine::TokenId;
 
-/// Tokens in which a healed end is spelled again; a model that wants more of them has no better way
-/// to spell it than the draft.
-constexpr std::size_t kSpellingTokensMax = 2 * kHealedTokensMax;
-
-bool is_text(TokenId token, const engine::Tokenizer& tokenizer) {
-  return token >= 0 && token < tokenizer.size() && !tokenizer.ends_generation(token) &&
-         !tokenizer.is_control(token);
+/// Evaluates the items in one step; false where no KV memory is left for them.
+Result<bool> step(const GenerationSetting& setting, std::span<const engine::BatchItem> items) {
+  for (;;) {
+    const Result<void> stepped = setting.engine.step(items);
+    if (stepped) return true;
+    if (stepped.error().fault != Fault::kWindowFull) return tl::unexpected(stepped.error());
+    if (!setting.make_room()) return false;
+  }
 }
 
-/// Unused, unknown and padding tokens: they spell nothing and end nothing.
-bool means_nothing(TokenId token, const engine::Tokenizer& tokenizer) {
-  return tokenizer.is_control(token) && !tokenizer.ends_generation(token);
-}
+/// One generation of several, on a sequence of its own but for the first.
+struct Course {
+  Course(const GenerationSetting& setting, engine::SequenceId sequence_, const Options& options,
+         StopRules& rules)
+      : sequence(sequence_), generation(setting, sequence_, options, rules) {}
+  engine::SequenceId sequence;
+  Generation generation;
+  TokenId pending = engine::kNoToken;
+};
 
-/// The sampler's choice among tokens that mean something. That the first choice does not is so rare with a trained
-/// model that nothing is done about it beforehand.
-TokenId choose(engine::Sampler& sampler, std::span<const float> logits,
-               const engine::Tokenizer& tokenizer) {
-  const TokenId token = sampler.choose(logits);
-  if (!means_nothing(token, tokenizer)) return token;
-  std::vector<float> allowed(logits.begin(), logits.end());
-  for (std::size_t id = 0; id < allowed.size(); ++id)
-    if (means_nothing(static_cast<TokenId>(id), tokenizer))
-      allowed[id] = -std::numeric_limits<float>::infinity();
-  return sampler.choose(allowed);
-}
-
-/// One generation: the healed end first, where there is one, then token by token.
-class Generation {
+/// The forks, closed at the end.
+class Courses {
  public:
-  Generation(const GenerationSetting& setting, const Options& options, StopRules& rules)
-      : setting_(setting),
-        options_(options),
-        rules_(rules),
-        tokenizer_(setting.engine.tokenizer()),
-        sampler_({options.temperature, options.top_p, options.top_k, options.seed}),
-        deadline_(setting.now() + std::chrono::milliseconds(options.time_max_ms)) {}
+  Courses(const GenerationSetting& setting, const Options& options, StopRules& rules)
+      : setting_(setting), options_(options), unfed_(rules) {
+    courses_.emplace_back(setting, setting.sequence, options, rules);
+  }
+  ~Courses() {
+    for (std::size_t i = 1; i < courses_.size(); ++i)
+      setting_.engine.close_sequence(courses_[i].sequence);
+  }
+  Courses(const Courses&) = delete;
+  Courses& operator=(const Courses&) = delete;
 
-  Result<End> run() {
-    if (setting_.stop.stop_requested()) return End::kStopped;
-    Result<std::optional<End>> ended = heal();
-    while (ended && !*ended) ended = next_token();
-    if (!ended) return tl::unexpected(std::move(ended).error());
-    return **ended;
+  /// The likeliest, and beside it what else could be begun with; fewer where there is no KV memory.
+  Result<void> begin(int count) {
+    Generation& first = courses_.front().generation;
+    if (count > 1) first.keep_alternatives();
+    if (auto begun = first.begin(); !begun) return begun;
+    for (const Generation::Choice& choice : first.alternatives(count - 1)) {
+      const auto fork = setting_.engine.fork(setting_.sequence);
+      if (!fork) break;
+      courses_.emplace_back(setting_, *fork, options_, rules_.emplace_back(unfed_));
+      courses_.back().generation.begin_beside(first, choice);
+    }
+    return {};
   }
 
-  Generated result;
+  /// One token for each that has not ended; false when all have.
+  Result<bool> go_on() {
+    std::vector<engine::BatchItem> items;
+    std::vector<Course*> going;
+    for (Course& course : courses_) {
+      const auto token = course.generation.pending();
+      if (!token) continue;
+      course.pending = *token;
+      items.push_back({.sequence = course.sequence, .tokens = {&course.pending, 1}, .logits_rows = 1});
+      going.push_back(&course);
+    }
+    if (items.empty()) return false;
+    const Result<bool> stepped = step(setting_, items);
+    if (!stepped) return tl::unexpected(stepped.error());
+    for (Course* course : going) {
+      if (!*stepped) {
+        course->generation.end_for(End::kNoRoom);
+      } else if (auto gone = course->generation.go_on(); !gone) {
+        return tl::unexpected(gone.error());
+      }
+    }
+    return true;
+  }
+
+  std::vector<Generated> finish() {
+    std::vector<Generated> all;
+    for (Course& course : courses_) all.push_back(course.generation.finish());
+    return all;
+  }
 
  private:
-  /// Checks the typed end against what the model would choose; goes back to where they part.
-  Result<std::optional<End>> heal() {
-    if (!setting_.typed || options_.tokens_max <= 0) return std::nullopt;
-    const std::span<const TokenId> held = setting_.engine.held(setting_.sequence);
-    prompt_.assign(held.begin(), held.end());
-    const auto draft = std::span(prompt_).last(static_cast<std::size_t>(setting_.typed->tokens));
-    std::string typed;
-    for (const TokenId token : draft) typed += tokenizer_.bytes(token);
-    spelling_.emplace(setting_.typed->order, std::move(typed));
-    const auto departure =
-        find_departure(setting_.engine, setting_.sequence, draft, sampler_, *spelling_);
-    if (!departure || departure->token == engine::kNoToken) {
-      spelling_.reset();
-      return std::nullopt;
-    }
-    result.healed = setting_.typed->tokens - departure->kept;
-    const std::size_t kept = prompt_.size() - static_cast<std::size_t>(result.healed);
-    if (auto back = setting_.engine.adopt(setting_.sequence, std::span(prompt_).first(kept)); !back)
-      return tl::unexpected(std::move(back).error());
-    return take(departure->token, departure->probability);
-  }
-
-  Result<std::optional<End>> next_token() {
-    if (result.new_tokens >= options_.tokens_max) return End::kTokens;
-    if (setting_.stop.stop_requested()) return End::kStopped;
-    if (!result.tokens.empty()) {
-      if (result.new_tokens > 0 && setting_.now() >= deadline_) return End::kTime;
-      const Result<bool> appended = append(result.tokens.back().id);
-      if (!appended) return tl::unexpected(appended.error());
-      if (!*appended) return End::kNoRoom;
-    }
-    const std::span<const float> logits = setting_.engine.logits(setting_.sequence);
-    if (!spelling_) {
-      const TokenId token = choose(sampler_, logits, tokenizer_);
-      return take(token, probability_of(token, logits));
-    }
-    const TokenId token = spelling_->choose(sampler_, logits);
-    if (token == engine::kNoToken || result.tokens.size() >= kSpellingTokensMax)
-      return keep_draft();
-    return take(token, spelling_->chance(token, logits));
-  }
-
-  std::optional<End> take(TokenId token, double probability) {
-    std::string_view bytes = tokenizer_.bytes(token);
-    const std::size_t whole = bytes.size();
-    if (spelling_) bytes = spelling_->take(bytes);
-    if (spelling_ && spelling_->done()) spelling_.reset();
-    const bool spelled_only = bytes.empty() && whole > 0;
-    if (!spelled_only && !result.first_token) result.first_token = setting_.now();
-    if (!is_text(token, tokenizer_)) return End::kModel;
-    result.tokens.push_back({token, whole, true});
-    if (spelled_only) return std::nullopt;
-    ++result.new_tokens;
-    result.chances.push_back({probability, rules_.text().size()});
-    result.confidence *= probability;
-    if (rules_.feed(bytes)) return End::kRule;
-    return result.confidence < least_confidence(options_) ? std::optional(End::kUnsure)
-                                                          : std::nullopt;
-  }
-
-  /// The prompt as it was typed, when the model finds no way to spell it that is worth its time.
-  Result<std::optional<End>> keep_draft() {
-    spelling_.reset();
-    result.tokens.clear();
-    result.healed = 0;
-    const auto held = setting_.engine.hold(setting_.sequence, prompt_, {.stop = setting_.stop});
-    if (held) return std::nullopt;
-    if (held.error().fault == Fault::kStopped) return End::kStopped;
-    return tl::unexpected(held.error());
-  }
-
-  /// Evaluates `token`; false where no KV memory is left for it.
-  Result<bool> append(TokenId token) {
-    for (;;) {
-      const Result<void> appended = setting_.engine.append(setting_.sequence, token);
-      if (appended) return true;
-      if (appended.error().fault != Fault::kWindowFull) return tl::unexpected(appended.error());
-      if (!setting_.make_room()) return false;
-    }
-  }
-
   const GenerationSetting& setting_;
   const Options& options_;
-  StopRules& rules_;
-  const engine::Tokenizer& tokenizer_;
-  engine::Sampler sampler_;
-  const std::chrono::steady_clock::time_point deadline_;
-  std::vector<TokenId> prompt_;       ///< as it was typed; empty without a typed end
-  std::optional<Spelling> spelling_;  ///< while typed bytes are still to be spelled
+  const StopRules unfed_;
+  std::deque<StopRules> rules_;  ///< of the forks; generations refer to them: they must not move
+  std::deque<Course> courses_;
 };
 
 }  // namespace
 
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,
                            StopRules& rules) {
-  Generation generation(setting, options, rules);
-  const Result<End> end = generation.run();
-  if (!end) return tl::unexpected(end.error());
-  Generated generated = std::move(generation.result);
-  generated.end = *end;
-  const auto blank = [](const std::string& text) {
-    return text.find_first_not_of(" \t\r\n") == std::string::npos;
-  };
-  generated.text = rules.finish();
-  if (generated.text.empty() && blank(rules.text())) generated.text = rules.text();
-  generated.blank_line = blank(generated.text) && (*end == End::kRule || !blank(rules.text()));
-  return generated;
+  auto all = generate_several(setting, options, rules, 1);
+  if (!all) return tl::unexpected(std::move(all).error());
+  return std::move(all->front());
+}
+
+Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
+                                                const Options& options, StopRules& rules, int count) {
+  Courses courses(setting, options, rules);
+  if (auto begun = courses.begin(count); !begun) return tl::unexpected(begun.error());
+  for (Result<bool> going = true; *going;) {
+    going = courses.go_on();
+    if (!going) return tl::unexpected(going.error());
+  }
+  return courses.finish();
 }
 
 }  // namespace efimd::completion

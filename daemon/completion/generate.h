@@ -38,6 +38,8 @@ struct Generated {
 struct TypedEnd {
   const engine::ByteOrder& order;
   int tokens = 0;  ///< at the end of what the sequence holds; the logits in front of each are ready
+  /// What must stand in their place; empty: what they spell. Text that is no more than that is none.
+  std::string spells = {};
 };
 
 /// What a generation runs on besides its options.
@@ -59,5 +61,11 @@ struct GenerationSetting {
 /// Thread: engine. Fails as Engine::append() does, but for a full KV memory, which is an end.
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,
                            StopRules& rules);
+
+/// `count` generations at most, from one prompt in shared steps: the likeliest as generate() makes
+/// it, then those that begin with the next likeliest first tokens, on forks of the sequence and with
+/// copies of `rules`. The first is always there.
+Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
+                                                const Options& options, StopRules& rules, int count);
 
 }  // namespace efimd::completion

@@ -4,6 +4,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/completion/confidence.h"
 #include "daemon/prompt/anchor.h"
@@ -30,22 +31,23 @@ int typed_tail(std::span<const prompt::CoveredToken> increment, const engine::To
 class Spelling {
  public:
   Spelling(const engine::ByteOrder& order, std::string rest)
-      : order_(order), rest_(std::move(rest)) {}
+      : order_(&order), rest_(std::move(rest)) {}
 
   bool done() const { return rest_.empty(); }
   /// kNoToken when no token fits, or none of those may be chosen.
   engine::TokenId choose(engine::Sampler& sampler, std::span<const float> logits) const {
-    return engine::choose_among(sampler, logits, order_.fitting(rest_));
+    return engine::choose_among(sampler, logits, fitting());
   }
+  std::vector<engine::TokenId> fitting() const { return order_->fitting(rest_); }
   /// The probability of `token` among those that fit.
   double chance(engine::TokenId token, std::span<const float> logits) const {
-    return probability_among(token, logits, order_.fitting(rest_));
+    return probability_among(token, logits, fitting());
   }
   /// Counts a token's bytes, which fit, as spelled; returns those that go on behind the cursor.
   std::string_view take(std::string_view bytes);
 
  private:
-  const engine::ByteOrder& order_;
+  const engine::ByteOrder* order_;
   std::string rest_;
 };
 

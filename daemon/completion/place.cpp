@@ -44,7 +44,7 @@ Place place_at(const text::Snapshot& snapshot, const Language& language, std::si
 
   Place place{.snapshot = snapshot, .language = language, .cursor = cursor};
   place.tail_end = std::clamp(tail_end, cursor, line_end);
-  place.line_before = bytes.substr(lines.start(line), cursor - lines.start(line));
+  place.line_before = std::string(bytes.substr(lines.start(line), cursor - lines.start(line)));
   place.rest = bytes.substr(cursor, line_end - cursor);
   place.rest_is_tail = place.tail_end == line_end || is_blank(place.rest);
   read_surroundings(place, line);

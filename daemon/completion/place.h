@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -29,7 +30,7 @@ struct Place {
   const Language& language;
   std::size_t cursor = 0;
   std::size_t tail_end = 0;      ///< of the closers and blanks behind the cursor, on its line
-  std::string_view line_before = {};  ///< the cursor's line up to the cursor
+  std::string line_before = {};       ///< the cursor's line up to the cursor
   std::string_view rest = {};         ///< the cursor's line from the cursor on
   bool rest_is_tail = true;      ///< it is blank, or closers and blanks only
   std::string_view next_line = {};    ///< the next line that is not blank

@@ -29,6 +29,8 @@ inline constexpr std::string_view kRepeats = "it would repeat the text after the
 inline constexpr std::string_view kUnbalanced = "it would leave brackets or strings unbalanced";
 inline constexpr std::string_view kUnsure = "the model is not sure";
 inline constexpr std::string_view kRejected = "it was just rejected here";
+inline constexpr std::string_view kSelectedElse =
+    "it cannot go on from the editor's selected completion";
 inline constexpr std::string_view kUnreadable = "the model's text is not readable";
 
 }  // namespace silence

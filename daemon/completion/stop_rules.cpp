@@ -66,7 +66,7 @@ bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word)
 }  // namespace
 
 StopPlace stop_place(const Place& place) {
-  return {std::string(place.line_before), std::string(place.next_line), !place.rest_is_tail,
+  return {place.line_before, std::string(place.next_line), !place.rest_is_tail,
           place.language, place.state};
 }
 

@@ -7,6 +7,7 @@
 #include "daemon/completion/fit.h"
 #include "daemon/completion/healing.h"
 #include "daemon/completion/plans.h"
+#include "daemon/completion/selected.h"
 #include "daemon/completion/stop_rules.h"
 
 namespace efimd::completion {
@@ -22,7 +23,9 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
 /// Where `plan` puts the request's completion.
 Place place_of(const Request& request, const prompt::Plan& plan) {
   const Language& language = language_of(request.language_id, request.document.uri);
-  return place_at(*request.snapshot, language, plan.cursor, plan.tail_end);
+  Place place = place_at(*request.snapshot, language, plan.cursor, plan.tail_end);
+  if (request.selected) go_on_from(place, *request.selected);
+  return place;
 }
 
 /// Tokens kept free behind the prompt, so that there is room to generate.
@@ -49,23 +52,24 @@ Answer Worker::serve(const Job& job) {
     answer.outcome.superseded = true;
   } else {
     DocumentState& document = documents_.use(request.document);
-    Or<Item> item = complete(job, document, receipt);
-    if (item) {
-      document.last->shown = Shown{item->text, item->replace_begin};
-      answer.outcome.item = std::move(*item);
-    } else if (item.error().superseded) {
+    Or<std::vector<Item>> items = complete(job, document, receipt);
+    if (items) {
+      document.last->shown = Shown{items->front().text, items->front().replace_begin};
+      answer.outcome.item = std::move(items->front());
+      answer.outcome.more.assign(items->begin() + 1, items->end());
+    } else if (items.error().superseded) {
       answer.outcome.superseded = true;
     } else {
       document.last->shown.reset();
-      answer.silence = item.error().silence.reason;
-      receipt.reason = item.error().silence.message();
+      answer.silence = items.error().silence.reason;
+      receipt.reason = items.error().silence.message();
     }
   }
   receipt.total_ms = ms_between(request.arrived, Clock::now());
   return answer;
 }
 
-Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Receipt& receipt) {
+Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& document, Receipt& receipt) {
   const Request& request = job.request;
   const std::size_t cursor = utf8::floor(request.snapshot->bytes(), request.cursor);
   receipt.event = classify(document.last ? &*document.last : nullptr,
@@ -78,18 +82,17 @@ Worker::Or<Item> Worker::complete(const Job& job, DocumentState& document, Recei
   document.last->serial = request.snapshot->serial();
   document.last->cursor = cursor;
 
+  if (request.selected && !can_go_on_from(*request.selected, *request.snapshot, cursor))
+    return tl::unexpected(Nothing{false, {silence::kSelectedElse, {}}});
   Or<prompt::Candidate> planned = plan(request, cursor, document);
   if (!planned) return tl::unexpected(planned.error());
   ++(planned->remembered >= 0 ? document.hits : document.misses);
   const prompt::Plan& plan = planned->plan;
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
   if (auto held = hold(job, kept, plan, receipt); !held) return tl::unexpected(held.error());
-  Or<Generated> generated = generate_text(job, kept, plan, receipt);
+  Or<std::vector<Generated>> generated = generate_text(job, kept, plan, receipt);
   if (!generated) return tl::unexpected(generated.error());
-  Or<Item> item = shape(request, plan, *generated, receipt);
-  if (item && document.rejections.turned_down(*request.snapshot, item->replace_begin, item->text))
-    return tl::unexpected(Nothing{false, {silence::kRejected, {}}});
-  return item;
+  return shape_all(request, document, plan, *generated, receipt);
 }
 
 Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,
@@ -121,7 +124,7 @@ Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept, const prompt::Pl
     const auto cost =
         engine_->hold(documents_.sequence_of(kept), plan.tokens,
                       {.stop = job.stop.get_token(),
-                       .logits_rows = 1 + typed_tokens(job.request.options, kept.anchor)});
+                       .logits_rows = 1 + typed_tokens(job.request, kept.anchor)});
     if (cost) {
       receipt.source = "engine";
       receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
@@ -134,13 +137,14 @@ Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept, const prompt::Pl
   }
 }
 
-int Worker::typed_tokens(const Options& options, const prompt::Anchor& anchor) const {
-  const bool wanted = options.healing == Healing::kAuto ? !engine_->fragment_trained()
-                                                        : options.healing == Healing::kOn;
-  return wanted ? typed_tail(anchor.increment, engine_->tokenizer()) : 0;
+int Worker::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {
+  const Healing healing = request.options.healing;
+  const bool wanted =
+      healing == Healing::kAuto ? !engine_->fragment_trained() : healing == Healing::kOn;
+  return wanted || request.selected ? typed_tail(anchor.increment, engine_->tokenizer()) : 0;
 }
 
-Worker::Or<Generated> Worker::generate_text(const Job& job, KeptAnchor& kept,
+Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, KeptAnchor& kept,
                                             const prompt::Plan& plan, Receipt& receipt) {
   const Request& request = job.request;
   StopRules rules(request.options.stop, stop_place(place_of(request, plan)));
@@ -150,25 +154,58 @@ Worker::Or<Generated> Worker::generate_text(const Job& job, KeptAnchor& kept,
   options.tokens_max = std::min(options.tokens_max, room);
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
-  if (const int typed = typed_tokens(options, kept.anchor); typed > 0) {
+  if (const int typed = typed_tokens(request, kept.anchor); typed > 0 || request.selected) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
     setting.typed.emplace(TypedEnd{*byte_order_, typed});
   }
-  Result<Generated> generated = generate(setting, options, rules);
-  if (!generated) return failed(kept, generated.error());
-  receipt.generated_tokens = generated->new_tokens;
-  receipt.healed_tokens = generated->healed;
-  if (generated->first_token)
-    receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
+  if (request.selected) {
+    std::size_t typed_bytes = 0;
+    const std::span<const prompt::CoveredToken> increment = kept.anchor.increment;
+    for (const auto& token : increment.last(static_cast<std::size_t>(setting.typed->tokens)))
+      typed_bytes += token.bytes;
+    const auto spelled =
+        spelled_for(*request.selected, *request.snapshot, plan.cursor, typed_bytes);
+    if (!spelled) return tl::unexpected(Nothing{false, {silence::kSelectedElse, {}}});
+    setting.typed->spells = *spelled;
+  }
+  const bool several = request.by_hand && options.stop != StopRule::kNone;
+  Result<std::vector<Generated>> all =
+      generate_several(setting, options, rules, several ? kCandidatesMax : 1);
+  if (!all) return failed(kept, all.error());
+  for (const Generated& each : *all) receipt.generated_tokens += each.new_tokens;
+  const Generated& first = all->front();
+  receipt.healed_tokens = first.healed;
+  if (first.first_token) receipt.first_token_ms = ms_between(request.arrived, *first.first_token);
   // also when superseded, for the KV of these tokens is there.
-  if (!generated->tokens.empty())
-    prompt::offer(kept.anchor, generated->tokens, generated->healed);
-  if (generated->end == End::kStopped) return tl::unexpected(Nothing{true, {}});
-  return std::move(*generated);
+  if (!first.tokens.empty()) prompt::offer(kept.anchor, first.tokens, first.healed);
+  if (first.end == End::kStopped) return tl::unexpected(Nothing{true, {}});
+  return std::move(*all);
+}
+
+Worker::Or<std::vector<Item>> Worker::shape_all(const Request& request,
+                                                const DocumentState& document,
+                                                const prompt::Plan& plan,
+                                                const std::vector<Generated>& generated,
+                                                Receipt& receipt) const {
+  std::vector<Item> items;
+  std::optional<Nothing> why;
+  for (const Generated& each : generated) {
+    std::optional<double> confidence;
+    Or<Item> item = shape(request, plan, each, confidence);
+    if (item && document.rejections.turned_down(*request.snapshot, item->replace_begin, item->text))
+      item = tl::unexpected(Nothing{false, {silence::kRejected, {}}});
+    if (items.empty() && (item || !why)) receipt.confidence = confidence;
+    if (!item && !why) why = item.error();
+    if (item && std::ranges::find(items, item->text, &Item::text) == items.end())
+      items.push_back(std::move(*item));
+  }
+  if (items.empty()) return tl::unexpected(why.value_or(Nothing{}));
+  return items;
 }
 
 Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
-                               const Generated& generated, Receipt& receipt) const {
+                               const Generated& generated,
+                               std::optional<double>& confidence) const {
   const auto nothing = [](std::string_view reason) {
     return tl::unexpected(Nothing{false, {reason, {}}});
   };
@@ -179,11 +216,12 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
   const Confident sure = confident_part(generated.text, generated.chances, place,
                                         least_confidence(request.options));
   const bool unsure = sure.size == 0 && (generated.end == End::kUnsure || !generated.text.empty());
-  receipt.confidence = generated.text.empty() ? generated.confidence : sure.confidence;
+  confidence = generated.text.empty() ? generated.confidence : sure.confidence;
   if (unsure) return nothing(silence::kUnsure);
   Fitted fitted = fit(std::string_view(generated.text).substr(0, sure.size), place);
   if (fitted.text.empty()) return nothing(fitted.silence);
-  return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
+  if (!request.selected) return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
+  return Item{request.selected->text + fitted.text, request.selected->begin, fitted.replace_end};
 }
 
 }  // namespace efimd::completion

@@ -42,18 +42,23 @@ class Worker {
   template <class T>
   using Or = tl::expected<T, Nothing>;
 
-  Or<Item> complete(const Job& job, DocumentState& document, Receipt& receipt);
+  /// One suggestion, or, asked by hand, several.
+  Or<std::vector<Item>> complete(const Job& job, DocumentState& document, Receipt& receipt);
   Or<prompt::Candidate> plan(const Request& request, std::size_t cursor,
                              DocumentState& document) const;
   Or<void> hold(const Job& job, KeptAnchor& kept, const prompt::Plan& plan, Receipt& receipt);
-  Or<Generated> generate_text(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
+  Or<std::vector<Generated>> generate_text(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
                               Receipt& receipt);
+  /// Fails with why the first has nothing to show.
+  Or<std::vector<Item>> shape_all(const Request& request, const DocumentState& document,
+                                  const prompt::Plan& plan, const std::vector<Generated>& generated,
+                                  Receipt& receipt) const;
   Or<Item> shape(const Request& request, const prompt::Plan& plan,
-                 const Generated& generated, Receipt& receipt) const;
+                 const Generated& generated, std::optional<double>& confidence) const;
   tl::unexpected<Nothing> failed(KeptAnchor& kept, const Error& error);
 
   /// Tokens at the end of what is typed that may be healed; 0 where healing is off.
-  int typed_tokens(const Options& options, const prompt::Anchor& anchor) const;
+  int typed_tokens(const Request& request, const prompt::Anchor& anchor) const;
 
   std::unique_ptr<engine::Engine> engine_;
   std::optional<engine::ByteOrder>

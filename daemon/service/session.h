@@ -156,7 +156,7 @@ class Session : public std::enable_shared_from_this<Session> {
                       const lsp::Position& position) const;
   lsp::Position position_at(const text::Snapshot& snapshot, std::size_t byte) const;
 
-  void submit(Asked asked, const lsp::Position& position);
+  void submit(Asked asked, const lsp::InlineCompletionParams& params);
   void finished(const Asked& asked, const completion::Outcome& outcome);
   lsp::InlineCompletionItem item_of(const Asked& asked, const completion::Item& item) const;
   /// `silence` is counted, one of a few; `reason` is what the receipt says, with its numbers.

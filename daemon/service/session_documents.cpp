@@ -113,16 +113,22 @@ void Session::inline_completion(const lsp::Message& message) {
     return answer_empty(asked, kTooLarge, found->second.unusable);
   asked.snapshot = found->second.document.snapshot();
   asked.language_id = found->second.language_id;
-  submit(std::move(asked), params->position);
+  submit(std::move(asked), *params);
 }
 
-void Session::submit(Asked asked, const lsp::Position& position) {
+void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
   Pending& pending = pending_[asked.uri];
   pending = {asked.id, std::stop_source(), asked.number};
   completion::Request request;
   request.document = {id_, asked.uri};
   request.snapshot = asked.snapshot;
-  request.cursor = byte_at(asked.snapshot->bytes(), asked.snapshot->lines(), position);
+  const auto byte = [&](const lsp::Position& position) {
+    return byte_at(asked.snapshot->bytes(), asked.snapshot->lines(), position);
+  };
+  request.cursor = byte(params.position);
+  if (const auto& selected = params.selectedCompletionInfo)
+    request.selected = {byte(selected->range.start), byte(selected->range.end), selected->text};
+  request.by_hand = params.triggerKind == lsp::InlineCompletionTriggerKind::kInvoked;
   request.language_id = asked.language_id;
   request.options = options_;
   request.stop = pending.stop.get_token();
@@ -149,7 +155,9 @@ void Session::finished(const Asked& asked, const completion::Outcome& outcome) {
     if (receipt.reason.empty()) receipt.reason = kSuperseded;
     if (waiting) answer(asked.id, nullptr);
   } else if (outcome.item) {
-    answer(asked.id, lsp::inline_completion_list(std::vector{item_of(asked, *outcome.item)}));
+    std::vector items{item_of(asked, *outcome.item)};
+    for (const completion::Item& item : outcome.more) items.push_back(item_of(asked, item));
+    answer(asked.id, lsp::inline_completion_list(items));
   } else {
     answer(asked.id, lsp::inline_completion_list({}));
   }

@@ -76,6 +76,8 @@ class Reader {
     else if (name == "raw") into.raw = std::move(text);
     else if (name == "unsure") into.unsure.push_back(std::move(text));
     else if (name == "rejected") into.rejected = std::move(text);
+    else if (name == "selected") into.selected = std::move(text);
+    else if (name == "or") into.alternatives.push_back(std::move(text));
     else if (name == "shows") into.shows.push_back(std::move(text));
     else if (name == "replaces") into.replaces = std::move(text);
     else if (name == "silent") into.silent = std::move(text);

@@ -18,7 +18,10 @@ namespace efimd::test {
 ///   unsure    a probability, a blank, and the part of `raw` whose first token has it; others are
 ///             certain; may come again
 ///   rejected  what was shown here just before, and typed away
-///   shows     the item's text
+///   selected  the editor's selected completion: what it replaces ("^" for the cursor), " => ", and
+///             its text
+///   or        what the model would say less likely, best first; may come again: a request by hand
+///   shows     the item's text; behind `or` may come again, best first
 ///   replaces  the text that the item's range covers, "^" for the cursor; left out where it is empty
 ///   silent    the reason, where nothing is shown
 ///
@@ -32,6 +35,8 @@ struct GoldenCase {
   std::string raw;
   std::vector<std::string> unsure;
   std::string rejected;
+  std::string selected;
+  std::vector<std::string> alternatives;
   std::vector<std::string> shows;
   std::string replaces = "^";
   std::string silent;

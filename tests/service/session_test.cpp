@@ -151,6 +151,40 @@ TEST_CASE("a change to a document that is not open is ignored, with a line in th
   CHECK(editor.host.silences == std::vector<std::string>{"the document is not open"});
 }
 
+TEST_CASE("what the editor has selected and whether it was asked by hand travel with a request") {
+  OpenEditor editor("\U0001F600 pu()\n");
+  editor.complete(1, 0, 5);
+  CHECK_FALSE(editor.last_submitted().request.selected);
+  CHECK_FALSE(editor.last_submitted().request.by_hand);
+  CHECK(editor.last_submitted().request.language_id == "cpp");
+  editor.request(2, "textDocument/inlineCompletion",
+                 {{"textDocument", {{"uri", FakeEditor::kUri}}},
+                  {"position", {{"line", 0}, {"character", 5}}},
+                  {"context",
+                   {{"triggerKind", 1},
+                    {"selectedCompletionInfo",
+                     {{"range", test::range(0, 3, 0, 5)}, {"text", "push"}}}}}});
+  const completion::Request& request = editor.last_submitted().request;
+  CHECK(request.by_hand);
+  REQUIRE(request.selected);
+  CHECK(request.selected->begin == 5);
+  CHECK(request.selected->end == 7);
+  CHECK(request.selected->text == "push");
+}
+
+TEST_CASE("further suggestions follow the first in the list") {
+  OpenEditor editor("foo()\n");
+  editor.complete(1, 0, 4);
+  completion::Outcome outcome = test::suggestion("a)", 4, 5);
+  outcome.more.push_back({"b)", 4, 5});
+  editor.last_submitted().done(outcome);
+  const Json items = editor.answer(1).at("result").at("items");
+  REQUIRE(items.size() == 2);
+  CHECK(items[0].at("insertText") == "a)");
+  CHECK(items[1].at("insertText") == "b)");
+  CHECK(items[1].at("range") == test::range(0, 4, 0, 5));
+}
+
 TEST_CASE("an item has insertText, filterText, its range and the accept command") {
   OpenEditor editor("foo(\U0001F600)\n");
   editor.complete(1, 0, 6);

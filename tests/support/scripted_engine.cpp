@@ -296,7 +296,20 @@ void ScriptedEngine::extend(Sequence& sequence, TokenId token) {
   ++script_->evaluated;
   const bool on_script =
       sequence.spelled < sequence.script.size() && sequence.script[sequence.spelled] == token;
+  if (!on_script && sequence.spelled == 0) return take_alternative(sequence, token);
   sequence.spelled = on_script ? sequence.spelled + 1 : sequence.script.size();
+}
+
+void ScriptedEngine::take_alternative(Sequence& sequence, TokenId first) const {
+  sequence.spelled = sequence.script.size();
+  for (const std::string& alternative : script_->alternatives) {
+    std::vector<TokenId> tokens = tokenizer_.encode(alternative);
+    if (tokens.empty() || tokens[0] != first) continue;
+    tokens.push_back(tokenizer_.end());
+    sequence.script = std::move(tokens);
+    sequence.spelled = 1;
+    return;
+  }
 }
 
 /// Against a vocabulary whose other logits are 0.
@@ -331,6 +344,11 @@ std::span<const float> ScriptedEngine::logits(SequenceId id, int back) const {
       sequence.held.size() - behind < sequence.logits_begin)
     return {};
   logits_.assign(static_cast<std::size_t>(tokenizer_.size()), 0.0F);
+  if (back == 0 && sequence.spelled == 0) {
+    float logit = 8.0F;
+    for (const std::string& alternative : script_->alternatives)
+      logits_[static_cast<std::size_t>(tokenizer_.encode(alternative).at(0))] = logit--;
+  }
   logits_[static_cast<std::size_t>(choice_behind(sequence, sequence.held.size() - behind))] =
       back == 0 ? logit_of_choice(sequence) : 10.0F;
   return logits_;

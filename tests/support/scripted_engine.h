@@ -103,6 +103,9 @@ struct EngineScript {
   /// When set, ids to generate instead of continuation's tokens (broken code points, control
   /// tokens); no end is added.
   std::function<std::vector<engine::TokenId>(const ScriptedPrompt&)> token_continuation;
+  /// What it would say less likely, best first: where a generation begins, their first tokens are
+  /// the next best choices, and one that is taken is spelled to its end.
+  std::vector<std::string> alternatives;
   /// Probabilities of the tokens that cover these bytes of the continuation; others are certain.
   std::map<std::size_t, double> chances;
   ScriptedTokenizer::Shape tokenizer;
@@ -174,6 +177,7 @@ class ScriptedEngine final : public engine::Engine {
   ScriptedPrompt split(std::span<const engine::TokenId> tokens) const;
   std::size_t in_pages(std::span<const engine::TokenId> tokens, std::size_t behind) const;
   engine::TokenId choice_behind(const Sequence& sequence, std::size_t position) const;
+  void take_alternative(Sequence& sequence, engine::TokenId first) const;
   float logit_of_choice(const Sequence& sequence) const;
 
   std::shared_ptr<EngineScript> script_;

@@ -95,7 +95,7 @@ class OneCompletion {
   Json question() const {
     return {{"textDocument", {{"uri", source_.uri}}},
             {"position", {{"line", source_.line}, {"character", source_.character}}},
-            {"context", {{"triggerKind", 1}}}};
+            {"context", {{"triggerKind", 2}}}};
   }
 
   /// What would be inserted at the cursor, null for no suggestion.
