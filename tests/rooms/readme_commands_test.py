@@ -21,7 +21,7 @@ from private_daemon import private_daemon  # noqa: E402
 
 kPatienceS = 60
 # Commands that set up or test the whole project; scripts/test runs the builds, and its own test is that it ends well.
-kProject = {"scripts/deps", "scripts/demo", "scripts/test"}
+kProject = {"scripts/bench", "scripts/deps", "scripts/demo", "scripts/test"}
 kBuild = re.compile(r"(cmake --preset|cmake --build --preset|ctest --preset) (release|debug|asan|tsan)$")
 kInstall = re.compile(r"mkdir -p ~/\.local/bin && ln -sf \"\$PWD/build/release/\S+/efimd\" ~/\.local/bin/efimd$")
 

@@ -43,7 +43,10 @@ void scale_row(float* row, int width, float scale) {
 }
 
 std::string device_name(Isa isa, int threads) {
-  const char* set = isa == Isa::kAvx512 ? "AVX-512 VNNI" : isa == Isa::kAvx2 ? "AVX2" : "scalar";
+  const char* set = isa == Isa::kAvx512    ? "AVX-512 VNNI"
+                    : isa == Isa::kAvxVnni ? "AVX-VNNI"
+                    : isa == Isa::kAvx2    ? "AVX2"
+                                           : "scalar";
   return processor_name() + ", " + set + ", " + std::to_string(threads) +
          (threads == 1 ? " thread" : " threads");
 }

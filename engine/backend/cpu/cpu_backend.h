@@ -12,12 +12,14 @@ namespace efimd::engine {
 /// Instruction sets that the CPU kernels are written for. kScalar is the specification.
 enum class Isa {
   kScalar,
-  kAvx2,    ///< with FMA and F16C
-  kAvx512,  ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes kAvx2
+  kAvx2,     ///< with FMA and F16C
+  kAvxVnni,  ///< the same with VNNI in 256 bits
+  kAvx512,   ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes what is above
 };
 
 std::string_view isa_name(Isa isa);
-/// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avx512)
+/// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avxvnni,
+/// avx512)
 /// lowers it, for tests.
 Isa best_isa();
 

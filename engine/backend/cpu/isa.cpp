@@ -16,26 +16,35 @@ namespace efimd::engine {
 
 namespace {
 
-/// Without EFIMD_ISA. __builtin_cpu_supports also asks the operating system whether it saves the
-/// wide registers.
-Isa detected_isa() {
+constexpr Isa kBestFirst[] = {Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2, Isa::kScalar};
+
 #if defined(EFIMD_CPU_X86)
+// __builtin_cpu_supports also asks the operating system whether it saves the wide registers.
+bool has_avx2() {
   __builtin_cpu_init();
   unsigned eax = 0;
   unsigned ebx = 0;
   unsigned ecx = 0;
   unsigned edx = 0;
   const bool f16c = __get_cpuid(1, &eax, &ebx, &ecx, &edx) != 0 && (ecx & bit_F16C) != 0;
-  if (!f16c || !__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma"))
-    return Isa::kScalar;
-  const bool avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-                      __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
-                      __builtin_cpu_supports("avx512vnni");
-  return avx512 ? Isa::kAvx512 : Isa::kAvx2;
-#else
-  return Isa::kScalar;
-#endif
+  return f16c && __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
 }
+
+bool has_avx_vnni() {
+  constexpr unsigned kAvxVnniBit = 1U << 4U;  // of EAX, leaf 7, subleaf 1
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid_count(7, 1, &eax, &ebx, &ecx, &edx) != 0 && (eax & kAvxVnniBit) != 0;
+}
+
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
+         __builtin_cpu_supports("avx512vnni");
+}
+#endif
 
 }  // namespace
 
@@ -45,6 +54,8 @@ std::string_view isa_name(Isa isa) {
       return "scalar";
     case Isa::kAvx2:
       return "avx2";
+    case Isa::kAvxVnni:
+      return "avxvnni";
     case Isa::kAvx512:
       return "avx512";
   }
@@ -52,21 +63,30 @@ std::string_view isa_name(Isa isa) {
 }
 
 Isa best_isa() {
-  const Isa best = detected_isa();
   const char* wanted = std::getenv("EFIMD_ISA");
-  if (wanted == nullptr) return best;
-  for (const Isa isa : {Isa::kScalar, Isa::kAvx2, Isa::kAvx512})
-    if (isa_name(isa) == wanted && isa < best) return isa;
-  return best;
+  for (const Isa isa : kBestFirst)
+    if (wanted != nullptr && isa_name(isa) == wanted && cpu::runs_here(isa)) return isa;
+  for (const Isa isa : kBestFirst)
+    if (cpu::runs_here(isa)) return isa;
+  return Isa::kScalar;
 }
 
 namespace cpu {
 
-bool runs_here(Isa isa) { return isa <= detected_isa(); }
+bool runs_here(Isa isa) {
+  if (isa == Isa::kScalar) return true;
+#if defined(EFIMD_CPU_X86)
+  if (!has_avx2()) return false;
+  return isa == Isa::kAvx2 || (isa == Isa::kAvxVnni ? has_avx_vnni() : has_avx512());
+#else
+  return false;
+#endif
+}
 
 const CpuKernels& kernels_of(Isa isa) {
 #if defined(EFIMD_CPU_X86)
   if (isa == Isa::kAvx512) return avx512_kernels();
+  if (isa == Isa::kAvxVnni) return avxvnni_kernels();
   if (isa == Isa::kAvx2) return avx2_kernels();
 #endif
   static_cast<void>(isa);

@@ -57,20 +57,20 @@ struct RowRange {
 /// `quantize`).
 struct Inputs {
   int tokens;
-  const float* values;            ///< [T][cols]
-  const std::int8_t* quants;      ///< [T][cols]
-  const float* scales;            ///< [T][cols / 32]
-  const std::int32_t* sums;       ///< [T][cols / 32] of a group's quants
-  const std::int32_t* half_sums;  ///< [T][cols / 32] of its first 16
-  const float* totals;            ///< [T][cols / 32] sum * scale
+  const float* values;               ///< [T][cols]
+  const std::int8_t* quants;         ///< [T][cols]
+  const float* scales;               ///< [T][cols / 32]
+  const std::int32_t* offsets;       ///< [T][cols / 32] -128 * the sum of a group's quants
+  const std::int32_t* half_offsets;  ///< [T][cols / 16] the same of each 16
+  const float* totals;               ///< [T][cols / 32] the sum of a group's quants * scale
 };
 
 /// Where one input row goes when it is quantized; as in Inputs.
 struct QuantizedRow {
   std::int8_t* quants;
   float* scales;
-  std::int32_t* sums;
-  std::int32_t* half_sums;
+  std::int32_t* offsets;
+  std::int32_t* half_offsets;
   float* totals;
 };
 
@@ -152,9 +152,9 @@ inline constexpr float kGeluSlope = 1.59576912F;  ///< 2 * sqrt(2 / pi)
 
 const CpuKernels& scalar_kernels();
 #if defined(EFIMD_CPU_X86)
-const CpuKernels& avx2_kernels();  ///< AVX2, FMA, F16C
-const CpuKernels&
-avx512_kernels();  ///< AVX-512 F, BW, VL, DQ, VNNI; a processor without VNNI takes AVX2
+const CpuKernels& avx2_kernels();     ///< AVX2, FMA, F16C
+const CpuKernels& avxvnni_kernels();  ///< the same and AVX-VNNI
+const CpuKernels& avx512_kernels();   ///< AVX-512 F, BW, VL, DQ, VNNI
 #endif
 
 }  // namespace efimd::engine::cpu

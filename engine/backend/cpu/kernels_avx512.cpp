@@ -22,9 +22,12 @@ void quantize(const float* x, int width, const QuantizedRow& out) {
     const __m512i high = _mm512_cvtps_epi32(_mm512_mul_ps(_mm512_loadu_ps(x + 16), inverse));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(quants), _mm512_cvtsepi32_epi8(low));
     _mm_storeu_si128(reinterpret_cast<__m128i*>(quants + 16), _mm512_cvtsepi32_epi8(high));
-    out.half_sums[group] = _mm512_reduce_add_epi32(low);
-    out.sums[group] = out.half_sums[group] + _mm512_reduce_add_epi32(high);
-    out.totals[group] = static_cast<float>(out.sums[group]) * out.scales[group];
+    const int first = _mm512_reduce_add_epi32(low);
+    const int second = _mm512_reduce_add_epi32(high);
+    out.half_offsets[2 * group] = -128 * first;
+    out.half_offsets[2 * group + 1] = -128 * second;
+    out.offsets[group] = -128 * (first + second);
+    out.totals[group] = static_cast<float>(first + second) * out.scales[group];
   }
 }
 

@@ -151,16 +151,16 @@ void quantize(const float* x, int width, const QuantizedRow& out) {
     const bool zero = largest < kQuantizeFloor;
     const float inverse = zero ? 0.0F : 127.0F / largest;
     out.scales[group] = zero ? 0.0F : largest / 127.0F;
-    std::int32_t sum = 0;
+    std::int32_t sums[2] = {};
     for (int i = 0; i < kGroup; ++i) {
-      if (i == kGroup / 2) out.half_sums[group] = sum;
       // fmax and fmin drop a NaN, which no integer can hold.
       const float level = std::fmin(std::fmax(std::nearbyint(x[i] * inverse), -127.0F), 127.0F);
       out.quants[group * kGroup + i] = static_cast<std::int8_t>(level);
-      sum += static_cast<std::int32_t>(level);
+      sums[i / kRunWeights] += static_cast<std::int32_t>(level);
     }
-    out.sums[group] = sum;
-    out.totals[group] = static_cast<float>(sum) * out.scales[group];
+    for (int half = 0; half < 2; ++half) out.half_offsets[2 * group + half] = -128 * sums[half];
+    out.offsets[group] = -128 * (sums[0] + sums[1]);
+    out.totals[group] = static_cast<float>(sums[0] + sums[1]) * out.scales[group];
   }
 }
 

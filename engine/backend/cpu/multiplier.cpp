@@ -37,7 +37,7 @@ std::vector<Chunk> cut(std::span<const Product> products, int threads) {
 
 bool Multiplier::reserve(std::size_t elements) {
   return quants_.reserve(elements) && scales_.reserve(elements / kGroup) &&
-         sums_.reserve(elements / kGroup) && half_sums_.reserve(elements / kGroup) &&
+         offsets_.reserve(elements / kGroup) && half_offsets_.reserve(2 * elements / kGroup) &&
          totals_.reserve(elements / kGroup);
 }
 
@@ -48,9 +48,10 @@ void Multiplier::quantize_row(std::span<const Product> products, const float* va
   });
   if (!needed) return;
   const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(width);
-  kernels_.quantize(values + at, width,
-                    {quants_.data() + at, scales_.data() + at / kGroup, sums_.data() + at / kGroup,
-                     half_sums_.data() + at / kGroup, totals_.data() + at / kGroup});
+  kernels_.quantize(
+      values + at, width,
+      {quants_.data() + at, scales_.data() + at / kGroup, offsets_.data() + at / kGroup,
+       half_offsets_.data() + 2 * at / kGroup, totals_.data() + at / kGroup});
 }
 
 void Multiplier::multiply(std::span<const Product> products, const float* values) {
@@ -64,8 +65,8 @@ void Multiplier::multiply(std::span<const Product> products, const float* values
                         .values = values + at,
                         .quants = quants_.data() + at,
                         .scales = scales_.data() + group,
-                        .sums = sums_.data() + group,
-                        .half_sums = half_sums_.data() + group,
+                        .offsets = offsets_.data() + group,
+                        .half_offsets = half_offsets_.data() + 2 * group,
                         .totals = totals_.data() + group};
     const float* bias = product->bias->empty() ? nullptr : product->bias->data();
     kernels_.matmul(*product->weights, range, inputs,

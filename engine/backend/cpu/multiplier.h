@@ -32,7 +32,7 @@ class Multiplier {
   /// For inputs of up to `elements` in all; false when there is no memory.
   [[nodiscard]] bool reserve(std::size_t elements);
   /// Bytes that reserve() asks for.
-  static std::size_t bytes(std::size_t elements) { return elements * 3 / 2; }
+  static std::size_t bytes(std::size_t elements) { return elements * 13 / 8; }
 
   /// Quantizes row `row` of values [...][width] when one of the products needs it.
   void quantize_row(std::span<const Product> products, const float* values, int width, int row);
@@ -44,7 +44,7 @@ class Multiplier {
   WorkerPool& pool_;
   AlignedArray<std::int8_t> quants_;
   AlignedArray<float> scales_, totals_;
-  AlignedArray<std::int32_t> sums_, half_sums_;
+  AlignedArray<std::int32_t> offsets_, half_offsets_;
 };
 
 }  // namespace efimd::engine::cpu

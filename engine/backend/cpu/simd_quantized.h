@@ -37,25 +37,28 @@ struct SlabInputs {
         group_stride(stride / kGroup),
         x(in.quants + static_cast<std::size_t>(t) * stride + group * kGroup),
         scales(in.scales + static_cast<std::size_t>(t) * group_stride + group),
-        sums(in.sums + static_cast<std::size_t>(t) * group_stride + group),
-        half_sums(in.half_sums + static_cast<std::size_t>(t) * group_stride + group),
+        offsets(in.offsets + static_cast<std::size_t>(t) * group_stride + group),
+        half_offsets(in.half_offsets + 2 * (static_cast<std::size_t>(t) * group_stride) +
+                     2 * group),
         totals(in.totals + static_cast<std::size_t>(t) * group_stride + group) {}
 
   std::size_t stride;        ///< of x, from token to token
   std::size_t group_stride;  ///< of the others
   const std::int8_t* x;
   const float* scales;
-  const std::int32_t* sums;
-  const std::int32_t* half_sums;
+  const std::int32_t* offsets;
+  const std::int32_t* half_offsets;  ///< two for each of the others
   const float* totals;
 };
 
 /// Where the integer sum of part `part` of a group starts: what takes the center out of the quads.
 template <class Type>
-inline int start_of(const SlabInputs& in, std::size_t at, int part) {
-  if (Type::kCenter == 0) return 0;
-  if (Type::kParts == 1) return -Type::kCenter * in.sums[at];
-  return -Type::kCenter * (part == 0 ? in.half_sums[at] : in.sums[at] - in.half_sums[at]);
+inline Word start_of(const SlabInputs& in, std::size_t at, int part) {
+  if constexpr (Type::kCenter == 0) return Words::zero();
+  const Word offset = Words::broadcast(Type::kParts == 1 ? in.offsets + at
+                                                         : in.half_offsets + 2 * at +
+                                                               static_cast<std::size_t>(part));
+  return Words::right_signed(offset, Type::kOffsetShift);
 }
 
 /// sums[i][row] += slab * x[i] for N tokens.
@@ -124,12 +127,13 @@ template <class Type>
 void unpack_slab(const unsigned char* at, std::size_t stride, int blocks, Slab& slab) {
   constexpr std::size_t kAhead =
       static_cast<std::size_t>(kAheadGroups) / Type::kGroups * Type::kBytes;
-  for (int block = 0; block < blocks; ++block, at += Type::kBytes) {
+  std::size_t line = 0;  // of what follows, each asked for once
+  for (int block = 0; block < blocks; ++block) {
     // Behind the last row this reads nothing: a prefetch past the mapping is harmless.
-    for (std::size_t r = 0; r < kRows; ++r)
-      for (std::size_t byte = 0; byte < Type::kBytes; byte += kCacheLine)
-        __builtin_prefetch(at + r * stride + kAhead + byte);
-    Type::unpack(at, stride, slab, block * Type::kGroups);
+    const std::size_t end = static_cast<std::size_t>(block + 1) * Type::kBytes;
+    for (; line < end; line += kCacheLine)
+      for (std::size_t r = 0; r < kRows; ++r) __builtin_prefetch(at + r * stride + kAhead + line);
+    Type::unpack(at + end - Type::kBytes, stride, slab, block * Type::kGroups);
   }
 }
 

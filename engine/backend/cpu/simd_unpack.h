@@ -4,7 +4,7 @@
 // this: as many rows at a time as a register has words, one row a word.
 //
 //   quads   [group][8][R rows][4]: byte i of quad j is weight 4j + i of the group. Unsigned:
-//           quant + kCenter, up to kTop; eight bits stay signed where Words::kSignedBytes
+//           (quant + kCenter) << kShift; eight bits stay signed where Words::kSignedBytes
 //   scales  [group][2][R rows]: of weights 0-15 and 16-31 of the group, where kParts is 2; else one
 //   minimums [group][R rows], where kMinimum
 #include "engine/backend/cpu/kernels.h"
@@ -25,30 +25,43 @@ struct alignas(64) Slab {
 using Word = Words::Reg;
 constexpr unsigned kLowNibbles = 0x0F0F0F0FU;
 
+/// 128 / center as a shift.
+constexpr int shift_to_128(int center) {
+  return center == 8 ? 4 : center == 16 ? 3 : center == 32 ? 2 : 0;
+}
+
 /// What unpacking and multiplying must know of a type.
 template <int kBytesOfBlock, int kGroupsOfBlock, int kTopOf, int kCenterOf, bool kMinimumOf,
           int kPartsOf>
 struct Layout {
   static constexpr int kBytes = kBytesOfBlock;
   static constexpr int kGroups = kGroupsOfBlock;  ///< of a block
-  static constexpr int kTop = kTopOf;             ///< the largest byte of a quad
-  static constexpr int kCenter = kCenterOf;       ///< what quads have more than quants
+  static constexpr int kTop = kTopOf;             ///< the largest byte of a quad, not shifted
+  static constexpr int kCenter = kCenterOf;       ///< what quads have more than quants, 0 for none
+  /// Where sums of products do not overflow, quads are shifted so that every center is 128: what
+  /// takes it out of a sum is then Inputs::offsets as it is.
+  static constexpr int kShift = Words::kSignedBytes ? 0 : shift_to_128(kCenterOf);
+  static constexpr int kOffsetShift = shift_to_128(kCenterOf) - kShift;  ///< of offsets, else
   static constexpr bool kMinimum = kMinimumOf;
   static constexpr int kParts = kPartsOf;  ///< scales of a group
 };
 
+/// `scale` is that of quads that are not shifted.
+template <int kShift>
 inline void store_scale(Slab& slab, int group, int part, Vector::Reg scale) {
+  if constexpr (kShift > 0) scale = Vector::mul(scale, Vector::set(1.0F / (1 << kShift)));
   Vector::store(slab.scales[group][part], scale);
 }
 
-/// 16 bytes of each row to quads 0-3 (low nibbles) and 4-7 (high nibbles).
+/// 16 bytes of each row to quads 0-3 (low nibbles) and 4-7 (high nibbles), shifted.
+template <int kShift>
 inline void unpack_nibbles(const unsigned char* at, std::size_t stride, Word* quads) {
   Word bytes[4];
   Words::gather4(at, stride, bytes);
-  const Word low = Words::set(kLowNibbles);
+  const Word mask = Words::set(kLowNibbles << kShift);
   for (int j = 0; j < 4; ++j) {
-    quads[j] = Words::both(bytes[j], low);
-    quads[4 + j] = Words::both(Words::right(bytes[j], 4), low);
+    quads[j] = Words::both(Words::left(bytes[j], kShift), mask);
+    quads[4 + j] = Words::both(Words::right(bytes[j], 4 - kShift), mask);
   }
 }
 
@@ -64,23 +77,25 @@ struct Q8_0 : Layout<kQ8_0Bytes, 1, 255, Words::kSignedBytes ? 0 : 128, false, 1
     for (int j = 0; j < kQuads && !Words::kSignedBytes; ++j)
       quads[j] = Words::flip(quads[j], Words::set(0x80808080U));  // + 128
     store_quads(slab, group, quads);
-    store_scale(slab, group, 0, Words::half_to_float(Words::gather(at, stride)));
+    store_scale<0>(slab, group, 0, Words::half_to_float(Words::gather(at, stride)));
   }
 };
 
 /// Q4_0, Q4_1, Q5_0 and Q5_1: a scale, perhaps a minimum, perhaps 32 bits, 16 bytes of nibbles.
 template <int kBytesOfBlock, int kTopOf, int kCenterOf>
 struct Nibbles : Layout<kBytesOfBlock, 1, kTopOf, kCenterOf, kCenterOf == 0, 1> {
+  static constexpr int kShift =
+      Layout<kBytesOfBlock, 1, kTopOf, kCenterOf, kCenterOf == 0, 1>::kShift;
   static void unpack(const unsigned char* at, std::size_t stride, Slab& slab, int group) {
     Word quads[kQuads];
-    unpack_nibbles(at + kBytesOfBlock - 16, stride, quads);
+    unpack_nibbles<kShift>(at + kBytesOfBlock - 16, stride, quads);
     if constexpr (kTopOf == 31) {
       const Word bits = Words::gather(at + kBytesOfBlock - 20, stride);
-      for (int j = 0; j < kQuads; ++j) quads[j] = Words::add_bit4(quads[j], bits, j);
+      for (int j = 0; j < kQuads; ++j) quads[j] = Words::add_where(quads[j], bits, j, 16 << kShift);
     }
     store_quads(slab, group, quads);
     const Word head = Words::gather(at, stride);
-    store_scale(slab, group, 0, Words::half_to_float(head));
+    store_scale<kShift>(slab, group, 0, Words::half_to_float(head));
     if constexpr (kCenterOf == 0) {  // the file's value is added, a minimum is subtracted
       const Vector::Reg added = Words::half_to_float(Words::right(head, 16));
       Vector::store(slab.minimums[group], Vector::sub(Vector::zero(), added));
@@ -114,7 +129,7 @@ inline void unpack_group_scales(const unsigned char* at, std::size_t stride, Sla
     const int shift = g % 4 * 8;
     const Word scale = Words::both(Words::right(scales[g / 4], shift), byte);
     const Word minimum = Words::both(Words::right(minimums[g / 4], shift), byte);
-    store_scale(slab, group + g, 0, Vector::mul(Words::to_float(scale), unit));
+    store_scale<0>(slab, group + g, 0, Vector::mul(Words::to_float(scale), unit));
     Vector::store(slab.minimums[group + g], Vector::mul(Words::to_float(minimum), minimum_unit));
   }
 }
@@ -124,7 +139,7 @@ struct Q4_K : Layout<kQ4_KBytes, 8, 15, 0, true, 1> {
     unpack_group_scales(at, stride, slab, group);
     for (int half = 0; half < 8; ++half) {  // 16 weights of each of two groups
       Word quads[kQuads];
-      unpack_nibbles(at + 16 + half * 16, stride, quads);
+      unpack_nibbles<0>(at + 16 + half * 16, stride, quads);
       unsigned char(*lower)[4 * kRows] = slab.quads[group + half / 2 * 2] + half % 2 * 4;
       unsigned char(*upper)[4 * kRows] = slab.quads[group + half / 2 * 2 + 1] + half % 2 * 4;
       for (int j = 0; j < 4; ++j) {
@@ -144,7 +159,7 @@ struct Q5_K : Layout<kQ5_KBytes, 8, 31, 0, true, 1> {
     for (int half = 0; half < 8; ++half) {
       const int g = half / 2 * 2;
       Word quads[kQuads];
-      unpack_nibbles(at + 48 + half * 16, stride, quads);
+      unpack_nibbles<0>(at + 48 + half * 16, stride, quads);
       for (int j = 0; j < 4; ++j) {
         const Word high = bits[half % 2 * 4 + j];
         Words::store(slab.quads[group + g][half % 2 * 4 + j], with_bit(quads[j], high, g));
@@ -171,7 +186,7 @@ struct Q6_K : Layout<kQ6_KBytes, 8, 63, 32, false, 2> {
         Words::gather4(at + 128 + half * 32 + part * 16, stride, bits);
         for (int pair = 0; pair < 2; ++pair) {  // groups 0 and 2, then 1 and 3
           Word quads[kQuads];
-          unpack_nibbles(at + half * 64 + pair * 32 + part * 16, stride, quads);
+          unpack_nibbles<kShift>(at + half * 64 + pair * 32 + part * 16, stride, quads);
           const int g = group + half * 4 + pair;
           for (int j = 0; j < 4; ++j) {
             Words::store(slab.quads[g][part * 4 + j], with_bits(quads[j], bits[j], pair));
@@ -184,11 +199,11 @@ struct Q6_K : Layout<kQ6_KBytes, 8, 63, 32, false, 2> {
   }
 
  private:
-  /// quad + 16 * bits 2 * which and up of each byte of `high`.
+  /// quad + 16 * bits 2 * which and up of each byte of `high`, shifted.
   static Word with_bits(Word quad, Word high, int which) {
-    const Word moved =
-        which < 2 ? Words::left(high, 4 - 2 * which) : Words::right(high, 2 * which - 4);
-    return Words::either(quad, Words::both(moved, Words::set(0x30303030U)));
+    const int left = 4 + kShift - 2 * which;
+    const Word moved = left > 0 ? Words::left(high, left) : Words::right(high, -left);
+    return Words::either(quad, Words::both(moved, Words::set(0x30303030U << kShift)));
   }
   static void unpack_scales(const unsigned char* at, std::size_t stride, Slab& slab, int group) {
     const Vector::Reg unit =
@@ -198,7 +213,7 @@ struct Q6_K : Layout<kQ6_KBytes, 8, 63, 32, false, 2> {
 #pragma GCC unroll 16
     for (int i = 0; i < 16; ++i) {
       const Word scale = Words::right_signed(Words::left(scales[i / 4], 24 - i % 4 * 8), 24);
-      store_scale(slab, group + i / 2, i % 2, Vector::mul(Words::to_float(scale), unit));
+      store_scale<kShift>(slab, group + i / 2, i % 2, Vector::mul(Words::to_float(scale), unit));
     }
   }
 };

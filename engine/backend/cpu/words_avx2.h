@@ -20,6 +20,7 @@ struct Words {
 
   static Reg zero() { return _mm256_setzero_si256(); }
   static Reg set(unsigned word) { return _mm256_set1_epi32(static_cast<int>(word)); }
+  static Reg broadcast(const std::int32_t* at) { return _mm256_set1_epi32(*at); }
   static Reg load(const unsigned char* at) {
     return _mm256_load_si256(reinterpret_cast<const Reg*>(at));
   }
@@ -66,15 +67,16 @@ struct Words {
     out[2] = _mm256_unpacklo_epi64(ab_high, cd_high);
     out[3] = _mm256_unpackhi_epi64(ab_high, cd_high);
   }
-  /// Adds 16 to byte i of each word where bit 4 * quad + i of `bits` is set.
-  static Reg add_bit4(Reg bytes, Reg bits, int quad) {
+  /// Adds `value` to byte i of each word where bit 4 * quad + i of `bits` is set; it is 0 there.
+  static Reg add_where(Reg bytes, Reg bits, int quad, int value) {
     const Reg order = _mm256_add_epi32(_mm256_setr_epi32(0, 0x04040404, 0x08080808, 0x0C0C0C0C, 0,
                                                          0x04040404, 0x08080808, 0x0C0C0C0C),
                                        set(0x01010101U * (static_cast<unsigned>(quad) / 2U)));
     const Reg wanted = set(quad % 2 == 0 ? 0x08040201U : 0x80402010U);
     const Reg found = _mm256_and_si256(_mm256_shuffle_epi8(bits, order), wanted);
     const Reg is_set = _mm256_cmpeq_epi8(found, wanted);
-    return _mm256_or_si256(bytes, _mm256_and_si256(is_set, _mm256_set1_epi8(16)));
+    return _mm256_or_si256(bytes,
+                           _mm256_and_si256(is_set, _mm256_set1_epi8(static_cast<char>(value))));
   }
 
   /// Sums of products of bytes up to kTop (unsigned, but see kSignedBytes) with signed bytes, four
@@ -82,7 +84,7 @@ struct Words {
   template <int kTop>
   class Products {
    public:
-    void start(int value) { sum_ = _mm256_set1_epi32(value); }
+    void start(Reg sum) { sum_ = sum; }
     /// Adds the products of the `index`th quad since the start.
     void add(int index, Reg weights, const std::int8_t* x) {
       int quad;

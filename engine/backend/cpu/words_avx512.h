@@ -16,6 +16,7 @@ struct Words {
 
   static Reg zero() { return _mm512_setzero_si512(); }
   static Reg set(unsigned word) { return _mm512_set1_epi32(static_cast<int>(word)); }
+  static Reg broadcast(const std::int32_t* at) { return _mm512_set1_epi32(*at); }
   static Reg load(const unsigned char* at) { return _mm512_load_si512(at); }
   static void store(unsigned char* at, Reg words) { _mm512_store_si512(at, words); }
   static Reg both(Reg a, Reg b) { return _mm512_and_si512(a, b); }
@@ -57,20 +58,20 @@ struct Words {
     out[2] = _mm512_unpacklo_epi64(ab_high, cd_high);
     out[3] = _mm512_unpackhi_epi64(ab_high, cd_high);
   }
-  /// Adds 16 to byte i of each word where bit 4 * quad + i of `bits` is set.
-  static Reg add_bit4(Reg bytes, Reg bits, int quad) {
+  /// Adds `value` to byte i of each word where bit 4 * quad + i of `bits` is set; it is 0 there.
+  static Reg add_where(Reg bytes, Reg bits, int quad, int value) {
     const Reg order = _mm512_add_epi32(_mm512_set4_epi32(0x0C0C0C0C, 0x08080808, 0x04040404, 0),
                                        set(0x01010101U * (quad / 2U)));
     const Reg wanted = set(quad % 2 == 0 ? 0x08040201U : 0x80402010U);
     const __mmask64 is_set = _mm512_test_epi8_mask(_mm512_shuffle_epi8(bits, order), wanted);
-    return _mm512_mask_add_epi8(bytes, is_set, bytes, _mm512_set1_epi8(16));
+    return _mm512_mask_add_epi8(bytes, is_set, bytes, _mm512_set1_epi8(static_cast<char>(value)));
   }
 
   /// Sums of products of unsigned bytes up to kTop with signed bytes, four to a word.
   template <int kTop>
   class Products {
    public:
-    void start(int value) { sum_ = _mm512_set1_epi32(value); }
+    void start(Reg sum) { sum_ = sum; }
     /// Adds the products of the `index`th quad since the start.
     void add(int, Reg weights, const std::int8_t* x) {
       int quad;

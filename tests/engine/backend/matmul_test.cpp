@@ -29,13 +29,13 @@ struct Rows {
       : tokens(tokens_in), cols(cols_in), values(std::move(values_in)) {
     quants.resize(values.size());
     scales.resize(values.size() / 32 + 1);
-    sums.resize(values.size() / 32 + 1);
-    half_sums.resize(values.size() / 32 + 1);
+    offsets.resize(values.size() / 32 + 1);
+    half_offsets.resize(values.size() / 16 + 1);
     totals.resize(values.size() / 32 + 1);
     if (cols % 32 != 0) return;
     scalar_kernels().quantize(
         values.data(), tokens * cols,
-        {quants.data(), scales.data(), sums.data(), half_sums.data(), totals.data()});
+        {quants.data(), scales.data(), offsets.data(), half_offsets.data(), totals.data()});
   }
   Rows(int tokens_in, int cols_in, std::mt19937& random)
       : Rows(tokens_in, cols_in,
@@ -48,8 +48,8 @@ struct Rows {
     return values;
   }
   Inputs inputs() const {
-    return {tokens,      values.data(),    quants.data(), scales.data(),
-            sums.data(), half_sums.data(), totals.data()};
+    return {tokens,         values.data(),       quants.data(), scales.data(),
+            offsets.data(), half_offsets.data(), totals.data()};
   }
   /// What weights of `type` are multiplied with.
   double at(TensorType type, int t, int k) const {
@@ -62,7 +62,7 @@ struct Rows {
   std::vector<float> values;
   std::vector<std::int8_t> quants;
   std::vector<float> scales;
-  std::vector<std::int32_t> sums, half_sums;
+  std::vector<std::int32_t> offsets, half_offsets;
   std::vector<float> totals;
 };
 

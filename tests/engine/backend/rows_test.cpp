@@ -136,12 +136,12 @@ TEST_CASE("every instruction set quantizes alike: scale, sums, and the nearest l
     INFO(isa_name(isa));
     std::vector<std::int8_t> quants(x.size(), 99);
     std::vector<float> scales(8, NAN);
-    std::vector<std::int32_t> sums(8, 7);
-    std::vector<std::int32_t> half_sums(8, 7);
+    std::vector<std::int32_t> offsets(8, 7);
+    std::vector<std::int32_t> half_offsets(16, 7);
     std::vector<float> totals(8, NAN);
     kernels_of(isa).quantize(
         x.data(), 256,
-        {quants.data(), scales.data(), sums.data(), half_sums.data(), totals.data()});
+        {quants.data(), scales.data(), offsets.data(), half_offsets.data(), totals.data()});
     for (std::size_t group = 0; group < 8; ++group) {
       float largest = 0;
       int sum = 0;
@@ -154,8 +154,9 @@ TEST_CASE("every instruction set quantizes alike: scale, sums, and the nearest l
       }
       const bool zero = largest < 1e-30F;
       INFO("group " << group);
-      CHECK(sums[group] == sum);
-      CHECK(half_sums[group] == half_sum);
+      CHECK(offsets[group] == -128 * sum);
+      CHECK(half_offsets[2 * group] == -128 * half_sum);
+      CHECK(half_offsets[2 * group + 1] == -128 * (sum - half_sum));
       CHECK(scales[group] == (zero ? 0.0F : largest / 127));
       CHECK(totals[group] == static_cast<float>(sum) * scales[group]);
       for (std::size_t i = group * 32; i < group * 32 + 32; ++i) {
