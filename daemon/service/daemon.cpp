@@ -35,6 +35,9 @@
 //        over: the bridge's part.
 //   D-4  Asked to stop: unlink, close the socket, stop pending work, send what is queued (for
 //        kDrainMax at most), end.
+//   D-5  With a socket that a service manager passed, the name is the manager's: the file is never
+//        unlinked, and who comes too late waits in the kernel's queue, for which the manager starts
+//        the next daemon. Nobody is closed unanswered, and D-3 has nothing to do.
 
 namespace efimd::service {
 
@@ -60,7 +63,8 @@ Result<LockFile> take_lock(const Daemon::Settings& settings) {
     if (*held) return std::move(**held);
     const auto holder = LockFile::last_holder(settings.lock);
     const std::string pid = holder ? std::to_string(*holder) : "?";
-    if (connect_to(settings.socket))
+    // A passed socket takes connections whoever runs (D-5): it tells nothing about another daemon.
+    if (!settings.passed && connect_to(settings.socket))
       return fail(Fault::kNotReady, "a daemon is running already (pid " + pid + ")",
                   "`efimd status` shows it, `efimd stop` ends it");
     if (Clock::now() >= deadline)
@@ -84,6 +88,7 @@ std::optional<FileIdentity> file_identity(const std::filesystem::path& path) {
 
 class Daemon::Impl : public SessionHost {
  public:
+  /// `listening`: of no use where settings has a passed socket.
   Impl(Settings settings, LockFile lock, UniqueFd listening);
   ~Impl() override;
 
@@ -103,7 +108,8 @@ class Daemon::Impl : public SessionHost {
   void stop() override;
 
  private:
-  void listen(UniqueFd fd);
+  enum class Name { kOurs, kOfTheManager };
+  void listen(UniqueFd fd, Name name);
   void accept();
   void admit(LocalSocket socket);
   void ended(std::uint64_t id);
@@ -124,7 +130,7 @@ class Daemon::Impl : public SessionHost {
   const Clock::time_point started_ = Clock::now();
   asio::io_context io_{1};
   std::optional<asio::local::stream_protocol::acceptor> acceptor_;
-  std::optional<FileIdentity> socket_file_;
+  std::optional<FileIdentity> socket_file_;  ///< ours to unlink; none where it was passed
   asio::steady_timer idle_clock_{io_};
   asio::steady_timer retry_clock_{io_};
   asio::steady_timer drain_clock_{io_};
@@ -139,7 +145,10 @@ class Daemon::Impl : public SessionHost {
 
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     : settings_(std::move(settings)), lock_(std::move(lock)) {
-  listen(std::move(listening));
+  if (settings_.passed)
+    listen(std::move(settings_.passed), Name::kOfTheManager);
+  else
+    listen(std::move(listening), Name::kOurs);
   completion::CompletionService::Settings limits;
   limits.cold_prompt_ms = settings_.config.cold_prompt_ms;
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
@@ -178,10 +187,10 @@ void Daemon::Impl::run() {
   io_.run();
 }
 
-void Daemon::Impl::listen(UniqueFd fd) {
+void Daemon::Impl::listen(UniqueFd fd, Name name) {
   acceptor_.emplace(io_, asio::local::stream_protocol(), fd.release());
   acceptor_->non_blocking(true);
-  socket_file_ = file_identity(settings_.socket);
+  if (name == Name::kOurs) socket_file_ = file_identity(settings_.socket);
 }
 
 void Daemon::Impl::accept() {
@@ -233,8 +242,10 @@ void Daemon::Impl::start_idle_clock() {
 void Daemon::Impl::leave_if_alone() {
   if (!connections_.empty()) return;
   if (settings_.before_leaving) settings_.before_leaving();
+  const bool name_is_ours = socket_file_.has_value();
   unlink_socket();                               // D-2 a
   const std::size_t accepted = accept_queued();  // D-2 b
+  if (accepted > 0 && !name_is_ours) return;     // D-5: serve on, accepting still waits
   acceptor_.reset();
   if (accepted == 0) {  // D-2 c
     log().info("idle for {} s: leaving", settings_.idle_exit.count() / 1000);
@@ -245,7 +256,7 @@ void Daemon::Impl::leave_if_alone() {
     log().error("{}; leaving after the sessions that are open", listening.error().message());
     return;
   }
-  listen(std::move(*listening));
+  listen(std::move(*listening), Name::kOurs);
   accept();
 }
 
@@ -335,7 +346,7 @@ lsp::Json Daemon::Impl::status() const {
 Result<std::unique_ptr<Daemon>> Daemon::open(Settings settings) {
   auto lock = take_lock(settings);
   if (!lock) return tl::unexpected(lock.error());
-  auto listening = listen_at(settings.socket);
+  auto listening = settings.passed ? Result<UniqueFd>(UniqueFd()) : listen_at(settings.socket);
   if (!listening) return tl::unexpected(listening.error());
   return std::unique_ptr<Daemon>(new Daemon(
       std::make_unique<Impl>(std::move(settings), std::move(*lock), std::move(*listening))));

@@ -10,6 +10,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/service/config.h"
 #include "daemon/service/engine_host.h"
+#include "daemon/service/local_socket.h"
 
 namespace spdlog {
 class logger;
@@ -28,6 +29,7 @@ class Daemon {
   struct Settings {
     std::filesystem::path socket;
     std::filesystem::path lock;
+    UniqueFd passed;  ///< listens at `socket` already, for a service manager that keeps it (D-5)
     Config config;
     completion::EngineFactory engine;
     std::shared_ptr<OpenedModel> opened_model;

@@ -30,7 +30,7 @@ int run(const CommandLine& line) {
     case Command::kServe:
       return run_serve(*paths, line.serve);
     case Command::kStatus:
-      return run_status(*paths, line);
+      return line.watch ? run_status_watch(*paths, line) : run_status(*paths, line);
     case Command::kComplete:
       return run_complete(*paths, line);
     case Command::kModelList:
@@ -39,6 +39,8 @@ int run(const CommandLine& line) {
       return run_model_info(*paths, line);
     case Command::kDoctor:
       return run_doctor(*paths, line);
+    case Command::kAutostart:
+      return run_autostart(*paths, line.autostart);
     case Command::kStop:
       return run_stop(*paths);
   }

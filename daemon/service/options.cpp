@@ -54,6 +54,121 @@ void add_complete_options(CLI::App& complete, CommandLine& line, std::string& pl
   complete.add_flag("--json", line.json, "Text and receipt as JSON");
 }
 
+/// The command line's grammar, and where a parse leaves its values.
+class Grammar {
+ public:
+  Grammar();
+  tl::expected<CommandLine, NothingToRun> parse(std::vector<std::string> arguments);
+  const CLI::App& app() const { return app_; }
+
+ private:
+  void add_status();
+  void add_model();
+  void add_autostart();
+
+  CommandLine line_;
+  std::string place_;
+  std::vector<std::pair<CLI::App*, CommandLine::Command>> commands_;
+  std::vector<std::pair<CLI::App*, CommandLine::Autostart>> autostarts_;
+  CLI::App app_{"Inline code completions from a model on this machine, over LSP.", "efimd"};
+};
+
+using Command = CommandLine::Command;
+
+Grammar::Grammar() {
+  app_.set_version_flag("--version", "efimd " EFIMD_VERSION);
+  app_.require_subcommand(1);
+  app_.footer(
+      "Example:\n  efimd complete src/main.c:12:5\n\n"
+      "Exit status: 0 good, 1 failed with a reason on stderr, 2 wrong usage.");
+  command(app_, "lsp", "LSP on stdio, for an editor; starts the daemon when none runs", "efimd lsp",
+          commands_, Command::kLsp);
+  add_serve_options(
+      *command(app_, "serve", "The daemon in the foreground",
+               "EFIMD_MODEL=~/models/coder.gguf efimd serve", commands_, Command::kServe),
+      line_);
+  add_status();
+  add_complete_options(*command(app_, "complete", "One completion, on stdout",
+                                "efimd complete src/main.c:12:5 --stop line --receipt", commands_,
+                                Command::kComplete),
+                       line_, place_);
+  add_model();
+  command(app_, "doctor", "What this machine has, what is in use, what is wrong and what to do",
+          "efimd doctor", commands_, Command::kDoctor)
+      ->add_flag("--json", line_.json, "As JSON");
+  add_autostart();
+  command(app_, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands_,
+          Command::kStop);
+}
+
+void Grammar::add_status() {
+  CLI::App* status =
+      command(app_, "status", "What the running daemon does: model, memory, files, latencies",
+              "efimd status --watch", commands_, Command::kStatus);
+  status->add_flag("--json", line_.json, "As JSON");
+  status->add_flag("--watch", line_.watch, "Again every second, until q or Ctrl-C");
+}
+
+void Grammar::add_model() {
+  CLI::App* model = app_.add_subcommand("model", "The models that are there");
+  model->require_subcommand(1);
+  model->footer("Example:\n  efimd model list");
+  command(*model, "list", "GGUF files found, and which is used", "efimd model list --json",
+          commands_, Command::kModelList)
+      ->add_flag("--json", line_.json, "As JSON");
+  CLI::App* info = command(*model, "info", "What a GGUF file is",
+                           "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
+  info->add_option("FILE", line_.model_file, "The model in use when none is named");
+  info->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_autostart() {
+  CLI::App* autostart =
+      app_.add_subcommand("autostart", "Whether your service manager starts the daemon");
+  autostart->require_subcommand(1);
+  autostart->footer("Example:\n  efimd autostart enable");
+  const auto add = [&](const char* name, const char* what, CommandLine::Autostart value) {
+    CLI::App* sub = command(*autostart, name, what, "efimd autostart status", commands_,
+                            Command::kAutostart);
+    autostarts_.emplace_back(sub, value);
+  };
+  add("enable", "systemd's user manager holds the socket; the first editor wakes the daemon",
+      CommandLine::Autostart::kEnable);
+  add("disable", "Removes what enable made", CommandLine::Autostart::kDisable);
+  add("status", "What is there", CommandLine::Autostart::kStatus);
+}
+
+tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
+  try {
+    std::ranges::reverse(arguments);  // as CLI11 wants a vector
+    app_.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const bool asked = app_.exit(error, out, err) == 0;
+    return tl::unexpected(asked ? NothingToRun{0, out.str()} : NothingToRun{2, err.str()});
+  }
+  for (const auto& [sub, value] : commands_)
+    if (sub->parsed()) line_.command = value;
+  for (const auto& [sub, value] : autostarts_)
+    if (sub->parsed()) line_.autostart = value;
+  if (line_.command == Command::kComplete) line_.complete.place = *parse_place(place_);
+  return line_;
+}
+
+void describe(const CLI::App& app, const std::string& name, std::vector<CommandHelp>& helps) {
+  CommandHelp help{name, app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options())
+    help.options.push_back({option->get_positional() ? option->get_single_name()
+                                                     : option->get_name(false, true),
+                            option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
+                            option->get_description(), option->get_positional()});
+  const auto subs = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* sub : subs) help.commands.push_back(sub->get_name());
+  helps.push_back(std::move(help));
+  for (const CLI::App* sub : subs)
+    describe(*sub, name.empty() ? sub->get_name() : name + " " + sub->get_name(), helps);
+}
+
 }  // namespace
 
 Result<Place> parse_place(std::string_view text) {
@@ -71,59 +186,15 @@ Result<Place> parse_place(std::string_view text) {
   return Place{std::string(text.substr(0, first)), *line, *column};
 }
 
+std::vector<CommandHelp> command_help() {
+  std::vector<CommandHelp> helps;
+  const Grammar grammar;
+  describe(grammar.app(), "", helps);
+  return helps;
+}
+
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments) {
-  using Command = CommandLine::Command;
-  CommandLine line;
-  std::string place;
-  std::vector<std::pair<CLI::App*, Command>> commands;
-  CLI::App app("Inline code completions from a model on this machine, over LSP.", "efimd");
-  app.set_version_flag("--version", "efimd " EFIMD_VERSION);
-  app.require_subcommand(1);
-  app.footer(
-      "Example:\n  efimd complete src/main.c:12:5\n\n"
-      "Exit status: 0 good, 1 failed with a reason on stderr, 2 wrong usage.");
-
-  command(app, "lsp", "LSP on stdio, for an editor; starts the daemon when none runs", "efimd lsp",
-          commands, Command::kLsp);
-  add_serve_options(
-      *command(app, "serve", "The daemon in the foreground",
-               "EFIMD_MODEL=~/models/coder.gguf efimd serve", commands, Command::kServe),
-      line);
-  command(app, "status", "What the running daemon does: model, memory, files, latencies",
-          "efimd status --json", commands, Command::kStatus)
-      ->add_flag("--json", line.json, "As JSON");
-  add_complete_options(*command(app, "complete", "One completion, on stdout",
-                                "efimd complete src/main.c:12:5 --stop line --receipt", commands,
-                                Command::kComplete),
-                       line, place);
-  CLI::App* model = app.add_subcommand("model", "The models that are there");
-  model->require_subcommand(1);
-  model->footer("Example:\n  efimd model list");
-  command(*model, "list", "GGUF files found, and which is used", "efimd model list --json",
-          commands, Command::kModelList)
-      ->add_flag("--json", line.json, "As JSON");
-  CLI::App* info = command(*model, "info", "What a GGUF file is",
-                           "efimd model info ~/models/coder.gguf", commands, Command::kModelInfo);
-  info->add_option("FILE", line.model_file, "The model in use when none is named");
-  info->add_flag("--json", line.json, "As JSON");
-  command(app, "doctor", "What this machine has, what is in use, what is wrong and what to do",
-          "efimd doctor", commands, Command::kDoctor)
-      ->add_flag("--json", line.json, "As JSON");
-  command(app, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands,
-          Command::kStop);
-
-  try {
-    std::ranges::reverse(arguments);  // as CLI11 wants a vector
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    std::ostringstream out, err;
-    const bool asked = app.exit(error, out, err) == 0;
-    return tl::unexpected(asked ? NothingToRun{0, out.str()} : NothingToRun{2, err.str()});
-  }
-  for (const auto& [sub, value] : commands)
-    if (sub->parsed()) line.command = value;
-  if (line.command == Command::kComplete) line.complete.place = *parse_place(place);
-  return line;
+  return Grammar().parse(std::move(arguments));
 }
 
 }  // namespace efimd::service

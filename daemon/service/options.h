@@ -22,9 +22,13 @@ Result<Place> parse_place(std::string_view text);
 
 /// What a command line asks for.
 struct CommandLine {
-  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kDoctor, kStop };
+  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kDoctor, kAutostart, kStop };
   Command command = Command::kLsp;
   bool json = false;
+  bool watch = false;  ///< status: again and again
+
+  enum class Autostart { kEnable, kDisable, kStatus };
+  Autostart autostart = Autostart::kStatus;
 
   struct Serve {
     bool background = false;  ///< started by a bridge: the log goes to its file
@@ -48,6 +52,23 @@ struct NothingToRun {
   int code = 0;
   std::string text;
 };
+
+/// One command as --help tells of it, for the man page and the shells' completions.
+struct CommandHelp {
+  struct Option {
+    std::string names;      ///< "--stop", "-h,--help"; a positional's own name
+    std::string value;      ///< "TEXT", "FILE:LINE:COLUMN"; empty for a flag
+    std::string what;
+    bool positional = false;
+  };
+  std::string name;  ///< "model list"; empty for efimd itself
+  std::string what;
+  std::string footer;
+  std::vector<Option> options;
+  std::vector<std::string> commands;  ///< names of what stands below it, without its own
+};
+/// efimd itself first, then each command before those below it.
+std::vector<CommandHelp> command_help();
 
 /// `arguments` without the program's name.
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);

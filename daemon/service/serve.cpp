@@ -15,6 +15,7 @@
 #include "daemon/service/daemon.h"
 #include "daemon/service/engine_host.h"
 #include "daemon/service/model_catalog.h"
+#include "daemon/service/passed_socket.h"
 
 namespace efimd::service {
 
@@ -85,12 +86,15 @@ int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   ::umask(077);
   if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
     return refuse(std::move(options.ready), folder.error());
+  auto passed = take_passed_socket(paths.socket());
+  if (!passed) return refuse(std::move(options.ready), passed.error());
   std::error_code ignored;  // without a state folder the log goes to stderr
   std::filesystem::create_directories(paths.state_dir, ignored);
   const auto log = make_log(paths, config, options.log_to);
   const auto model = choose_model(config, find_model_places());
   Daemon::Settings settings = settings_of(paths, config, model);
   settings.log = log;
+  if (*passed) settings.passed = std::move(**passed);
   auto daemon = Daemon::open(std::move(settings));
   if (!daemon) return refuse(std::move(options.ready), daemon.error());
   (*daemon)->stop_on_signals();

@@ -91,7 +91,8 @@ class Plugin(unittest.TestCase):
     options = ""  # further ones of setup(), as Lua
 
     def setUp(self):
-        self.environment = self.enterContext(private_daemon(self.efimd))
+        # What is shown is the subject here, not whether it is worth showing.
+        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
         self.home = pathlib.Path(self.environment["HOME"])
         self.recording_file = self.home / "said.jsonl"
 

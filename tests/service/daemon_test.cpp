@@ -3,6 +3,9 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <poll.h>
+#include <unistd.h>
+
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <future>
@@ -283,4 +286,40 @@ TEST_CASE("a daemon that leaves does not take another's socket away") {
   daemon.stop();
   daemon.join();
   CHECK(std::filesystem::exists(daemon.socket()));
+}
+
+TEST_CASE("D-5: a hundred idle exits behind a service manager's socket lose no request") {
+  constexpr int kStartsMin = 100;
+  test::TempDir folder;
+  const auto path = folder / "s";
+  const service::UniqueFd held = std::move(service::listen_at(path).value());  // the manager's
+  std::atomic<int> starts = 0;
+  std::atomic<bool> done = false;
+  std::thread manager([&] {
+    while (!done) {
+      pollfd waiting{held.get(), POLLIN, 0};
+      if (::poll(&waiting, 1, 10) <= 0) continue;
+      RunningDaemon daemon([&](service::Daemon::Settings& settings) {
+        settings.socket = path;
+        settings.passed = service::UniqueFd(::dup(held.get()));
+        settings.idle_exit = 1ms;
+      });
+      ++starts;
+      daemon.join();
+    }
+  });
+  int answered = 0;
+  for (; starts < kStartsMin; ++answered) {
+    SocketEditor editor(path);
+    editor.request(1, "efim/version");
+    if (editor.answer(1).at("result").at("version") != EFIMD_VERSION) break;
+    editor.hang_up();
+    // At about the moment of leaving, before it and behind it.
+    std::this_thread::sleep_for(std::chrono::microseconds(400 * (answered % 6)));
+  }
+  done = true;
+  manager.join();
+  CHECK(starts >= kStartsMin);
+  CHECK(answered >= kStartsMin);
+  CHECK(std::filesystem::exists(path));
 }

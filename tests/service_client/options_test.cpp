@@ -1,5 +1,6 @@
 #include "daemon/service/options.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 using namespace efimd::service;
@@ -32,6 +33,7 @@ TEST_CASE("every command is found by its name") {
       {{"model", "list"}, Command::kModelList},
       {{"model", "info", "m.gguf"}, Command::kModelInfo},
       {{"doctor"}, Command::kDoctor},
+      {{"autostart", "enable"}, Command::kAutostart},
       {{"stop"}, Command::kStop}};
   for (const auto& [arguments, command] : lines) {
     CAPTURE(arguments);
@@ -94,4 +96,32 @@ TEST_CASE("the version is printed with code 0") {
   REQUIRE_FALSE(line);
   CHECK(line.error().code == 0);
   CHECK(line.error().text.starts_with("efimd "));
+}
+
+TEST_CASE("autostart says which, and status whether it is watched") {
+  CHECK(parse_command_line({"autostart", "disable"})->autostart == CommandLine::Autostart::kDisable);
+  CHECK(parse_command_line({"autostart", "status"})->autostart == CommandLine::Autostart::kStatus);
+  CHECK_FALSE(parse_command_line({"autostart"}));
+  CHECK(parse_command_line({"status", "--watch"})->watch);
+  CHECK_FALSE(parse_command_line({"status"})->watch);
+}
+
+TEST_CASE("command_help tells of every command and of its options, as --help does") {
+  const auto helps = command_help();
+  CHECK(helps.front().name.empty());
+  for (const CommandHelp& help : helps) {
+    CAPTURE(help.name);
+    CHECK_FALSE(help.what.empty());
+    for (const auto& option : help.options) CHECK_FALSE(option.what.empty());
+  }
+  const auto complete = std::find_if(helps.begin(), helps.end(),
+                                     [](const auto& help) { return help.name == "complete"; });
+  REQUIRE(complete != helps.end());
+  const auto stop = std::find_if(complete->options.begin(), complete->options.end(),
+                                 [](const auto& option) { return option.names == "--stop"; });
+  REQUIRE(stop != complete->options.end());
+  CHECK(stop->value.find("line") != std::string::npos);
+  CHECK(complete->options.back().names == "--json");
+  CHECK(std::any_of(helps.begin(), helps.end(),
+                    [](const auto& help) { return help.name == "model info"; }));
 }

@@ -1,3 +1,6 @@
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -87,4 +90,31 @@ TEST_CASE("a source that cannot be read says why") {
   CHECK(read_source({temp / "bad.c", 1, 1}).error().message().find("byte 2") != std::string::npos);
   CHECK(read_source({temp / "none.c", 1, 1}).error().fault == Fault::kNotFound);
   CHECK_FALSE(read_source({temp.path(), 1, 1}));
+}
+
+TEST_CASE("a live view keeps to the screen and says what it leaves out") {
+  nlohmann::json status = {{"version", "0.1.0"},
+                           {"state", {{"name", "ready"}}},
+                           {"memory", {{"device", {{"budgetBytes", 1000}, {"usedBytes", 500}}}}}};
+  for (int i = 0; i < 50; ++i)
+    status["files"].push_back({{"uri", "file:///a/very/long/path/to/the/source/of/it/all/file" +
+                                           std::to_string(i) + "_\u00fcn\u00efcode.cpp"}});
+  for (const Screen screen : {Screen{24, 80}, Screen{5, 20}, Screen{1, 1}, Screen{200, 300}}) {
+    const auto lines = status_screen(status, screen);
+    CAPTURE(screen.rows, screen.columns, lines.size());
+    CHECK(lines.size() <= screen.rows);
+    for (const std::string& line : lines)
+      CHECK(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <=
+            static_cast<std::ptrdiff_t>(screen.columns));
+  }
+  const auto lines = status_screen(status, {24, 80});
+  CHECK(lines.back().find("more lines") != std::string::npos);
+  const auto all = fmt::format("{}", fmt::join(lines, "\n"));
+  CHECK(all.find("[###############...............] 500 B of 1000 B") != std::string::npos);
+  CHECK(all.find("file0_\u00fcn\u00efcode.cpp") != std::string::npos);  // the end of the path stands
+}
+
+TEST_CASE("a live view of another version's status is drawn as far as it goes") {
+  for (const char* json : {"{}", "null", R"({"files": [3], "memory": 4, "events": {"type": 1}})"})
+    CHECK_FALSE(status_screen(nlohmann::json::parse(json), {24, 80}).empty());
 }

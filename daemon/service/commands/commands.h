@@ -15,12 +15,16 @@ int run_lsp(const Paths& paths);
 int run_serve(const Paths& paths, const CommandLine::Serve& options);
 /// Never starts a daemon.
 int run_status(const Paths& paths, const CommandLine& line);
+/// The status again and again, until q, SIGINT, SIGTERM or stdout's end; it waits for a daemon.
+int run_status_watch(const Paths& paths, const CommandLine& line);
 /// 1 also where there is no suggestion; the reason is on stderr.
 int run_complete(const Paths& paths, const CommandLine& line);
 int run_model_list(const Paths& paths, const CommandLine& line);
 int run_model_info(const Paths& paths, const CommandLine& line);
 /// 1 when something is wrong.
 int run_doctor(const Paths& paths, const CommandLine& line);
+/// 0 also where there is no service manager: the bridge starts the daemon then.
+int run_autostart(const Paths& paths, CommandLine::Autostart what);
 /// 0 also when no daemon runs: that is what was asked for.
 int run_stop(const Paths& paths);
 

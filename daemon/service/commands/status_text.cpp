@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
+#include <sstream>
+#include <string_view>
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "daemon/service/commands/table.h"
 #include "lsp/uri.h"
 
@@ -81,10 +86,21 @@ std::string memory_table(const Json& memory) {
   return table({{"KV in", Align::kLeft}, {"used"}, {"budget"}}, rows);
 }
 
-std::string files_table(const Json& files) {
+/// The last `width` code points of a path, which tell more than its first; "~" stands for those.
+std::string tail_of(const std::string& path, std::size_t width) {
+  std::size_t kept = 0, from = path.size();
+  for (std::size_t i = path.size(); i-- > 0;) {
+    if (utf8::is_continuation(path[i])) continue;
+    if (++kept > width) return "~" + path.substr(from);
+    from = i;
+  }
+  return path;
+}
+
+std::string files_table(const Json& files, std::size_t name_width_max) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& file : files)
-    rows.push_back({lsp::display(text(at(file, "uri"))), text(at(file, "open")),
+    rows.push_back({tail_of(lsp::display(text(at(file, "uri"))), name_width_max), text(at(file, "open")),
                     text(at(file, "anchors")), text(at(file, "tokensDevice")),
                     text(at(file, "tokensHost")), text(at(file, "tokensDisk")),
                     text(at(file, "hits")), text(at(file, "misses")),
@@ -125,9 +141,37 @@ std::string sessions_table(const Json& sessions) {
   for (const Json& session : sessions)
     if (!text(at(session, "client")).starts_with('-'))
       rows.push_back({text(at(session, "client")), text(at(session, "documents")),
-                      text(at(session, "requests")), text(at(session, "accepted"))});
+                      text(at(session, "requests")), text(at(session, "shown")),
+                      text(at(session, "accepted")), text(at(session, "acceptedPartly"))});
   if (rows.empty()) return "no editor is connected\n";
-  return table({{"editor", Align::kLeft}, {"documents"}, {"requests"}, {"accepted"}}, rows);
+  return table({{"editor", Align::kLeft}, {"documents"}, {"requests"}, {"shown"}, {"accepted"}, {"in part"}}, rows);
+}
+
+/// "device [######....]   12.0 MiB of 1.0 GiB" for each tier that this daemon has.
+std::string memory_bars(const Json& memory) {
+  constexpr std::size_t kBarCells = 30;
+  std::vector<std::pair<std::string, std::string>> lines;
+  for (const char* tier : {"device", "host", "disk"}) {
+    const double used = number(at(at(memory, tier), "usedBytes"));
+    const double budget = number(at(at(memory, tier), "budgetBytes"));
+    if (budget <= 0) continue;
+    const double share = std::clamp(used / budget, 0.0, 1.0);
+    const auto full = static_cast<std::size_t>(std::ceil(share * kBarCells));
+    lines.emplace_back(tier, fmt::format("[{}{}] {} of {}", std::string(full, '#'),
+                                         std::string(kBarCells - full, '.'), bytes_text(used),
+                                         bytes_text(budget)));
+  }
+  return listing(lines);
+}
+
+/// At most `columns` code points of `line`, with no control characters.
+std::string cropped(std::string_view line, std::size_t columns) {
+  std::string kept;
+  for (std::size_t i = 0; i < line.size(); ++i) {
+    if (!utf8::is_continuation(line[i]) && columns-- == 0) break;
+    kept += static_cast<unsigned char>(line[i]) < 0x20 ? '?' : line[i];
+  }
+  return kept;
 }
 
 }  // namespace
@@ -136,7 +180,7 @@ std::string status_text(const Json& status) {
   std::vector<std::string> parts = {overview(status), memory_table(at(status, "memory")),
                                     sessions_table(at(status, "sessions"))};
   if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
-    parts.push_back(files_table(files));
+    parts.push_back(files_table(files, std::string::npos));
   if (const Json& events = at(status, "events"); events.is_object() && !events.empty())
     parts.push_back(events_table(events));
   if (const Json& silence = at(status, "silence"); silence.is_array() && !silence.empty())
@@ -146,6 +190,28 @@ std::string status_text(const Json& status) {
     parts.push_back(fmt::format("warning: {}:{}: {}\n", text(at(config, "file")),
                                 text(at(warning, "line")), text(at(warning, "message"))));
   return fmt::format("{}", fmt::join(parts, "\n"));
+}
+
+std::vector<std::string> status_screen(const Json& status, Screen screen) {
+  constexpr std::size_t kFileColumns = 60;  // what the table of files needs beside the name
+  constexpr std::size_t kNameMin = 12;
+  std::vector<std::string> parts = {overview(status), memory_bars(at(status, "memory"))};
+  if (const Json& events = at(status, "events"); events.is_object() && !events.empty())
+    parts.push_back(events_table(events));
+  if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
+    parts.push_back(files_table(files, std::max(screen.columns, kFileColumns + kNameMin) - kFileColumns));
+  if (const Json& silence = at(status, "silence"); silence.is_array() && !silence.empty())
+    parts.push_back(silence_table(silence));
+  parts.push_back(sessions_table(at(status, "sessions")));
+  std::vector<std::string> lines;
+  std::istringstream text(fmt::format("{}", fmt::join(parts, "\n")));
+  for (std::string line; std::getline(text, line);) lines.push_back(cropped(line, screen.columns));
+  if (lines.size() > screen.rows) {
+    const std::size_t left_out = lines.size() - screen.rows + 1;
+    lines.resize(screen.rows - 1);
+    lines.push_back(cropped(fmt::format("... {} more lines", left_out), screen.columns));
+  }
+  return lines;
 }
 
 }  // namespace efimd::service

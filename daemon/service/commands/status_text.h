@@ -1,12 +1,23 @@
 #pragma once
 
+#include <cstddef>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace efimd::service {
 
 /// The answer to efim/status (status_json.h) as tables for people. Members that are absent or of
 /// another type show as "-": the daemon may be of another version.
 std::string status_text(const nlohmann::json& status);
+
+/// Cells of a terminal.
+struct Screen {
+  std::size_t rows = 24;
+  std::size_t columns = 80;
+};
+/// The same for a live view: bars for memory, no more lines and columns than `screen` has; what does not
+/// fit is said in the last line.
+std::vector<std::string> status_screen(const nlohmann::json& status, Screen screen);
 
 }  // namespace efimd::service

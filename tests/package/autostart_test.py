@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Autostart: units that systemd accepts, a daemon woken by a socket that it is passed, and what the command does to files.
+
+    autostart_test.py EFIMD EFIMD_TEXTS
+"""
+
+import json
+import os
+import pathlib
+import plistlib
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import unittest
+
+kRoot = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(kRoot / "tests" / "support"))
+from private_daemon import private_daemon  # noqa: E402
+
+kPatienceS = 30
+
+
+def until(what, holds):
+    deadline = time.monotonic() + kPatienceS
+    while not (found := holds()):
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what} did not come in {kPatienceS} s")
+        time.sleep(0.01)  # the pace of asking; it decides nothing
+    return found
+
+
+class OwnDaemon(unittest.TestCase):
+    efimd = texts = None
+
+    def setUp(self):
+        self.environment = self.enterContext(private_daemon(self.efimd))
+        self.home = pathlib.Path(self.environment["HOME"])
+        self.socket = pathlib.Path(self.environment["EFIMD_RUNTIME_DIR"], "daemon.sock")
+        self.socket.parent.mkdir(mode=0o700)
+
+    def run_efimd(self, *arguments, **changed):
+        return subprocess.run([self.efimd, *arguments], env=self.environment | changed, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=kPatienceS, check=False)
+
+    def text(self, *kind):
+        return subprocess.run([self.texts, *kind], check=True, capture_output=True, text=True).stdout
+
+
+class Autostart(OwnDaemon):
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is missing")
+    def test_systemd_verifies_the_units(self):
+        units = self.home / "units with blanks"
+        units.mkdir()
+        (units / "efimd.service").write_text(self.text("service", str(self.efimd)), encoding="utf-8")
+        (units / "efimd.socket").write_text(self.text("socket"), encoding="utf-8")
+        runtime = self.home / "runtime"
+        runtime.mkdir(mode=0o700)
+        environment = self.environment | {"SYSTEMD_UNIT_PATH": f"{units}:", "XDG_RUNTIME_DIR": str(runtime)}
+        done = subprocess.run(["systemd-analyze", "--user", "verify", "--man=no", units / "efimd.service", units / "efimd.socket"],
+                              env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
+
+    def test_the_launch_agent_is_a_property_list(self):
+        agent = plistlib.loads(self.text("launchd", "/opt/a & b/<efimd>").encode())
+        self.assertEqual(agent["ProgramArguments"][:2], ["/opt/a & b/<efimd>", "serve"])
+
+    @unittest.skipUnless(shutil.which("systemd-socket-activate"), "systemd-socket-activate is missing")
+    def test_systemd_passes_its_socket_and_the_first_request_is_answered(self):
+        names = ["HOME", "PATH", *(name for name in self.environment if name.startswith("EFIMD_"))]
+        activator = subprocess.Popen(["systemd-socket-activate", "-l", self.socket, *(f"-E{name}" for name in names),
+                                      self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.addCleanup(activator.kill)
+        until("systemd's socket", self.socket.exists)
+        status = json.loads(self.run_efimd("status", "--json").stdout)
+        self.assertEqual(status["pid"], activator.pid)  # it has become the daemon
+        inode = self.socket.stat().st_ino
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        self.assertEqual(activator.wait(kPatienceS), 0)
+        self.assertEqual(self.socket.stat().st_ino, inode, "the socket's file is the manager's")
+
+    def test_what_is_no_socket_of_ours_is_refused(self):
+        with socket.socket(socket.AF_UNIX) as other:
+            other.bind(str(self.home / "elsewhere"))
+            other.listen()
+            child = os.fork()
+            if child == 0:  # LISTEN_PID must name the process that efimd becomes
+                os.dup2(os.dup(other.fileno()), 3)
+                os.dup2(os.open(self.home / "said", os.O_WRONLY | os.O_CREAT, 0o600), 2)
+                os.execve(self.efimd, [str(self.efimd), "serve"],
+                          self.environment | {"LISTEN_FDS": "1", "LISTEN_PID": str(os.getpid())})
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 1)
+        self.assertIn("elsewhere", (self.home / "said").read_text())
+        self.assertIn("autostart enable", (self.home / "said").read_text())
+
+    def test_without_a_service_manager_the_command_says_that_none_is_needed(self):
+        done = self.run_efimd("autostart", "enable")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("the first editor starts the daemon", done.stdout)
+        self.assertFalse((self.home / ".config/systemd").exists())
+
+    def test_enable_stops_the_daemon_that_runs_and_disable_takes_everything_back(self):
+        # systemctl is the one part that needs a whole login; here it writes down what it was asked.
+        tools = self.home / "tools"
+        tools.mkdir()
+        (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{self.home}/asked\n', encoding="utf-8")
+        (tools / "systemctl").chmod(0o755)
+        (self.home / "runtime/systemd").mkdir(parents=True)
+        changed = {"XDG_RUNTIME_DIR": str(self.home / "runtime"), "PATH": f"{tools}:{self.environment['PATH']}"}
+        serving = subprocess.Popen([self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(serving.kill)
+        until("the daemon", lambda: self.run_efimd("status").returncode == 0)
+        done = self.run_efimd("autostart", "enable", **changed)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(serving.wait(kPatienceS), 0, "two models would be in memory")
+        units = self.home / ".config/systemd/user"
+        self.assertIn(f"ListenStream={self.socket}\n", (units / "efimd.socket").read_text())
+        self.assertIn(f'ExecStart="{self.efimd}" serve', (units / "efimd.service").read_text())
+        self.assertEqual(self.run_efimd("autostart", "disable", **changed).returncode, 0)
+        self.assertEqual(list(units.iterdir()), [])
+        self.assertEqual((self.home / "asked").read_text().splitlines(), [
+            "--user daemon-reload", "--user enable --now efimd.socket",
+            "--user disable --now efimd.socket efimd.service", "--user daemon-reload"])
+
+
+class Watch(OwnDaemon):
+    def test_a_watched_status_is_plain_where_there_is_no_terminal(self):
+        watching = subprocess.Popen([self.efimd, "status", "--watch", "--json"], env=self.environment,
+                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(watching.kill)
+        self.assertIn("waiting", watching.stderr.readline())  # for a daemon, which comes now
+        serving = subprocess.Popen([self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(serving.wait, kPatienceS)
+        self.addCleanup(self.run_efimd, "stop")
+        for _ in range(2):
+            self.assertEqual(json.loads(watching.stdout.readline())["pid"], serving.pid)
+        watching.send_signal(signal.SIGTERM)
+        watching.communicate(timeout=kPatienceS)
+
+    @unittest.skipUnless(shutil.which("tmux"), "tmux is missing; scripts/deps --tests installs it")
+    def test_a_watched_status_keeps_to_the_terminal_and_leaves_it_as_it_was(self):
+        serving = subprocess.Popen([self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
+                                   stderr=subprocess.DEVNULL)
+        self.addCleanup(serving.wait, kPatienceS)
+        self.addCleanup(self.run_efimd, "stop")
+
+        def tmux(*arguments):
+            return subprocess.run(["tmux", "-S", self.home / "tmux", "-f", "/dev/null", *arguments], check=True,
+                                  env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True).stdout
+        tmux("new-session", "-d", "-x", "80", "-y", "24", "sh")
+        self.addCleanup(subprocess.run, ["tmux", "-S", self.home / "tmux", "kill-server"], check=False, capture_output=True)
+        tmux("send-keys", "echo before; efimd status --watch", "Enter")
+        until("the live view", lambda: "device  [" in tmux("capture-pane", "-p"))
+        tmux("resize-window", "-x", "50", "-y", "6")
+        until("the smaller view", lambda: "more lines" in tmux("capture-pane", "-p"))
+        tmux("resize-window", "-x", "80", "-y", "24")
+        tmux("send-keys", "q")
+        until("the shell", lambda: "before" in tmux("capture-pane", "-p"))
+        self.assertNotIn("device  [", tmux("capture-pane", "-p"))
+
+
+if __name__ == "__main__":
+    OwnDaemon.efimd, OwnDaemon.texts = map(pathlib.Path, (sys.argv.pop(1), sys.argv.pop(1)))
+    unittest.main(verbosity=2)

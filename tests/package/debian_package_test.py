@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""The Debian package: lintian finds no error in it, and in a clean Debian it installs and completes at once.
+
+    debian_package_test.py BUILD
+
+Exit status 77 (skipped) when this machine cannot make a clean root, with the reason as the last line.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+kSkipped = 77
+kSuite = "bookworm"
+# In the clean root, as its first user: everything that the package brings, and one completion.
+kInside = """set -e
+export HOME=/root XDG_RUNTIME_DIR=
+apt-get -q install --yes --no-install-recommends /package.deb
+efimd --version
+printf 'def fibonacci(n):\\n    if n < 2:\\n        return n\\n    return fibonacci(n - 1) + \\n' > /tmp/a.py
+suggestion=$(efimd complete /tmp/a.py:4:31)
+test -n "$suggestion"
+echo "suggested: $suggestion"
+efimd stop
+zcat /usr/share/man/man1/efimd.1.gz | grep -q 'efimd complete'
+test -e /usr/lib/systemd/user/efimd.socket
+bash -c 'source /usr/share/bash-completion/completions/efimd
+  COMP_WORDS=(efimd mod); COMP_CWORD=1; _efimd; test "${COMPREPLY[*]}" = model
+  COMP_WORDS=(efimd model ""); COMP_CWORD=2; _efimd; [[ " ${COMPREPLY[*]} " == *" list "* ]]'
+"""
+
+
+def skip(reason):
+    print(reason)
+    sys.exit(kSkipped)
+
+
+def run(*command, **options):
+    print("$", *command, flush=True)
+    return subprocess.run(command, stdin=subprocess.DEVNULL, check=True, **options)
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    for tool in ("dpkg-shlibdeps", "lintian", "mmdebstrap"):
+        if not shutil.which(tool):
+            skip(f"{tool} is missing; scripts/deps --tests installs it")
+    if os.geteuid() != 0:
+        skip("a clean root is made by root only")
+    with tempfile.TemporaryDirectory(prefix="efimd-") as folder:
+        run("cpack", "-G", "DEB", "-B", folder, cwd=build)
+        package, = pathlib.Path(folder).glob("*.deb")
+        run("lintian", "--allow-root", "--fail-on", "error", package)
+        hooks = [f"--customize-hook=copy-in {package.rename(package.with_name('package.deb'))} /",
+                 f'--customize-hook=chroot "$1" bash -c {shell_quoted(kInside)}']
+        made = subprocess.run(["mmdebstrap", "--mode=root", "--variant=apt", *hooks, kSuite, f"{folder}/root"],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        said = made.stdout + made.stderr
+        if made.returncode != 0 and "suggested:" not in said and "apt-get update" in said.split("\n")[-3:]:
+            skip("no packages of Debian could be had from the system's mirror")
+        print(*[line for line in said.splitlines() if line.startswith(("suggested:", "efimd ", "E:"))], sep="\n")
+        if made.returncode != 0:
+            print(said[-4000:])
+            return 1
+    return 0
+
+
+def shell_quoted(text):
+    return "'" + text.replace("'", "'\\''") + "'"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
