@@ -22,6 +22,7 @@ namespace {
 
 /// A configuration is written by hand; more than this is some other file.
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
+constexpr std::size_t kTokenBytesMax = 128;
 constexpr std::size_t kAutoMemoryMax = std::size_t{1} << 30;
 constexpr std::size_t kAutoMemoryMin = std::size_t{64} << 20;
 /// More warnings would only hide the first.
@@ -71,6 +72,23 @@ bool set_model(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_fim_order(Config& config, const toml::node& node) {
+  const auto value = node.value<std::string_view>();
+  if (value == "auto") return config.fim.order.reset(), true;
+  if (value == "psm") return config.fim.order = engine::FimOrder::kPsm, true;
+  if (value == "spm") return config.fim.order = engine::FimOrder::kSpm, true;
+  if (value == "none") return config.fim.order = engine::FimOrder::kNone, true;
+  return false;
+}
+
+/// `target` takes a token as the vocabulary spells it.
+bool token(const toml::node& node, std::string& target) {
+  const auto value = node.value<std::string_view>();
+  if (!value || value->size() > kTokenBytesMax) return false;
+  target = *value;
+  return true;
+}
+
 bool set_memory(Config& config, const toml::node& node) {
   config.cache_memory_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -93,10 +111,28 @@ bool set_healing(Config& config, const toml::node& node) {
 }
 
 constexpr std::array kEntries = {
-    Entry{{"model", "path or file name", "",
+    Entry{{"model.file", "path or file name", "",
            "GGUF file to use, or the name of one that `efimd model list` shows. Unset: the bundled "
            "model"},
           set_model},
+    Entry{{"model.fim.order", "\"auto\" | \"psm\" | \"spm\" | \"none\"", "\"auto\"",
+           "how the model fills in the middle: prefix or suffix first, or not at all; auto: as "
+           "`efimd model info` recognizes it"},
+          set_fim_order},
+    Entry{{"model.fim.prefix", "text of a token", "\"\"",
+           "the token in front of the text before the cursor; empty: as recognized"},
+          [](Config& c, const toml::node& n) { return token(n, c.fim.prefix); }},
+    Entry{
+        {"model.fim.suffix", "text of a token", "\"\"", "the token in front of the text behind it"},
+        [](Config& c, const toml::node& n) { return token(n, c.fim.suffix); }},
+    Entry{
+        {"model.fim.middle", "text of a token", "\"\"", "the token behind which the model writes"},
+        [](Config& c, const toml::node& n) { return token(n, c.fim.middle); }},
+    Entry{{"model.fim.repository", "text of a token", "\"\"",
+           "the token in front of a repository's name"},
+          [](Config& c, const toml::node& n) { return token(n, c.fim.repository); }},
+    Entry{{"model.fim.file_separator", "text of a token", "\"\"", "the token between files"},
+          [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
     Entry{{"device.kind", "\"auto\" | \"cpu\"", "\"auto\"",
            "where the model runs; this build has the CPU only"},
           [](Config& c, const toml::node& n) {
@@ -136,10 +172,11 @@ constexpr std::array kEntries = {
            "whether the model may choose the last typed tokens anew, of those that spell the same; "
            "auto: unless it was trained on broken words, as the bundled model was"},
           set_healing},
-    Entry{{"completion.confidence", "number 0-1", "0.1",
-           "a suggestion is cut where the product of its tokens' probabilities falls below this; 0: "
-           "never"},
-          [](Config& c, const toml::node& n) { return number(n, 0, 1, c.completion.confidence); }},
+    Entry{
+        {"completion.confidence", "number 0-1", "0.1",
+         "a suggestion is cut where the product of its tokens' probabilities falls below this; 0: "
+         "never"},
+        [](Config& c, const toml::node& n) { return number(n, 0, 1, c.completion.confidence); }},
     Entry{{"completion.cold_prompt_ms", "integer 50-60000", "2000",
            "how much of a file is shown to the model: as much as a cold evaluation of this many "
            "milliseconds allows"},
@@ -172,8 +209,14 @@ int line_of(const toml::node& node) { return static_cast<int>(node.source().begi
 void take(Config& config, const std::string& name, const toml::node& node) {
   const auto* entry = std::find_if(kEntries.begin(), kEntries.end(),
                                    [&](const Entry& each) { return each.key.name == name; });
-  if (entry == kEntries.end())
-    return warn(config, line_of(node), fmt::format("unknown key {}; it is ignored", name));
+  if (entry == kEntries.end()) {
+    const bool is_table = std::any_of(kKeys.begin(), kKeys.end(), [&](const ConfigKey& each) {
+      return each.name.starts_with(name + ".");
+    });
+    return warn(config, line_of(node),
+                is_table ? fmt::format("{} is a table, as in [{}]; it is ignored", name, name)
+                         : fmt::format("unknown key {}; it is ignored", name));
+  }
   Config changed = config;
   if (entry->set(changed, node)) {
     config = std::move(changed);

@@ -23,6 +23,7 @@ struct ConfigWarning {
 struct Config {
   std::optional<std::filesystem::path> model;  ///< as written; model_catalog.h finds the file
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
+  engine::FimOverride fim;           ///< [model.fim]
   std::string device_kind = "auto";  ///< "auto" or "cpu"
   int device_threads = 0;            ///< 0: one per physical core
   std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
@@ -42,7 +43,7 @@ struct ConfigKey {
   std::string_view name;  ///< "completion.max_tokens"
   std::string_view type;  ///< "integer 1-4096"
   std::string_view
-      default_value;  ///< as written in TOML; `model` has none: the text says what is used
+      default_value;  ///< as written in TOML; `model.file` has none: the text says what is used
   std::string_view meaning;
 };
 std::span<const ConfigKey> config_keys();

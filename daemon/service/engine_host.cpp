@@ -82,7 +82,7 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup, Op
                                                     const std::function<void(double)>& progress,
                                                     const std::stop_token& stop) {
   if (!setup.model) return tl::unexpected(setup.model.error());
-  auto model = engine::Model::open(*setup.model);
+  auto model = engine::Model::open(*setup.model, setup.fim);
   if (!model) return tl::unexpected(model.error());
   opened.set(model_info(**model));
   auto pages = pages_within(setup.kv_budget_bytes, (*model)->shape());

@@ -45,6 +45,7 @@ struct EngineSetup {
       model;        ///< an error becomes the factory's, so that it is seen where one looks
   int threads = 0;  ///< 0: one per physical core
   std::size_t kv_budget_bytes = 0;
+  engine::FimOverride fim = {};
 };
 
 /// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), makes the CPU

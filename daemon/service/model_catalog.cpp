@@ -118,7 +118,7 @@ Result<ModelChoice> choose_model(const Config& config, const ModelPlaces& places
   return fail(Fault::kNotFound,
               "no model is configured and the bundled " + std::string(kBundledName) +
                   " is not in " + places_text(places),
-              "install efimd again, or set `model` in " + config.file.string());
+              "install efimd again, or set `model.file` in " + config.file.string());
 }
 
 }  // namespace efimd::service

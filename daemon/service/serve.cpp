@@ -69,7 +69,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.model_reason = model->reason;
   }
   EngineSetup engine{model.map([](const ModelChoice& chosen) { return chosen.path; }),
-                     config.device_threads, kv_budget_bytes(config)};
+                     config.device_threads, kv_budget_bytes(config), config.fim};
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
 }

@@ -41,13 +41,15 @@ std::string dominant_type(const GgufFile& file) {
 
 }  // namespace
 
-Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path) {
+Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path,
+                                                 const FimOverride& fim) {
   Result<GgufFile> opened = GgufFile::open(path);
   if (!opened) return tl::unexpected<Error>(std::move(opened.error()));
-  return from(std::move(*opened), path);
+  return from(std::move(*opened), path, fim);
 }
 
-Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::filesystem::path& path) {
+Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::filesystem::path& path,
+                                                 const FimOverride& fim) {
   const std::shared_ptr<Model> model(new Model());
   model->path_ = path;
   model->file_ = std::make_unique<GgufFile>(std::move(read));
@@ -63,7 +65,7 @@ Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::files
   ModelReader reader(file);
   Result<ModelShape> shape = reader.read_shape();
   if (!shape) return tl::unexpected<Error>(std::move(shape.error()));
-  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(file);
+  Result<std::unique_ptr<Tokenizer>> tokenizer = Tokenizer::from_gguf(file, fim);
   if (!tokenizer) return tl::unexpected<Error>(std::move(tokenizer.error()));
   shape->vocabulary = (*tokenizer)->size();
   Result<ModelWeights> weights = reader.read_weights(*shape);

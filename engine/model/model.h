@@ -125,10 +125,11 @@ class Model {
  public:
   /// Refuses with the offending key or tensor: a damaged file, an architecture, tensor type or
   /// tokenizer that this build cannot run, a file without weights.
-  static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path);
+  static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path,
+                                                   const FimOverride& fim = {});
   /// The same from a file that is read already; `path` is for messages and the name.
-  static Result<std::shared_ptr<const Model>> from(GgufFile file,
-                                                   const std::filesystem::path& path);
+  static Result<std::shared_ptr<const Model>> from(GgufFile file, const std::filesystem::path& path,
+                                                   const FimOverride& fim = {});
 
   const std::filesystem::path& path() const { return path_; }
   const std::string& name() const { return name_; }

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "engine/tokenizer/fim_format.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/tokenizer/vocabulary.h"
 
@@ -15,7 +16,8 @@ struct SpecialTokens {
   /// the file gives it (converters differ).
   std::vector<bool> control;
 
-  static SpecialTokens find(const GgufFile& file, const Vocabulary& vocabulary);
+  static SpecialTokens find(const GgufFile& file, const Vocabulary& vocabulary,
+                            const FimFormat& format);
 };
 
 /// tokenizer.ggml.bos_token_id where the model wants it in front of every prompt. `by_default` is

@@ -11,7 +11,8 @@
 
 namespace efimd::engine {
 
-Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufFile& file) {
+Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufFile& file,
+                                                        const FimOverride& fim) {
   const auto model = file.string("tokenizer.ggml.model");
   if (!model)
     return fail(Fault::kBadInput, file.name() + ": has no tokenizer.ggml.model",
@@ -25,7 +26,9 @@ Result<std::unique_ptr<Tokenizer>> Tokenizer::from_gguf(const GgufFile& file) {
                 "use another model");
   const Result<Vocabulary> vocabulary = Vocabulary::read(file);
   if (!vocabulary) return tl::unexpected<Error>(vocabulary.error());
-  SpecialTokens special = SpecialTokens::find(file, *vocabulary);
+  const Result<FimFormat> format = recognize_fim(file, *vocabulary, fim);
+  if (!format) return tl::unexpected<Error>(format.error());
+  SpecialTokens special = SpecialTokens::find(file, *vocabulary, *format);
   if (*model == "gpt2") return ByteBpe::open(file, *vocabulary, std::move(special));
   const auto kind = *model == "t5" ? Sentencepiece::Kind::kUnigram : Sentencepiece::Kind::kBpe;
   return Sentencepiece::open(file, *vocabulary, std::move(special), kind);

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,7 +18,17 @@ class GgufFile;
 enum class FimOrder {
   kNone,  ///< not trained for filling in
   kPsm,   ///< <PRE> before <SUF> after <MID>, which EFIM extends
-  kSpm,   ///< <SUF> after <PRE> before
+  kSpm,   ///< <SUF> after <PRE> before, then <MID> where the model has one
+};
+
+/// How a model was trained to see the path of a file, and files in front of the one being edited:
+/// [mark] before_path PATH after_path, then the file's text.
+struct FimFiles {
+  /// Where the path of the edited file itself stands.
+  enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
+  Place place = Place::kNowhere;  ///< kNowhere: no form is known
+  TokenId mark = kNoToken;        ///< in front of every path; kNoToken: none
+  std::string before_path, after_path;
 };
 
 /// The special tokens that frame a prompt; kNoToken where the vocabulary has none.
@@ -28,7 +39,19 @@ struct FimTokens {
   TokenId middle = kNoToken;
   TokenId repository = kNoToken;
   TokenId file_separator = kNoToken;
-  std::string reason;  ///< how they were recognized, or why not: "metadata", "by text", ...
+  std::string reason;   ///< how they were recognized, or why not; for people
+  FimFiles files = {};  ///< `repository` is followed by a name and a newline where there is one
+};
+
+/// What the user's configuration says about FIM ([model.fim]); tokens by their text, empty ones as
+/// recognized.
+struct FimOverride {
+  std::optional<FimOrder> order = {};
+  std::string prefix = {}, suffix = {}, middle = {}, repository = {}, file_separator = {};
+  bool empty() const {
+    return !order && prefix.empty() && suffix.empty() && middle.empty() && repository.empty() &&
+           file_separator.empty();
+  }
 };
 
 /// Where a text stands; sentencepiece models put their dummy space in front of kTextStart only.
@@ -44,7 +67,8 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
 
   /// Reads the tokenizer.* keys of `file`. The strings that it keeps are copies.
-  static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufFile& file);
+  static Result<std::unique_ptr<Tokenizer>> from_gguf(const GgufFile& file,
+                                                      const FimOverride& fim = {});
 
   virtual std::vector<TokenId> encode(std::string_view text, Fragment where) const = 0;
 

@@ -54,7 +54,14 @@ TEST_CASE("the defaults in the table are those of the code") {
 
 TEST_CASE("every key is read") {
   const Config config = parsed(R"(
-model = "~/m.gguf"
+[model]
+file = "~/m.gguf"
+fim.order = "spm"
+fim.prefix = "<p>"
+fim.suffix = "<s>"
+fim.middle = "<m>"
+fim.repository = "<r>"
+fim.file_separator = "<f>"
 [device]
 kind = "cpu"
 threads = 3
@@ -77,6 +84,12 @@ level = "debug"
   CHECK(config.warnings.empty());
   CHECK(config.file_read);
   CHECK(config.model == std::filesystem::path("~/m.gguf"));
+  CHECK(config.fim.order == engine::FimOrder::kSpm);
+  CHECK(config.fim.prefix == "<p>");
+  CHECK(config.fim.suffix == "<s>");
+  CHECK(config.fim.middle == "<m>");
+  CHECK(config.fim.repository == "<r>");
+  CHECK(config.fim.file_separator == "<f>");
   CHECK(config.device_kind == "cpu");
   CHECK(config.device_threads == 3);
   CHECK(config.cache_memory_mb == 256U);
@@ -105,13 +118,31 @@ TEST_CASE("unknown keys are reported with their line and nothing else suffers") 
 }
 
 TEST_CASE("wrong types and values out of bounds are reported and leave the default") {
-  for (const char* line :
-       {"completion.max_tokens = 0", "completion.max_tokens = 100000",
-        "completion.max_tokens = \"5\"", "completion.stop = \"never\"", "completion.stop = 1",
-        "completion.temperature = -1", "completion.temperature = nan", "completion.top_p = 2",
-        "completion.seed = -1", "completion.healing = \"yes\"", "completion.healing = true", "cache.memory_mb = 1", "cache.memory_mb = \"much\"",
-        "device.kind = \"cuda\"", "device = 3", "device.threads = 1.5", "daemon.idle_exit_s = -5",
-        "log.level = \"loud\"", "model = \"\"", "model = 7", "log.level.deep = 1"}) {
+  for (const char* line : {"completion.max_tokens = 0",
+                           "completion.max_tokens = 100000",
+                           "completion.max_tokens = \"5\"",
+                           "completion.stop = \"never\"",
+                           "completion.stop = 1",
+                           "completion.temperature = -1",
+                           "completion.temperature = nan",
+                           "completion.top_p = 2",
+                           "completion.seed = -1",
+                           "completion.healing = \"yes\"",
+                           "completion.healing = true",
+                           "cache.memory_mb = 1",
+                           "cache.memory_mb = \"much\"",
+                           "device.kind = \"cuda\"",
+                           "device = 3",
+                           "device.threads = 1.5",
+                           "daemon.idle_exit_s = -5",
+                           "log.level = \"loud\"",
+                           "model.file = \"\"",
+                           "model.file = 7",
+                           "model = \"m.gguf\"",
+                           "model.fim = \"psm\"",
+                           "model.fim.order = \"both\"",
+                           "model.fim.prefix = 3",
+                           "log.level.deep = 1"}) {
     INFO(line);
     const Config config = parsed(std::string("\n") + line + "\n");
     REQUIRE(config.warnings.size() == 1);
@@ -146,7 +177,7 @@ TEST_CASE("a huge file is refused instead of read") {
 
 TEST_CASE("EFIMD_MODEL goes over the file, and says so") {
   const test::TempDir folder;
-  std::ofstream(folder / "config.toml") << "model = \"a.gguf\"\n";
+  std::ofstream(folder / "config.toml") << "model.file = \"a.gguf\"\n";
   const Config config = loaded(folder / "config.toml", {{"EFIMD_MODEL", "/b.gguf"}});
   CHECK(config.model == std::filesystem::path("/b.gguf"));
   CHECK(config.model_source == "EFIMD_MODEL");

@@ -86,7 +86,7 @@ void examine_config(const Config& config, std::vector<Finding>& findings) {
 void examine_model(const Config& config, std::vector<Finding>& findings) {
   const auto choice = choose_model(config, find_model_places());
   if (!choice) return findings.push_back(wrong("model", choice.error()));
-  const auto model = engine::Model::open(choice->path);
+  const auto model = engine::Model::open(choice->path, config.fim);
   if (!model) return findings.push_back(wrong("model", model.error()));
   findings.push_back(
       {Level::kGood, "model",

@@ -143,7 +143,7 @@ int run_model_list(const Paths& paths, const CommandLine& line) {
 int run_model_info(const Paths& paths, const CommandLine& line) {
   const auto file = file_asked_for(paths, line);
   if (!file) return failed(file.error());
-  const auto model = engine::Model::open(*file);
+  const auto model = engine::Model::open(*file, load_config(paths.config_file).fim);
   if (!model) return failed(model.error());
   if (line.json)
     fmt::print("{}\n", lsp::json_text(info_json(**model)));
