@@ -11,19 +11,27 @@ unsigned char first_byte(std::string_view text) { return static_cast<unsigned ch
 }  // namespace
 
 WholeTokens::WholeTokens(std::vector<Whole> wholes) : wholes_(std::move(wholes)) {
-  std::stable_sort(wholes_.begin(), wholes_.end(), [](const Whole& a, const Whole& b) {
-    return std::pair(first_byte(a.text), b.text.size()) <
-           std::pair(first_byte(b.text), a.text.size());
-  });
-  for (const Whole& whole : wholes_) ++begins_[first_byte(whole.text) + std::size_t{1}];
-  for (std::size_t byte = 1; byte < begins_.size(); ++byte) begins_[byte] += begins_[byte - 1];
+  std::ranges::stable_sort(wholes_, {}, &Whole::text);
+  for (const Whole& whole : wholes_) begins_[first_byte(whole.text)] = true;
 }
 
+// A file may mark all of its tokens as user-defined: one binary search for each byte that agrees.
 const WholeTokens::Whole* WholeTokens::find(std::string_view text) const {
-  const std::size_t byte = first_byte(text);
-  for (std::size_t i = begins_[byte]; i < begins_[byte + 1]; ++i)
-    if (text.starts_with(wholes_[i].text)) return &wholes_[i];
-  return nullptr;
+  if (!begins_[first_byte(text)]) return nullptr;
+  const Whole* longest = nullptr;
+  auto begin = wholes_.begin(), end = wholes_.end();
+  for (std::size_t size = 1; size <= text.size() && begin != end; ++size) {
+    const auto leading = [&](const Whole& whole) {
+      return std::string_view(whole.text).substr(0, size);
+    };
+    begin = std::ranges::lower_bound(begin, end, text.substr(0, size), {}, leading);
+    end = std::ranges::upper_bound(begin, end, text.substr(0, size), {}, leading);
+    // The shortest stand first.
+    if (begin != end && begin->text.size() == size) longest = &*begin;
+    begin = std::partition_point(begin, end,
+                                 [&](const Whole& whole) { return whole.text.size() == size; });
+  }
+  return longest;
 }
 
 }  // namespace efimd::engine

@@ -44,9 +44,8 @@ class WholeTokens {
  private:
   const Whole* find(std::string_view text) const;
 
-  std::vector<Whole> wholes_;  ///< by first byte, then longest first
-  std::array<std::size_t, 257>
-      begins_{};  ///< those with first byte b: [begins_[b], begins_[b + 1])
+  std::vector<Whole> wholes_;       ///< in byte order
+  std::array<bool, 256> begins_{};  ///< by byte: whether one begins with it
 };
 
 }  // namespace efimd::engine

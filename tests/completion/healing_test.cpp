@@ -159,7 +159,8 @@ TEST_CASE("models that know broken words are left alone, unless the setting says
   CHECK(harness.ask().receipt.healed_tokens == 0);
 }
 
-TEST_CASE("whatever a model would rather write, the typed bytes stay, at any temperature") {
+TEST_CASE("whatever a model would rather write, the typed bytes stay, at any temperature",
+          "[one-thread]") {
   const test::TempDir folder;
   test::TinyModel tiny;
   tiny.vocab = GENERATE(test::TinyModel::Vocab::kSentencepiece, test::TinyModel::Vocab::kByteBpe);

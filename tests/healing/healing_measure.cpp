@@ -2,7 +2,7 @@
 // bytes stay, how many steps and milliseconds it takes, and how often the rest of the line comes out
 // exactly, beside a prompt that was tokenized whole (PSM) and one whose end was not healed (EFIM).
 //
-//   healing_measure [--random] [--cursors N] [--threads N] MODEL FILE...
+//   healing_measure [--random] [--cursors N] [--seed N] [--threads N] MODEL FILE...
 //
 // --random puts random weights into the model. Exits with 1 when typed bytes changed.
 #include <algorithm>
@@ -203,10 +203,11 @@ void print(const Tally& tally, int cursors) {
 }
 
 int measure(const std::filesystem::path& model, const std::vector<std::filesystem::path>& files,
-            int cursors, int threads) {
+            int cursors, int seed, int threads) {
   Bench bench(model, threads);
   Tally tally;
-  for (const test::Place& place : test::random_places(files, bench.tokenizer(), cursors, 1)) {
+  for (const test::Place& place :
+       test::random_places(files, bench.tokenizer(), cursors, static_cast<std::uint32_t>(seed))) {
     time_keystroke(bench, place, tally);  // first: its prompts begin with the same tokens
     compare_lines(bench, place, tally);
   }
@@ -221,10 +222,11 @@ int measure(const std::filesystem::path& model, const std::vector<std::filesyste
 int main(int count, char** values) {
   std::vector<std::string> words(values + 1, values + count);
   bool random = false;
-  int cursors = 2000, threads = 0;
+  int cursors = 2000, seed = 1, threads = 0;
   while (!words.empty() && words.front().starts_with("--")) {
     random |= words.front() == "--random";
     int* const number = words.front() == "--cursors"   ? &cursors
+                        : words.front() == "--seed"    ? &seed
                         : words.front() == "--threads" ? &threads
                                                        : nullptr;
     if (number != nullptr && words.size() > 1) *number = std::atoi(words[1].c_str());
@@ -232,7 +234,8 @@ int main(int count, char** values) {
   }
   if (words.size() < 2 || cursors < 1) {
     std::fprintf(stderr,
-                 "usage: healing_measure [--random] [--cursors N] [--threads N] MODEL FILE...\n");
+                 "usage: healing_measure [--random] [--cursors N] [--seed N] [--threads N] MODEL "
+                 "FILE...\n");
     return 2;
   }
   try {
@@ -240,7 +243,7 @@ int main(int count, char** values) {
     std::filesystem::path model = words.front();
     if (random) write_random_copy(model, folder / "random.gguf");
     if (random) model = folder / "random.gguf";
-    return measure(model, {words.begin() + 1, words.end()}, cursors, threads);
+    return measure(model, {words.begin() + 1, words.end()}, cursors, seed, threads);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "healing_measure: %s\n", error.what());
     return 1;
