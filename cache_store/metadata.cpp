@@ -260,16 +260,18 @@ Result<void> Metadata::add_page_source(std::int64_t page, SourceId source) {
              [&](Statement& statement) { statement.bind(1, page).bind(2, source); });
 }
 
-Result<std::string> Metadata::note(SourceId source, const Digest& model) {
-  Result<Statement> select =
-      database_.prepare("SELECT note FROM notes WHERE source = ? AND model = ?");
+Result<std::map<SourceId, std::string>> Metadata::notes(const Digest& model) {
+  Result<Statement> select = database_.prepare("SELECT source, note FROM notes WHERE model = ?");
   if (!select) return tl::unexpected(select.error());
-  select->bind(1, source).bind(2, model);
-  const Result<bool> found = select->step();
-  if (!found) return tl::unexpected(found.error());
-  std::string note = *found ? select->text(0) : std::string();
-  if (note.size() > kNoteBytesMax) note.clear();
-  return note;
+  select->bind(1, model);
+  std::map<SourceId, std::string> notes;
+  for (;;) {
+    const Result<bool> more = select->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) return notes;
+    if (std::string note = select->text(1); note.size() <= kNoteBytesMax)
+      notes.emplace(select->integer(0), std::move(note));
+  }
 }
 
 Result<void> Metadata::set_note(SourceId source, const Digest& model, std::string_view note) {

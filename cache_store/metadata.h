@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <span>
 #include <string>
@@ -74,7 +75,7 @@ class Metadata {
   /// What a user of the store remembers of a document under a model; a longer one than
   /// kNoteBytesMax is read as none.
   static constexpr std::size_t kNoteBytesMax = 65536;
-  Result<std::string> note(SourceId source, const Digest& model);
+  Result<std::map<SourceId, std::string>> notes(const Digest& model);
   Result<void> set_note(SourceId source, const Digest& model, std::string_view note);
 
   Result<std::int64_t> counter(std::string_view name);

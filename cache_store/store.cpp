@@ -50,6 +50,10 @@ std::size_t file_bytes(const fs::path& file) {
 
 Store::~Store() = default;
 
+void Store::tell(const std::string& message) const {
+  if (settings_.tell) settings_.tell(message);
+}
+
 Result<void> Store::or_start_over(Result<void> result) {
   if (result || result.error().fault != Fault::kBadInput) return result;
   return start_over(result.error().what);
@@ -83,8 +87,7 @@ Result<void> Store::lock() {
   lock_ = std::move(*opened);
   const Result<bool> locked = try_lock(lock_, file);
   if (!locked && locked.error().fault == Fault::kUnsupported) {
-    settings_.tell(locked.error().what +
-                   ": two daemons that share it would spoil each other's pages");
+    tell(locked.error().what + ": two daemons that share it would spoil each other's pages");
     return {};
   }
   if (!locked) return tl::unexpected(locked.error());
@@ -98,7 +101,7 @@ Result<void> Store::load() {
   Result<Metadata> opened = Metadata::open(database_file(), notes);
   if (!opened) return tl::unexpected(opened.error());
   metadata_.emplace(std::move(*opened));
-  for (const std::string& note : notes) settings_.tell(note);
+  for (const std::string& note : notes) tell(note);
   if (auto done = load_sources(); !done) return done;
   const auto arenas = metadata_->arenas();
   if (!arenas) return tl::unexpected(arenas.error());
@@ -110,7 +113,7 @@ Result<void> Store::load() {
 }
 
 Result<void> Store::start_over(const std::string& reason) {
-  settings_.tell("the store is started over: " + reason);
+  tell("the store is started over: " + reason);
   metadata_.reset();
   catalog_.clear();
   shelves_.clear();
@@ -167,8 +170,8 @@ Result<void> Store::load_pages() {
                             row.last_use});
   }
   for (const auto& [arena, pages] : lost)
-    settings_.tell(fmt::format("{}: is gone or not what the store wrote: {} pages are lost",
-                               arena_file(arena).string(), pages));
+    tell(fmt::format("{}: is gone or not what the store wrote: {} pages are lost",
+                     arena_file(arena).string(), pages));
   for (auto& [id, home] : shelves_)
     for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
       if (!used[id].contains(slot)) home.free.push_back(slot);
@@ -308,8 +311,8 @@ Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
   const std::optional<std::uint32_t> slot = take_slot(home, batch);
   if (!slot) {
     if (!no_room_told_)
-      settings_.tell(fmt::format("the disk budget of {} MiB has no room for another page",
-                                 settings_.budget_bytes >> 20U));
+      tell(fmt::format("the disk budget of {} MiB has no room for another page",
+                       settings_.budget_bytes >> 20U));
     no_room_told_ = true;
     return {};
   }
@@ -421,10 +424,14 @@ Result<void> Store::pin(const std::string& uri, bool pinned) {
   return or_start_over(metadata_->pin_source(*source, pinned));
 }
 
-Result<std::string> Store::note(const std::string& uri, const Digest& model) {
-  const auto found = sources_.find(uri);
-  if (found == sources_.end()) return std::string();
-  return or_start_over(metadata_->note(found->second.id, model));
+Result<std::map<std::string, std::string>> Store::notes(const Digest& model) {
+  auto by_source = or_start_over(metadata_->notes(model));
+  if (!by_source) return tl::unexpected(by_source.error());
+  std::map<std::string, std::string> notes;
+  for (const auto& [uri, source] : sources_)
+    if (const auto found = by_source->find(source.id); found != by_source->end())
+      notes.emplace(uri, std::move(found->second));
+  return notes;
 }
 
 Result<void> Store::set_note(const std::string& uri, const Digest& model, std::string_view note) {

@@ -79,7 +79,7 @@ class Store {
     std::filesystem::path folder;
     std::size_t budget_bytes = 0;
     /// Called on the thread that found it, once for each thing that went wrong.
-    std::function<void(const std::string&)> tell = [](const std::string&) {};
+    std::function<void(const std::string&)> tell = {};
   };
   static Result<std::unique_ptr<Store>> open(Settings settings);
   ~Store();
@@ -109,9 +109,8 @@ class Store {
   /// Pinned documents are never given up.
   Result<void> pin(const std::string& uri, bool pinned);
 
-  /// What a user of the store remembers of a document (Metadata::kNoteBytesMax); empty when
-  /// nothing.
-  Result<std::string> note(const std::string& uri, const Digest& model);
+  /// What a user of the store remembers of documents (Metadata::kNoteBytesMax), by URI.
+  Result<std::map<std::string, std::string>> notes(const Digest& model);
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
   /// Removes a document with its pages and all that is behind them, and overwrites these and every
@@ -124,6 +123,7 @@ class Store {
   /// Reads and checks everything; what is damaged is dropped.
   Result<Verified> verify();
   std::vector<DocumentUse> documents() const;
+  std::vector<std::string> document_uris() const;
   StoreUse usage() const;
 
   Result<std::int64_t> counter(std::string_view name) { return metadata_->counter(name); }
@@ -149,6 +149,7 @@ class Store {
   std::filesystem::path arena_file(int id) const {
     return settings_.folder / (std::to_string(id) + ".kv");
   }
+  void tell(const std::string& message) const;
   Result<void> lock();
   /// Opens what is there; kBadInput when it must be started over.
   Result<void> load();

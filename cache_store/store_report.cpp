@@ -33,6 +33,12 @@ std::vector<DocumentUse> Store::documents() const {
   return documents;
 }
 
+std::vector<std::string> Store::document_uris() const {
+  std::vector<std::string> uris;
+  for (const auto& [uri, source] : sources_) uris.push_back(uri);
+  return uris;
+}
+
 Result<Verified> Store::verify() {
   Verified verified;
   std::vector<std::byte> bytes;

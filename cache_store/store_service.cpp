@@ -63,6 +63,8 @@ struct StoreService::State {
   bool day_full = false;
   StoreStatus status;
   Speed write_speed, load_speed;
+  std::atomic<double> load_bytes_per_s{0};
+  std::vector<std::string> untold;
 
   std::unique_ptr<Store> store;               ///< the disk thread's, read() and holds() apart
   std::atomic<const Store*> usable{nullptr};  ///< store, once it is open
@@ -89,7 +91,11 @@ void StoreService::State::tell(const std::string& message) {
   const std::lock_guard lock(mutex);
   if (closing) return;  // who listens may be gone
   status.trouble = message;
-  if (settings.store.tell) settings.store.tell(message);
+  if (settings.store.tell) {
+    settings.store.tell(message);
+  } else if (untold.size() < kUntoldMax) {
+    untold.push_back(message);
+  }
 }
 
 void StoreService::State::open() {
@@ -113,9 +119,16 @@ void StoreService::State::open() {
 }
 
 void StoreService::State::publish_use() {
+  {
+    const std::lock_guard lock(mutex);
+    if (!tasks.empty() || !pages.empty()) return;  // soon again
+  }
   const StoreUse use = store->usage();
+  std::map<std::string, std::size_t> counts;
+  for (const DocumentUse& document : store->documents()) counts[document.uri] += document.pages;
   const std::lock_guard lock(mutex);
   status.use = use;
+  status.pages = std::move(counts);
 }
 
 bool StoreService::State::may_write() const {
@@ -250,6 +263,7 @@ std::optional<Loader::Bytes> StoreService::State::read(const Digest& page) {
     const std::lock_guard lock(mutex);
     load_speed.bytes += static_cast<double>(*size);
     load_speed.time_s += seconds(end - begin);
+    load_bytes_per_s = load_speed.bytes_per_s();
     ++status.loaded_pages;
     status.loaded_bytes += *size;
     return bytes;
@@ -304,6 +318,16 @@ StoreService::~StoreService() {
   threads_->loading.leave(now + kCloseMax);
 }
 
+double StoreService::load_bytes_per_s() const { return state_->load_bytes_per_s; }
+
+void StoreService::listen(std::function<void(const std::string&)> tell) {
+  const std::lock_guard lock(state_->mutex);
+  state_->settings.store.tell = std::move(tell);
+  if (!state_->settings.store.tell) return;
+  for (const std::string& message : state_->untold) state_->settings.store.tell(message);
+  state_->untold.clear();
+}
+
 bool StoreService::wait_opened(std::chrono::milliseconds patience) {
   std::unique_lock lock(state_->mutex);
   return state_->changed.wait_for(lock, patience, [&] { return state_->opened; });
@@ -311,6 +335,11 @@ bool StoreService::wait_opened(std::chrono::milliseconds patience) {
 
 void StoreService::set_arena(ArenaKey key) {
   post([state = state_.get(), key = std::move(key)](Store&) { state->arena = key; });
+}
+
+bool StoreService::is_usable() const {
+  const std::lock_guard lock(state_->mutex);
+  return !state_->opened || state_->status.usable;
 }
 
 bool StoreService::holds(const Digest& page) const {

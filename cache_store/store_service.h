@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,8 +31,9 @@ struct StoreStatus {
   std::uint64_t written_pages = 0, written_bytes = 0;  ///< since start
   std::uint64_t loaded_pages = 0, loaded_bytes = 0;
   std::uint64_t damaged_pages = 0;
-  double write_bytes_per_s = 0;  ///< while writing, synced
-  double load_bytes_per_s = 0;   ///< while reading, with the check
+  double write_bytes_per_s = 0;              ///< while writing, synced
+  double load_bytes_per_s = 0;               ///< while reading, with the check
+  std::map<std::string, std::size_t> pages;  ///< of each document
 };
 
 /// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
@@ -51,6 +53,8 @@ class StoreService {
   /// Rows of so many bytes of pages share a sync.
   static constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
 
+  /// Messages that wait for somebody to listen; more are dropped.
+  static constexpr std::size_t kUntoldMax = 16;
   /// Tasks that wait; more are dropped.
   static constexpr std::size_t kTasksMax = 4096;
 
@@ -72,6 +76,8 @@ class StoreService {
   /// Which arena write() is for from here on.
   void set_arena(ArenaKey key);
 
+  /// False once the store could not be opened.
+  bool is_usable() const;
   bool holds(const Digest& page) const;
   /// False when the queue is full or nothing can be written: offer it again later.
   bool write(PageToWrite page);
@@ -96,6 +102,11 @@ class StoreService {
   bool drain(std::chrono::milliseconds patience);
 
   StoreStatus status() const;
+  /// StoreStatus::load_bytes_per_s; costs nothing.
+  double load_bytes_per_s() const;
+  /// What went wrong is told to `tell` from here on, on the thread that found it, under a lock;
+  /// what was not told to anyone yet at once. nullptr: nobody listens.
+  void listen(std::function<void(const std::string&)> tell);
 
  private:
   struct State;

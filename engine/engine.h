@@ -114,9 +114,8 @@ class Engine {
   virtual Result<int> restore(std::span<const TokenId> tokens, SourceId, std::stop_token) {
     return resident(tokens);
   }
-  /// Hands one page to the store, about a tenth of a millisecond; false when there is nothing to
-  /// write, or the store takes nothing now. For idle time.
-  virtual bool write_behind() { return false; }
+  /// Hands one page to the store, about a tenth of a millisecond. For idle time.
+  virtual WriteBehind write_behind() { return WriteBehind::kNothing; }
   /// Drops the pages of a document and all behind them, those apart that open sequences use: close
   /// these before.
   virtual void forget(SourceId) {}

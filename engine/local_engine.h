@@ -57,7 +57,7 @@ class LocalEngine final : public Engine {
   void set_source(SequenceId sequence, SourceId source) override;
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
-  bool write_behind() override { return tier_.write_one(); }
+  WriteBehind write_behind() override { return tier_.write_one(); }
   void forget(SourceId source) override { pool_.forget(source); }
   KvUsage kv_usage() const override;
   std::string device_kind() const override;

@@ -17,6 +17,17 @@
 
 namespace efimd::completion {
 
+namespace {
+
+/// Between two keystrokes of somebody who types slowly; what takes longer is a pause.
+constexpr auto kTypingPause = std::chrono::milliseconds(300);
+/// Until a store that had no room is asked again.
+constexpr auto kStorePause = std::chrono::milliseconds(1000);
+/// For handing the last pages over when the daemon ends.
+constexpr auto kLastPagesMax = std::chrono::milliseconds(100);
+
+}  // namespace
+
 struct CompletionService::Impl {
   Impl(EngineFactory factory, Settings settings_, std::function<void()> on_state_change)
       : settings(settings_), mailbox(settings_.requests_max) {
@@ -34,14 +45,54 @@ struct CompletionService::Impl {
   void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
     std::unique_ptr<Worker> worker = load(factory);
     if (on_state_change && !loading.stop_requested()) on_state_change();
-    while (std::optional<Message> message = mailbox.take()) {
-      if (!worker) continue;  // only closed documents: requests are refused
-      if (const JobPtr* job = std::get_if<JobPtr>(&*message)) {
-        answer(*worker, **job);
-      } else {
-        worker->close(std::get<DocumentKey>(*message));
-        publish(*worker);
-      }
+    for (;;) {
+      if (worker) idle(*worker);
+      std::optional<Message> message = mailbox.take();
+      if (!message) break;
+      std::visit([&](auto& each) { handle(worker.get(), each); }, *message);
+    }
+    if (worker) write_last_pages(*worker);
+  }
+
+  void handle(Worker* worker, JobPtr& job) {
+    if (worker != nullptr) answer(*worker, *job);  // else it was refused
+  }
+  void handle(Worker* worker, DocumentKey& closed) {
+    if (worker == nullptr) return;
+    worker->close(closed);
+    publish(*worker);
+  }
+  void handle(Worker* worker, OpenedDocument& opened) {
+    if (worker != nullptr) worker->open(opened);
+  }
+  void handle(Worker* worker, Forgetting& forgetting) {
+    if (worker != nullptr) {
+      worker->forget(forgetting.uri);
+      publish(*worker);
+    }
+    forgetting.done();
+  }
+
+  /// Background work, each piece of which ends when a message arrives. Restoring begins at once:
+  /// somebody is about to type there. Noting and writing wait for a pause in typing.
+  void idle(Worker& worker) {
+    const std::stop_token stop = mailbox.until_next();
+    while (!stop.stop_requested() && worker.restore_one(stop)) publish(worker);
+    for (auto pause = kTypingPause; !mailbox.wait(pause); pause = kStorePause) {
+      worker.note_places();
+      auto written = engine::WriteBehind::kWrote;
+      while (!stop.stop_requested() && written == engine::WriteBehind::kWrote)
+        written = worker.write_behind();
+      if (written == engine::WriteBehind::kNothing) return;
+    }
+  }
+
+  /// What idle time had no time for. The store bounds what it takes on its side.
+  void write_last_pages(Worker& worker) {
+    worker.note_places();
+    const auto deadline = std::chrono::steady_clock::now() + kLastPagesMax;
+    while (std::chrono::steady_clock::now() < deadline &&
+           worker.write_behind() == engine::WriteBehind::kWrote) {
     }
   }
 
@@ -57,7 +108,8 @@ struct CompletionService::Impl {
       board.set_failed(budgets.error());
       return nullptr;
     }
-    auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max);
+    auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max,
+                                           settings.keeper);
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }
@@ -123,6 +175,14 @@ void CompletionService::submit(Request request, std::function<void(Outcome)> don
 
 void CompletionService::close(DocumentKey document) {
   impl_->mailbox.close_document(std::move(document));
+}
+
+void CompletionService::open(OpenedDocument opened) {
+  static_cast<void>(impl_->mailbox.post(std::move(opened)));
+}
+
+void CompletionService::forget(std::string uri, std::function<void()> done) {
+  if (!impl_->mailbox.post(Forgetting{std::move(uri), done})) done();
 }
 
 ServiceStatus CompletionService::status() const { return impl_->board.status(); }

@@ -47,6 +47,8 @@ struct Receipt {
   int prompt_tokens = 0;
   int reused_tokens = 0;
   int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
+  int restored_tokens =
+      0;  ///< of the reused ones, those that came from the store and are first used
   int generated_tokens = 0;  ///< chosen behind the cursor
   /// Tokens at the prompt's end that the model spelled otherwise; they are among the prompt's.
   int healed_tokens = 0;
@@ -105,7 +107,11 @@ struct Request {
   Options options = {};
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;
+  bool may_be_stored = false;  ///< whether KV of the document may go to the disk (ST-2)
 };
+
+struct OpenedDocument;
+class PageKeeper;
 
 /// Loads the model, on the engine thread. `progress` takes 0..1 and may be called from that thread
 /// only.
@@ -129,6 +135,8 @@ struct ServiceStatus {
   };
   std::vector<StepCost> step_costs;  ///< of steps of 1, 4, 16, ... tokens
   engine::KvUsage kv;
+  std::uint64_t restored_tokens = 0;  ///< by all answers
+  double saved_s = 0;                 ///< what evaluating these would have taken
   struct File {
     std::string uri;
     bool open = false;
@@ -167,6 +175,7 @@ class CompletionService {
     std::size_t documents_max = 64;  ///< anchors and sequences kept, least recently used first out
     int prompt_tokens_max = 0;       ///< 0: as many as the measured speed allows (A-4)
     int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
+    std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
   };
   /// `on_state_change` is called on the engine thread when loading has ended or failed.
   CompletionService(EngineFactory factory, Settings settings,
@@ -179,6 +188,11 @@ class CompletionService {
   /// The editor closed the document: its requests are superseded, its anchor is kept as the first
   /// to be dropped.
   void close(DocumentKey document);
+  /// The editor opened the document: what is stored of it is brought back in idle time.
+  void open(OpenedDocument opened);
+  /// Drops what is held of the document, or of all below it, or of all documents when `uri` is
+  /// empty; then calls `done`, on the engine thread, or at once when the service is at its end.
+  void forget(std::string uri, std::function<void()> done);
   ServiceStatus status() const;
 
  private:

@@ -115,6 +115,15 @@ engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
   return *kept.sequence;
 }
 
+void Documents::drop_anchors(DocumentState& state) {
+  drop(state);
+  state.anchors.clear();
+}
+
+void Documents::for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit) {
+  for (auto& [key, state] : states_) visit(key, state);
+}
+
 void Documents::drop_sequence(KeptAnchor& kept) {
   if (kept.sequence) engine_.close_sequence(*kept.sequence);
   kept.sequence.reset();

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -40,6 +41,8 @@ struct DocumentState {
   std::uint64_t misses = 0;
   std::uint64_t used = 0;  ///< order of use
   std::chrono::steady_clock::time_point used_at;
+  engine::SourceId source = engine::SourceId::kNone;  ///< kNone: nothing of it may be stored
+  std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
 };
 
 /// The documents that have anchors, least recently used first out, closed ones before open ones.
@@ -69,6 +72,9 @@ class Documents {
   /// many.
   KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
   engine::SequenceId sequence_of(KeptAnchor& kept);
+  /// All of its anchors, with their sequences.
+  void drop_anchors(DocumentState& state);
+  void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
   /// After a failure that leaves its KV undefined.
   void drop_sequence(KeptAnchor& kept);
   /// Closes the sequence of the least recently used other anchor; false when there is none.

@@ -17,6 +17,7 @@ bool Mailbox::post(JobPtr& job) {
     newest_.insert_or_assign(job->request.document, job->stop);
     messages_.emplace_back(std::move(job));
     ++jobs_;
+    next_.request_stop();
   }
   arrived_.notify_one();
   return true;
@@ -28,8 +29,36 @@ void Mailbox::close_document(DocumentKey document) {
     if (closed_) return;
     stop_newest(document);
     messages_.emplace_back(std::move(document));
+    next_.request_stop();
   }
   arrived_.notify_one();
+}
+
+bool Mailbox::post(OpenedDocument opened) { return post_other(std::move(opened)); }
+
+bool Mailbox::post(Forgetting forgetting) { return post_other(std::move(forgetting)); }
+
+bool Mailbox::post_other(Message message) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (closed_) return false;
+    messages_.push_back(std::move(message));
+    next_.request_stop();
+  }
+  arrived_.notify_one();
+  return true;
+}
+
+std::stop_token Mailbox::until_next() {
+  const std::lock_guard lock(mutex_);
+  next_ = std::stop_source();
+  if (closed_ || !messages_.empty()) next_.request_stop();
+  return next_.get_token();
+}
+
+bool Mailbox::wait(std::chrono::milliseconds time) {
+  std::unique_lock lock(mutex_);
+  return arrived_.wait_for(lock, time, [&] { return closed_ || !messages_.empty(); });
 }
 
 std::optional<Message> Mailbox::take() {
@@ -53,6 +82,7 @@ void Mailbox::close() {
     const std::lock_guard lock(mutex_);
     closed_ = true;
     for (auto& [document, stop] : newest_) stop.request_stop();
+    next_.request_stop();
   }
   arrived_.notify_all();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -9,9 +10,11 @@
 #include <mutex>
 #include <optional>
 #include <stop_token>
+#include <string>
 #include <variant>
 
 #include "daemon/completion/completion.h"
+#include "daemon/completion/session_memory.h"
 
 namespace efimd::completion {
 
@@ -28,7 +31,14 @@ struct Job {
 };
 
 using JobPtr = std::unique_ptr<Job>;
-using Message = std::variant<JobPtr, DocumentKey>;  ///< a request, or a document that was closed
+/// What is held of a document, or of all when `uri` is empty, is to be dropped; then `done` is
+/// called.
+struct Forgetting {
+  std::string uri;
+  std::function<void()> done;
+};
+/// A request; a document that was closed; one that was opened; what is to be forgotten.
+using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Forgetting>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
 /// stop of the one before, whether that waits here or is being worked on. Stopped jobs stay in line
@@ -44,7 +54,14 @@ class Mailbox {
   /// False, and `job` untouched, when full.
   [[nodiscard]] bool post(JobPtr& job);
   void close_document(DocumentKey document);
+  /// Opened documents and what is to be forgotten; false, and nothing done, once closed.
+  bool post(OpenedDocument opened);
+  bool post(Forgetting forgetting);
 
+  /// Fires when the next message arrives, or one waits already: for work in idle time.
+  std::stop_token until_next();
+  /// Whether a message arrives within `time`, or the mailbox is closed.
+  bool wait(std::chrono::milliseconds time);
   /// Waits; nullopt once closed and empty.
   std::optional<Message> take();
   /// The job is about to be answered: no newer one needs to stop it.
@@ -55,6 +72,7 @@ class Mailbox {
 
  private:
   void stop_newest(const DocumentKey& document);
+  bool post_other(Message message);
 
   const std::size_t jobs_max_;
   std::mutex mutex_;
@@ -62,6 +80,7 @@ class Mailbox {
   std::deque<Message> messages_;
   std::size_t jobs_ = 0;
   std::map<DocumentKey, std::stop_source> newest_;  ///< of those not finished
+  std::stop_source next_;                           ///< of until_next()
   bool closed_ = false;
 };
 

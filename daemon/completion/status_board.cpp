@@ -72,6 +72,11 @@ void StatusBoard::count_answer(const Receipt& receipt) {
   ++counts.count;
   counts.evaluated += receipt.evaluated_tokens;
   counts.reused += receipt.reused_tokens;
+  if (receipt.restored_tokens > 0) {
+    status_.restored_tokens += static_cast<std::uint64_t>(receipt.restored_tokens);
+    if (status_.prompt_tokens_per_s > 0)
+      status_.saved_s += receipt.restored_tokens / status_.prompt_tokens_per_s;
+  }
   if (receipt.first_token_ms <= 0) return;
   if (counts.first_token_ms.size() < kLatenciesMax) {
     counts.first_token_ms.push_back(receipt.first_token_ms);

@@ -35,12 +35,19 @@ int reserved(const Options& options, int window_tokens) {
 
 }  // namespace
 
-Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max)
+Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
+               std::shared_ptr<PageKeeper> keeper)
     : engine_(std::move(engine)),
       budgets_(std::move(budgets)),
-      documents_(*engine_, documents_max) {
+      documents_(*engine_, documents_max),
+      memory_(*engine_, documents_, std::move(keeper)) {
   // Where healing is the rule, the first keystroke does not wait for it.
   if (!engine_->fragment_trained()) byte_order_.emplace(engine_->tokenizer());
+}
+
+void Worker::close(const DocumentKey& document) {
+  documents_.close(document);
+  memory_.close(document);
 }
 
 Answer Worker::serve(const Job& job) {
@@ -52,6 +59,7 @@ Answer Worker::serve(const Job& job) {
     answer.outcome.superseded = true;
   } else {
     DocumentState& document = documents_.use(request.document);
+    document.source = memory_.source_of(request.document, request.may_be_stored);
     Or<std::vector<Item>> items = complete(job, document, receipt);
     if (items) {
       document.last->shown = Shown{items->front().text, items->front().replace_begin};
@@ -89,7 +97,8 @@ Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& do
   ++(planned->remembered >= 0 ? document.hits : document.misses);
   const prompt::Plan& plan = planned->plan;
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
-  if (auto held = hold(job, kept, plan, receipt); !held) return tl::unexpected(held.error());
+  if (auto held = hold(job, document.source, kept, plan, receipt); !held)
+    return tl::unexpected(held.error());
   Or<std::vector<Generated>> generated = generate_text(job, kept, plan, receipt);
   if (!generated) return tl::unexpected(generated.error());
   return shape_all(request, document, plan, *generated, receipt);
@@ -115,14 +124,16 @@ tl::unexpected<Worker::Nothing> Worker::failed(KeptAnchor& kept, const Error& er
   return tl::unexpected(Nothing{false, {silence::kEngineFailed, ": " + error.message()}});
 }
 
-Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
-                              Receipt& receipt) {
+Worker::Or<void> Worker::hold(const Job& job, engine::SourceId source, KeptAnchor& kept,
+                              const prompt::Plan& plan, Receipt& receipt) {
   const Nothing no_room{false, {silence::kNoRoom, {}}};
   if (plan.tokens.size() > static_cast<std::size_t>(engine_->window_tokens()))
     return tl::unexpected(no_room);
   for (;;) {
+    const engine::SequenceId sequence = documents_.sequence_of(kept);
+    engine_->set_source(sequence, source);
     const auto cost =
-        engine_->hold(documents_.sequence_of(kept), plan.tokens,
+        engine_->hold(sequence, plan.tokens,
                       {.stop = job.stop.get_token(),
                        .logits_rows = 1 + typed_tokens(job.request, kept.anchor)});
     if (cost) {
@@ -130,6 +141,7 @@ Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept, const prompt::Pl
       receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
       receipt.reused_tokens = cost->reused;
       receipt.evaluated_tokens = cost->evaluated;
+      receipt.restored_tokens = cost->restored;
       return {};
     }
     if (cost.error().fault != Fault::kWindowFull) return failed(kept, cost.error());
@@ -213,8 +225,8 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
   const Place place = place_of(request, plan);
-  const Confident sure = confident_part(generated.text, generated.chances, place,
-                                        least_confidence(request.options));
+  const Confident sure =
+      confident_part(generated.text, generated.chances, place, least_confidence(request.options));
   const bool unsure = sure.size == 0 && (generated.end == End::kUnsure || !generated.text.empty());
   confidence = generated.text.empty() ? generated.confidence : sure.confidence;
   if (unsure) return nothing(silence::kUnsure);

@@ -9,6 +9,7 @@
 #include "daemon/completion/documents.h"
 #include "daemon/completion/generate.h"
 #include "daemon/completion/mailbox.h"
+#include "daemon/completion/session_memory.h"
 #include "daemon/completion/silence.h"
 #include "daemon/prompt/choose.h"
 
@@ -25,10 +26,19 @@ struct Answer {
 /// Thread: engine. Never fails: what goes wrong is an answer with a reason.
 class Worker {
  public:
-  Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max);
+  Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
+         std::shared_ptr<PageKeeper> keeper = nullptr);
 
   Answer serve(const Job& job);
-  void close(const DocumentKey& document) { documents_.close(document); }
+  void close(const DocumentKey& document);
+  void open(const OpenedDocument& opened) { memory_.open(opened); }
+  void forget(const std::string& uri) { memory_.forget(uri); }
+
+  /// Idle time's work, in pieces. Restores a prompt, or a part of it when `stop` fires; false when
+  /// there is none.
+  bool restore_one(const std::stop_token& stop) { return memory_.restore_one(stop); }
+  void note_places() { memory_.note_places(); }
+  engine::WriteBehind write_behind() { return engine_->write_behind(); }
 
   const engine::Engine& engine() const { return *engine_; }
   const Documents& documents() const { return documents_; }
@@ -46,7 +56,8 @@ class Worker {
   Or<std::vector<Item>> complete(const Job& job, DocumentState& document, Receipt& receipt);
   Or<prompt::Candidate> plan(const Request& request, std::size_t cursor,
                              DocumentState& document) const;
-  Or<void> hold(const Job& job, KeptAnchor& kept, const prompt::Plan& plan, Receipt& receipt);
+  Or<void> hold(const Job& job, engine::SourceId source, KeptAnchor& kept, const prompt::Plan& plan,
+                Receipt& receipt);
   Or<std::vector<Generated>> generate_text(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
                               Receipt& receipt);
   /// Fails with why the first has nothing to show.
@@ -65,6 +76,7 @@ class Worker {
       byte_order_;  ///< made with the model, or when healing is first wanted
   Budgets budgets_;
   Documents documents_;
+  SessionMemory memory_;
 };
 
 }  // namespace efimd::completion

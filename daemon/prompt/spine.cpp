@@ -34,6 +34,15 @@ void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_m
   whole_ = end_ == snapshot.bytes().size();
 }
 
+void Spine::start(const text::Snapshot& snapshot, std::size_t begin, std::size_t end) {
+  const std::string_view text = snapshot.bytes();
+  if (begin >= text.size() || (begin > 0 && text[begin - 1] != '\n')) return;
+  begin_ = begin;
+  tokenize(text, std::max(begin, utf8::floor(text, std::min(end, text.size()))));
+  serial_ = snapshot.serial();
+  whole_ = end_ == text.size();
+}
+
 std::size_t Spine::border_at_or_before(std::string_view text, std::size_t byte) const {
   std::size_t token = tokens_before(std::min(byte, end_));
   while (token > 0 &&

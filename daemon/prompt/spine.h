@@ -26,6 +26,10 @@ class Spine {
   /// length to about `tokens_max`. Costs tokenizing what was edited; all of it when the window moves.
   void follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max);
 
+  /// Begins with a window that is known from before, as far as the text still reaches into it: the
+  /// chain is the same as far as the text is. A begin that is no line's is left alone.
+  void start(const text::Snapshot& snapshot, std::size_t begin, std::size_t end);
+
   std::size_t begin() const { return begin_; }
   std::size_t end() const { return end_; }
   std::span<const engine::TokenId> tokens() const { return tokens_.tokens(); }

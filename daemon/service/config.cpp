@@ -12,6 +12,7 @@
 #include <iterator>
 #include <utility>
 
+#include "daemon/service/glob.h"
 #include "lsp/protocol.h"
 
 namespace efimd::service {
@@ -24,6 +25,9 @@ namespace {
 constexpr std::size_t kConfigBytesMax = std::size_t{1} << 20;
 constexpr std::size_t kTokenBytesMax = 128;
 constexpr std::size_t kAutoMemoryMax = std::size_t{1} << 30;
+constexpr std::size_t kAutoDiskMax = std::size_t{10} << 30;
+constexpr std::size_t kAutoDiskShare = 10;
+constexpr std::size_t kGlobsMax = 1000;
 constexpr std::size_t kAutoMemoryMin = std::size_t{64} << 20;
 /// More warnings would only hide the first.
 constexpr std::size_t kWarningsMax = 50;
@@ -95,6 +99,30 @@ bool set_memory(Config& config, const toml::node& node) {
   return integer(node, 16, 1 << 20, config.cache_memory_mb.emplace());
 }
 
+bool set_disk(Config& config, const toml::node& node) {
+  config.cache_disk_mb.reset();
+  if (node.value<std::string_view>() == "auto") return true;
+  return integer(node, 0, 1 << 24, config.cache_disk_mb.emplace());
+}
+
+bool set_exclude(Config& config, const toml::node& node) {
+  const toml::array* globs = node.as_array();
+  if (globs == nullptr || globs->size() > kGlobsMax) return false;
+  config.cache_exclude.clear();
+  for (const toml::node& glob : *globs) {
+    const auto text = glob.value<std::string>();
+    if (!text || text->empty() || text->size() > kGlobBytesMax) return false;
+    config.cache_exclude.push_back(*text);
+  }
+  return true;
+}
+
+bool boolean(const toml::node& node, bool& target) {
+  const auto* value = node.as_boolean();
+  if (value != nullptr) target = value->get();
+  return value != nullptr;
+}
+
 bool set_stop(Config& config, const toml::node& node) {
   const auto rule = stop_rule_from(node.value_or(std::string_view()));
   if (rule) config.completion.stop = *rule;
@@ -144,6 +172,17 @@ constexpr std::array kEntries = {
     Entry{{"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
            "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024"},
           set_memory},
+    Entry{{"cache.disk_mb", "\"auto\" | integer 0-16777216", "\"auto\"",
+           "disk for KV, in MiB, kept over restarts; auto: a tenth of what is free, at most 10240; "
+           "0: nothing is kept"},
+          set_disk},
+    Entry{{"cache.exclude", "array of globs", "[]",
+           "files whose KV never goes to the disk, as in .gitignore: \"*.sql\", \"private/\", "
+           "\"/work/client/**\", \"~/diary\""},
+          set_exclude},
+    Entry{{"cache.gitignore", "boolean", "false",
+           "whether KV of files that .gitignore names stays off the disk, too"},
+          [](Config& c, const toml::node& n) { return boolean(n, c.cache_gitignore); }},
     Entry{{"completion.max_tokens", "integer 1-4096", "64",
            "most tokens that one suggestion may have"},
           [](Config& c, const toml::node& n) {
@@ -181,6 +220,10 @@ constexpr std::array kEntries = {
            "how much of a file is shown to the model: as much as a cold evaluation of this many "
            "milliseconds allows"},
           [](Config& c, const toml::node& n) { return integer(n, 50, 60000, c.cold_prompt_ms); }},
+    Entry{
+        {"completion.secret_files", "boolean", "false",
+         "whether files that may hold secrets by their name (`.env`, `id_rsa`, ...) are completed"},
+        [](Config& c, const toml::node& n) { return boolean(n, c.secret_files); }},
     Entry{{"daemon.idle_exit_s", "integer 0-2592000", "900",
            "seconds without any editor after which the daemon ends; 0: never"},
           [](Config& c, const toml::node& n) {
@@ -331,6 +374,23 @@ std::size_t kv_budget_bytes(const Config& config) {
   const auto pages = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto page_bytes = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
   return std::clamp(pages * page_bytes / 8, kAutoMemoryMin, kAutoMemoryMax);
+}
+
+std::size_t disk_budget_bytes(const Config& config, const fs::path& cache_dir) {
+  if (config.cache_disk_mb) return *config.cache_disk_mb << 20;
+  std::error_code error;
+  std::size_t kept = 0;
+  for (const auto& entry : fs::directory_iterator(cache_dir / "kv", error)) {
+    std::error_code gone;
+    const auto bytes = entry.file_size(gone);
+    if (!gone) kept += static_cast<std::size_t>(bytes);
+  }
+  fs::path there = cache_dir;
+  while (!fs::exists(there, error) && there.has_relative_path()) there = there.parent_path();
+  const fs::space_info space = fs::space(there, error);
+  if (error) return 0;
+  return std::min((static_cast<std::size_t>(space.available) + kept) / kAutoDiskShare,
+                  kAutoDiskMax);
 }
 
 }  // namespace efimd::service

@@ -27,6 +27,10 @@ struct Config {
   std::string device_kind = "auto";  ///< "auto" or "cpu"
   int device_threads = 0;            ///< 0: one per physical core
   std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
+  std::optional<std::size_t> cache_disk_mb;    ///< nullopt: automatic, see disk_budget_bytes()
+  std::vector<std::string> cache_exclude;      ///< globs, see exclusions.h
+  bool cache_gitignore = false;
+  bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;
   int cold_prompt_ms = 2000;
   int idle_exit_s = 900;  ///< 0: never
@@ -66,5 +70,8 @@ Config load_config(const std::filesystem::path& file);
 
 /// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
+/// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
+/// the store has already, at most 10 GiB. 0: nothing is kept.
+std::size_t disk_budget_bytes(const Config& config, const std::filesystem::path& cache_dir);
 
 }  // namespace efimd::service

@@ -102,6 +102,9 @@ class Daemon::Impl : public SessionHost {
   void complete(completion::Request request,
                 std::function<void(completion::Outcome)> done) override;
   void close_document(completion::DocumentKey document) override;
+  void open_document(completion::OpenedDocument opened) override;
+  const Exclusions& exclusions() const override { return exclusions_; }
+  void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
   lsp::Json status() const override;
@@ -117,6 +120,12 @@ class Daemon::Impl : public SessionHost {
   completion::EngineFactory watched(completion::EngineFactory factory);
   void post_change();  // from the engine thread
   void model_changed();
+
+  /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
+  void begin_store();
+  void ask_store(const CacheRequest& request, std::function<void(Result<lsp::Json>)> done);
+  /// What the store cannot know of the answer: device tokens, speeds.
+  void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
 
   void start_idle_clock();
   void leave_if_alone();
@@ -138,6 +147,7 @@ class Daemon::Impl : public SessionHost {
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
+  Exclusions exclusions_;
   bool stopping_ = false;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
@@ -149,7 +159,10 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     listen(std::move(settings_.passed), Name::kOfTheManager);
   else
     listen(std::move(listening), Name::kOurs);
+  exclusions_ = Exclusions(settings_.config.cache_exclude, settings_.config.cache_gitignore);
+  if (settings_.store) begin_store();
   completion::CompletionService::Settings limits;
+  limits.keeper = settings_.keeper;
   limits.cold_prompt_ms = settings_.config.cold_prompt_ms;
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
                                                              [this] { post_change(); });
@@ -177,6 +190,11 @@ void Daemon::Impl::post_change() {
 
 Daemon::Impl::~Impl() {
   service_.reset();
+  // The store's last pages are written while the lock is held: the next daemon finds it free.
+  if (settings_.store) settings_.store->listen(nullptr);
+  settings_.engine = nullptr;
+  settings_.keeper.reset();
+  settings_.store.reset();
   connections_.clear();
   unlink_socket();
 }
@@ -311,6 +329,61 @@ void Daemon::Impl::close_document(completion::DocumentKey document) {
   service_->close(std::move(document));
 }
 
+void Daemon::Impl::open_document(completion::OpenedDocument opened) {
+  service_->open(std::move(opened));
+}
+
+void Daemon::Impl::begin_store() {
+  settings_.store->listen([this](const std::string& message) {
+    asio::post(io_, [this, message] { log().warn("KV on disk: {}", message); });
+  });
+  settings_.store->post([exclusions = exclusions_](store::Store& store) {
+    for (const std::string& uri : store.document_uris())
+      if (!exclusions.judge(uri).may_be_stored()) static_cast<void>(store.purge(uri));
+  });
+}
+
+void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) {
+  if (!settings_.store)
+    return done(
+        fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
+  if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
+  // First the device, then what waits to be written, then the disk: so that nothing comes back.
+  service_->forget(request.model.empty() ? request.uri : std::string(), [=, this] {
+    asio::post(io_, [=, this] {
+      if (request.uri.empty()) {
+        settings_.store->forget_queued();
+      } else {
+        settings_.store->forget_queued(request.uri);
+      }
+      ask_store(request, done);
+    });
+  });
+}
+
+void Daemon::Impl::ask_store(const CacheRequest& request,
+                             std::function<void(Result<lsp::Json>)> done) {
+  const store::StoreStatus status = settings_.store->status();
+  if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));
+  settings_.store->post([=, this](store::Store& store) {
+    Result<lsp::Json> answer = serve_cache_request(store, request);
+    asio::post(io_, [=, this, answer = std::move(answer)]() mutable {
+      if (answer) complete_answer(request, *answer);
+      done(std::move(answer));
+    });
+  });
+}
+
+void Daemon::Impl::complete_answer(const CacheRequest& request, lsp::Json& answer) const {
+  const completion::ServiceStatus service = service_->status();
+  if (request.action == CacheRequest::Action::kList)
+    for (lsp::Json& file : answer["files"])
+      for (const auto& each : service.files)
+        if (file["uri"] == each.uri) file["tokensDevice"] = each.tokens_device;
+  if (request.action == CacheRequest::Action::kStats)
+    answer["store"] = store_json(settings_.store->status(), service);
+}
+
 ModelProgress Daemon::Impl::model_progress() const {
   const completion::ServiceStatus status = service_->status();
   return {status.state, status.load_progress, status.failure};
@@ -338,6 +411,7 @@ lsp::Json Daemon::Impl::status() const {
   parts.service = service_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;
+  if (settings_.store) parts.store = settings_.store->status();
   for (const auto& [id, connection] : connections_)
     parts.sessions.push_back(connection->session().info());
   return status_json(parts);

@@ -7,7 +7,9 @@
 #include <memory>
 
 #include "base/error.h"
+#include "cache_store/store_service.h"
 #include "daemon/completion/completion.h"
+#include "daemon/completion/page_keeper.h"
 #include "daemon/service/config.h"
 #include "daemon/service/engine_host.h"
 #include "daemon/service/local_socket.h"
@@ -33,8 +35,10 @@ class Daemon {
     Config config;
     completion::EngineFactory engine;
     std::shared_ptr<OpenedModel> opened_model;
-    std::string model_path;    ///< for the status; empty when none was found
-    std::string model_reason;  ///< why that one
+    std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
+    std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
+    std::string model_path;                          ///< for the status; empty when none was found
+    std::string model_reason;                        ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
     /// How long open() waits for a daemon that is on its way out.

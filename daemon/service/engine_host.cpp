@@ -9,6 +9,8 @@
 #include <span>
 #include <utility>
 
+#include "daemon/completion/page_keeper.h"
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/engine.h"
 #include "engine/model/model.h"
@@ -96,6 +98,12 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup, Op
   if (!backend) return tl::unexpected(backend.error());
   engine::EngineOptions options;
   options.kv_budget_bytes = setup.kv_budget_bytes;
+  options.store = setup.keeper;
+  if (setup.keeper)
+    setup.keeper->begin(
+        {(*model)->digest(), (*model)->name(),
+         fmt::format("{}, pages of {}", (*backend)->page_format(), engine::kPageTokens),
+         (*backend)->page_bytes()});
   return engine::make_engine(*model, std::move(*backend), options);
 }
 

@@ -46,6 +46,7 @@ struct EngineSetup {
   int threads = 0;  ///< 0: one per physical core
   std::size_t kv_budget_bytes = 0;
   engine::FimOverride fim = {};
+  std::shared_ptr<completion::PageKeeper> keeper = {};  ///< where KV is kept over restarts; may be null
 };
 
 /// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), makes the CPU

@@ -37,6 +37,8 @@ int run(const CommandLine& line) {
       return run_model_list(*paths, line);
     case Command::kModelInfo:
       return run_model_info(*paths, line);
+    case Command::kCache:
+      return run_cache(*paths, line);
     case Command::kDoctor:
       return run_doctor(*paths, line);
     case Command::kAutostart:

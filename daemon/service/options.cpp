@@ -54,6 +54,45 @@ void add_complete_options(CLI::App& complete, CommandLine& line, std::string& pl
   complete.add_flag("--json", line.json, "Text and receipt as JSON");
 }
 
+/// "cache" and what is below it; the action of the one that is named goes into `line`.
+void add_cache_commands(CLI::App& app, CommandLine& line,
+                        std::vector<std::pair<CLI::App*, CommandLine::Command>>& commands) {
+  using Action = CacheRequest::Action;
+  CLI::App* cache = app.add_subcommand("cache", "KV that is kept on disk");
+  cache->require_subcommand(1);
+  cache->footer("Example:\n  efimd cache list");
+  const auto add = [&](const char* name, const char* what, const char* example, Action action) {
+    CLI::App* sub = command(*cache, name, what, example, commands, CommandLine::Command::kCache);
+    sub->add_flag("--json", line.json, "As JSON");
+    sub->callback([&line, action] { line.cache.request.action = action; });
+    return sub;
+  };
+  const auto add_path = [&](CLI::App* sub) {
+    return sub->add_option("PATH", line.cache.path, "A file, or a folder for all files below it");
+  };
+  add("list", "What is kept of each file and model", "efimd cache list --json", Action::kList);
+  CLI::App* purge = add("purge", "Removes and overwrites what is kept of a file, a model or all",
+                        "efimd cache purge src/main.c", Action::kPurge);
+  add_path(purge);
+  purge->add_option("--model", line.cache.request.model,
+                    "A model's name, or the beginning of its digest");
+  purge->add_flag("--all", line.cache.request.all, "Everything");
+  purge->callback([&line] {
+    line.cache.request.action = Action::kPurge;
+    const int named = int{!line.cache.path.empty()} + int{!line.cache.request.model.empty()} +
+                      int{line.cache.request.all};
+    if (named != 1) throw CLI::ValidationError("purge", "one of PATH, --model and --all is wanted");
+  });
+  add_path(add("pin", "Keeps a file's KV whatever the budget", "efimd cache pin src/main.c",
+               Action::kPin))
+      ->required();
+  add_path(add("unpin", "Takes the pin away", "efimd cache unpin src/main.c", Action::kUnpin))
+      ->required();
+  add("verify", "Reads and checks everything; what is damaged is removed", "efimd cache verify",
+      Action::kVerify);
+  add("stats", "How much is kept, written, loaded and saved", "efimd cache stats", Action::kStats);
+}
+
 /// The command line's grammar, and where a parse leaves its values.
 class Grammar {
  public:
@@ -93,6 +132,7 @@ Grammar::Grammar() {
                                 Command::kComplete),
                        line_, place_);
   add_model();
+  add_cache_commands(app_, line_, commands_);
   command(app_, "doctor", "What this machine has, what is in use, what is wrong and what to do",
           "efimd doctor", commands_, Command::kDoctor)
       ->add_flag("--json", line_.json, "As JSON");
@@ -128,8 +168,8 @@ void Grammar::add_autostart() {
   autostart->require_subcommand(1);
   autostart->footer("Example:\n  efimd autostart enable");
   const auto add = [&](const char* name, const char* what, CommandLine::Autostart value) {
-    CLI::App* sub = command(*autostart, name, what, "efimd autostart status", commands_,
-                            Command::kAutostart);
+    CLI::App* sub =
+        command(*autostart, name, what, "efimd autostart status", commands_, Command::kAutostart);
     autostarts_.emplace_back(sub, value);
   };
   add("enable", "systemd's user manager holds the socket; the first editor wakes the daemon",
@@ -158,10 +198,10 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
 void describe(const CLI::App& app, const std::string& name, std::vector<CommandHelp>& helps) {
   CommandHelp help{name, app.get_description(), app.get_footer(), {}, {}};
   for (const CLI::Option* option : app.get_options())
-    help.options.push_back({option->get_positional() ? option->get_single_name()
-                                                     : option->get_name(false, true),
-                            option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
-                            option->get_description(), option->get_positional()});
+    help.options.push_back(
+        {option->get_positional() ? option->get_single_name() : option->get_name(false, true),
+         option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
+         option->get_description(), option->get_positional()});
   const auto subs = app.get_subcommands([](const CLI::App*) { return true; });
   for (const CLI::App* sub : subs) help.commands.push_back(sub->get_name());
   helps.push_back(std::move(help));

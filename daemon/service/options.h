@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "daemon/service/cache_request.h"
 
 namespace efimd::service {
 
@@ -22,7 +23,7 @@ Result<Place> parse_place(std::string_view text);
 
 /// What a command line asks for.
 struct CommandLine {
-  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kDoctor, kAutostart, kStop };
+  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kCache, kDoctor, kAutostart, kStop };
   Command command = Command::kLsp;
   bool json = false;
   bool watch = false;  ///< status: again and again
@@ -42,6 +43,11 @@ struct CommandLine {
     std::optional<double> temperature;
     bool receipt = false;
   } complete;
+
+  struct Cache {
+    CacheRequest request;        ///< its uri is made from `path`
+    std::filesystem::path path;  ///< empty: none was named
+  } cache;
 
   std::filesystem::path model_file;  ///< empty: the one in use
 };

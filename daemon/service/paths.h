@@ -38,6 +38,8 @@ struct Paths {
   std::filesystem::path daemon_lock() const { return runtime_dir / "daemon.lock"; }
   /// flock()ed by whoever starts the daemon, so that racing bridges start one.
   std::filesystem::path spawn_lock() const { return runtime_dir / "spawn.lock"; }
+  /// The KV store's folder.
+  std::filesystem::path store_dir() const { return cache_dir / "kv"; }
   std::filesystem::path log_file() const { return state_dir / "efimd.log"; }
 };
 

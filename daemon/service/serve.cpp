@@ -68,8 +68,16 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.model_path = model->path.string();
     settings.model_reason = model->reason;
   }
+  if (const std::size_t disk = disk_budget_bytes(config, paths.cache_dir); disk > 0) {
+    store::StoreService::Settings of_store;
+    of_store.store.folder = paths.store_dir();
+    of_store.store.budget_bytes = disk;
+    settings.store = std::make_shared<store::StoreService>(std::move(of_store));
+    settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
+  }
   EngineSetup engine{model.map([](const ModelChoice& chosen) { return chosen.path; }),
-                     config.device_threads, kv_budget_bytes(config), config.fim};
+                     config.device_threads, kv_budget_bytes(config), config.fim,
+                     settings.keeper};
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
 }

@@ -52,6 +52,7 @@ std::span<const Session::Method> Session::requests() {
       {"efim/status", &Session::status, When::kAlways},
       {"efim/version", &Session::version, When::kAlways},
       {"efim/stop", &Session::stop, When::kAlways},
+      {"efim/cache", &Session::cache, When::kAlways},
   };
   return kMethods;
 }

@@ -12,7 +12,10 @@
 #include <string_view>
 
 #include "daemon/completion/completion.h"
+#include "daemon/completion/session_memory.h"
+#include "daemon/service/cache_request.h"
 #include "daemon/service/config.h"
+#include "daemon/service/exclusions.h"
 #include "daemon/service/status_json.h"
 #include "daemon/text/document.h"
 #include "lsp/json_rpc.h"
@@ -41,6 +44,10 @@ class SessionHost {
   virtual void complete(completion::Request request,
                         std::function<void(completion::Outcome)> done) = 0;
   virtual void close_document(completion::DocumentKey document) = 0;
+  virtual void open_document(completion::OpenedDocument opened) = 0;
+  virtual const Exclusions& exclusions() const = 0;
+  /// `done` is called on io, once, now or later.
+  virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
   /// A request that never reached the completion service was answered with nothing, for
   /// `reason`, one of a few.
   virtual void count_silence(const std::string& reason) = 0;
@@ -100,6 +107,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string language_id;
     std::string
         unusable;  ///< why there is no completion for it until it is reopened; empty when there is
+    Exclusions::Verdict exclusion = {};
   };
   struct Pending {
     lsp::Id id;
@@ -136,6 +144,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void status(const lsp::Message& message);
   void version(const lsp::Message& message);
   void stop(const lsp::Message& message);
+  void cache(const lsp::Message& message);
 
   void initialized(const lsp::Message& message);
   void did_open(const lsp::Message& message);

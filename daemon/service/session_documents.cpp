@@ -15,6 +15,7 @@ using lsp::Json;
 namespace {
 
 constexpr char kNotOpen[] = "the document is not open";
+constexpr char kSecretFile[] = "the file may hold secrets";
 constexpr char kTooLarge[] = "the document is too large";
 constexpr char kSuperseded[] = "superseded by a newer request";
 
@@ -48,7 +49,15 @@ void Session::did_open(const lsp::Message& message) {
   }
   // A second didOpen without a didClose is a new text with its own history.
   if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
-  documents_.insert_or_assign(params->uri, opened(*params));
+  const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
+  OpenDocument& open = entry->second;
+  open.exclusion = host_.exclusions().judge(params->uri);
+  if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
+    open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
+                    "); completion.secret_files = true completes it all the same";
+  if (open.unusable.empty())
+    host_.open_document(
+        {{id_, params->uri}, open.document.snapshot(), open.exclusion.may_be_stored()});
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
@@ -110,7 +119,10 @@ void Session::inline_completion(const lsp::Message& message) {
   if (found == documents_.end()) return answer_empty(asked, kNotOpen, kNotOpen);
   asked.version = found->second.version;
   if (!found->second.unusable.empty())
-    return answer_empty(asked, kTooLarge, found->second.unusable);
+    return answer_empty(
+        asked,
+        found->second.exclusion.reason == Exclusions::Reason::kSecret ? kSecretFile : kTooLarge,
+        found->second.unusable);
   asked.snapshot = found->second.document.snapshot();
   asked.language_id = found->second.language_id;
   submit(std::move(asked), *params);
@@ -133,6 +145,8 @@ void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
   request.options = options_;
   request.stop = pending.stop.get_token();
   request.arrived = std::chrono::steady_clock::now();
+  if (const auto open = documents_.find(asked.uri); open != documents_.end())
+    request.may_be_stored = open->second.exclusion.may_be_stored();
   host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
                                          const completion::Outcome& outcome) {
     if (const auto session = self.lock()) session->finished(asked, outcome);
@@ -197,7 +211,7 @@ void Session::send_receipt(const Asked& asked, const completion::Receipt& receip
                  {"evaluatedTokens", receipt.evaluated_tokens},
                  {"generatedTokens", receipt.generated_tokens},
                  {"healedTokens", receipt.healed_tokens},
-                 {"restoredTokens", 0},
+                 {"restoredTokens", receipt.restored_tokens},
                  {"exact", true},
                  {"queueMs", receipt.queue_ms},
                  {"firstTokenMs", receipt.first_token_ms},

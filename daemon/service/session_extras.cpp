@@ -41,6 +41,18 @@ void Session::tell_state() {
   notify("efim/state", std::move(now));
 }
 
+void Session::cache(const lsp::Message& message) {
+  auto request = cache_request_from(message.params);
+  if (!request)
+    return refuse(message.id, lsp::ErrorCode::kInvalidParams, request.error().message());
+  host_.cache(std::move(*request), [self = weak_from_this(), id = message.id](Result<Json> answer) {
+    const auto session = self.lock();
+    if (!session || session->state_ == State::kEnded) return;
+    if (answer) return session->answer(id, std::move(*answer));
+    session->refuse(id, lsp::ErrorCode::kRequestFailed, answer.error().message());
+  });
+}
+
 void Session::did_focus(const lsp::Message& message) {
   const auto params = params_of<lsp::EfimDidFocusParams>(message);
   if (params && documents_.contains(params->uri)) focused_ = params->uri;

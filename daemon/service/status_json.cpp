@@ -5,6 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/types.h"
+
 namespace efimd::service {
 
 using Json = nlohmann::json;
@@ -57,13 +59,17 @@ Json tier_json(std::size_t budget_bytes, std::size_t used_bytes) {
   return {{"budgetBytes", budget_bytes}, {"usedBytes", used_bytes}};
 }
 
-Json file_json(const completion::ServiceStatus::File& file) {
+Json file_json(const completion::ServiceStatus::File& file, const StatusParts& parts) {
+  std::size_t pages = 0;
+  if (parts.store)
+    if (const auto stored = parts.store->pages.find(file.uri); stored != parts.store->pages.end())
+      pages = stored->second;
   return {{"uri", file.uri},
           {"open", file.open},
           {"anchors", file.anchors},
           {"tokensDevice", file.tokens_device},
           {"tokensHost", 0},
-          {"tokensDisk", 0},
+          {"tokensDisk", pages * engine::kPageTokens},
           {"lastUseS", file.last_use_s},
           {"hits", file.hits},
           {"misses", file.misses}};
@@ -115,24 +121,43 @@ Json list_of(const std::vector<T>& values, ToJson to_json) {
 
 }  // namespace
 
+Json store_json(const store::StoreStatus& store, const completion::ServiceStatus& service) {
+  return {{"usable", store.usable},
+          {"trouble", store.trouble},
+          {"pages", store.use.pages},
+          {"writtenPages", store.written_pages},
+          {"writtenBytes", store.written_bytes},
+          {"loadedPages", store.loaded_pages},
+          {"loadedBytes", store.loaded_bytes},
+          {"damagedPages", store.damaged_pages},
+          {"writeBytesPerS", store.write_bytes_per_s},
+          {"loadBytesPerS", store.load_bytes_per_s},
+          {"restoredTokens", service.restored_tokens},
+          {"savedS", service.saved_s}};
+}
+
 Json status_json(const StatusParts& parts) {
   Json events = Json::object();
   for (const auto& [name, counts] : parts.service.events) events[name] = event_json(counts);
-  return {{"version", parts.version},
-          {"pid", parts.pid},
-          {"uptimeS", parts.uptime_s},
-          {"state", state_json(parts.service)},
-          {"model", model_json(parts)},
-          {"device", device_json(parts)},
-          {"memory",
-           {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
-            {"host", tier_json(0, 0)},
-            {"disk", tier_json(0, 0)}}},
-          {"files", list_of(parts.service.files, file_json)},
-          {"events", std::move(events)},
-          {"silence", silence_json(parts.service)},
-          {"sessions", list_of(parts.sessions, session_json)},
-          {"config", config_json(parts.config)}};
+  return {
+      {"version", parts.version},
+      {"pid", parts.pid},
+      {"uptimeS", parts.uptime_s},
+      {"state", state_json(parts.service)},
+      {"model", model_json(parts)},
+      {"device", device_json(parts)},
+      {"memory",
+       {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
+        {"host", tier_json(0, 0)},
+        {"disk", parts.store ? tier_json(parts.store->use.budget_bytes, parts.store->use.disk_bytes)
+                             : tier_json(0, 0)}}},
+      {"store", parts.store ? store_json(*parts.store, parts.service) : Json()},
+      {"files",
+       list_of(parts.service.files, [&](const auto& file) { return file_json(file, parts); })},
+      {"events", std::move(events)},
+      {"silence", silence_json(parts.service)},
+      {"sessions", list_of(parts.sessions, session_json)},
+      {"config", config_json(parts.config)}};
 }
 
 }  // namespace efimd::service

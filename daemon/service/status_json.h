@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "cache_store/store_service.h"
 #include "daemon/completion/completion.h"
 #include "daemon/service/config.h"
 #include "daemon/service/engine_host.h"
@@ -17,9 +18,9 @@ struct SessionInfo {
   std::uint64_t id = 0;
   std::string client;  ///< "Neovim 0.12.0"; empty before initialize and for commands
   std::size_t documents = 0;
-  std::uint64_t requests = 0;  ///< for completions
-  std::uint64_t shown = 0;     ///< items; 0 where the editor does not tell
-  std::uint64_t accepted = 0;  ///< whole items, as the editor reports them
+  std::uint64_t requests = 0;         ///< for completions
+  std::uint64_t shown = 0;            ///< items; 0 where the editor does not tell
+  std::uint64_t accepted = 0;         ///< whole items, as the editor reports them
   std::uint64_t accepted_partly = 0;  ///< times that a part of an item was taken
   std::string focus;                  ///< URI of the document with the cursor; empty where not told
 };
@@ -34,6 +35,7 @@ struct StatusParts {
   std::string model_reason;  ///< why this one
   std::string device_reason;
   completion::ServiceStatus service;
+  std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;
   std::vector<SessionInfo> sessions;
 };
@@ -53,6 +55,10 @@ struct StatusParts {
 ///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
 ///   sessions  [{id, client, documents, requests, shown, accepted, acceptedPartly, focus}]
 ///   config    {file, read, warnings: [{line, message}]}
+///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,
+///   damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}; null when none is kept
 nlohmann::json status_json(const StatusParts& parts);
+nlohmann::json store_json(const store::StoreStatus& store,
+                          const completion::ServiceStatus& service);
 
 }  // namespace efimd::service

@@ -41,7 +41,8 @@ std::vector<PageIndex> KvSequence::find_pages(std::span<const TokenId> tokens, i
         identities = pool_->identities(tokens);
         tier_->want(std::span(identities).subspan(at));
       }
-      page = tier_->load(identities[at], parent, of_page, wanted, stop);
+      const auto pages = static_cast<int>(identities.size() - at);
+      page = tier_->load({identities[at], parent, of_page, pages}, wanted, stop);
     }
     if (!page) break;
     found.push_back(*page);

@@ -16,6 +16,12 @@ namespace efimd::engine {
 /// kNone is text that must not be stored.
 enum class SourceId : std::uint32_t { kNone = 0 };
 
+enum class WriteBehind : std::uint8_t {
+  kWrote,
+  kNothing,  ///< every page that may be stored was handed over, or none ever will be
+  kLater,    ///< the store takes none now
+};
+
 /// A full page on its way to the store.
 struct PageToStore {
   Digest page;                    ///< KV-1
@@ -33,6 +39,8 @@ class PageStore {
  public:
   virtual ~PageStore() = default;
 
+  /// False: it holds nothing and never will.
+  virtual bool is_usable() const = 0;
   virtual bool holds(const Digest& page) const = 0;
   /// These pages will be loaded, in this order: reading them may begin.
   virtual void want(std::span<const Digest> pages) = 0;

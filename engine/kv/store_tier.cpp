@@ -27,17 +27,16 @@ void StoreTier::want(std::span<const Digest> pages) {
   if (!stored.empty()) store_->want(stored);
 }
 
-std::chrono::microseconds StoreTier::patience(Wanted wanted) const {
+std::chrono::microseconds StoreTier::patience(Wanted wanted, int pages) const {
   if (wanted == Wanted::kInIdleTime) return kIdlePatience;
-  return evaluate_time_.count() == 0 ? kFirstPatience : evaluate_time_;
+  return evaluate_time_.count() == 0 ? kFirstPatience : evaluate_time_ * pages;
 }
 
-std::optional<PageIndex> StoreTier::load(const Digest& identity, std::optional<PageIndex> parent,
-                                         std::span<const TokenId> tokens, Wanted wanted,
+std::optional<PageIndex> StoreTier::load(const Missing& wanted_page, Wanted wanted,
                                          const std::stop_token& stop) {
   if (store_ == nullptr || (wanted == Wanted::kNow && !worth_loading())) return std::nullopt;
-  if (!store_->holds(identity)) return std::nullopt;
-  const auto bytes = store_->load(identity, patience(wanted), stop);
+  if (!store_->holds(wanted_page.identity)) return std::nullopt;
+  const auto bytes = store_->load(wanted_page.identity, patience(wanted, wanted_page.pages), stop);
   if (!bytes || bytes->size() != backend_->page_bytes()) return std::nullopt;
   const Result<PageIndex> page = pool_->take();
   if (!page) return std::nullopt;
@@ -45,7 +44,7 @@ std::optional<PageIndex> StoreTier::load(const Digest& identity, std::optional<P
     pool_->give_back(*page);
     return std::nullopt;
   }
-  const PageIndex sealed = pool_->seal(*page, parent, tokens);
+  const PageIndex sealed = pool_->seal(*page, wanted_page.parent, wanted_page.tokens);
   pool_->set_restored(sealed);
   return sealed;
 }
@@ -57,16 +56,17 @@ void StoreTier::own(PageIndex page, SourceId source) {
   unwritten_.emplace_back(page, pool_->identity(page));
 }
 
-bool StoreTier::write_one() {
+WriteBehind StoreTier::write_one() {
+  if (store_ == nullptr || !store_->is_usable()) return WriteBehind::kNothing;
   while (!unwritten_.empty()) {
     const auto [page, identity] = unwritten_.front();
-    if (pool_->is(page, identity) && !store_->holds(identity) && !store_->takes_page())
-      return false;
+    const bool resident = pool_->is(page, identity);
+    if (resident && !store_->holds(identity) && !store_->takes_page()) return WriteBehind::kLater;
     unwritten_.pop_front();
-    // It may have been evicted meanwhile, which wrote it.
-    if (pool_->is(page, identity)) return write(page);
+    // One that was evicted meanwhile was written then. One that cannot be read is given up.
+    if (resident && write(page)) return WriteBehind::kWrote;
   }
-  return false;
+  return WriteBehind::kNothing;
 }
 
 void StoreTier::evicting(PageIndex page) {

@@ -24,7 +24,8 @@ enum class Wanted { kNow, kInIdleTime };
 ///         evicted before that. One that only excluded documents hold never has a source, and is
 ///         never written.
 ///   KV-7  For a keystroke a page is loaded when that is faster than evaluating its tokens, by the
-///         speeds measured on both sides; it waits no longer than evaluating would take.
+///         speeds measured on both sides; it waits no longer than evaluating what would not be
+///         loaded then.
 ///
 /// Thread: engine.  Owns: a queue; pool, backend and store outlive it. Without a store it does
 /// nothing.
@@ -41,18 +42,23 @@ class StoreTier {
   /// Pages, parents first, that load() will be asked for: those that the store has begin to be
   /// read.
   void want(std::span<const Digest> pages);
-  /// The page of this identity, which holds `tokens` behind `parent`: loaded, sealed and
-  /// referenced. nullopt when it is not stored, not worth it, or not there in time.
-  std::optional<PageIndex> load(const Digest& identity, std::optional<PageIndex> parent,
-                                std::span<const TokenId> tokens, Wanted wanted,
-                                const std::stop_token& stop);
+  /// A page that a prompt needs and the device has not.
+  struct Missing {
+    Digest identity;
+    std::optional<PageIndex> parent;
+    std::span<const TokenId> tokens;  ///< of the page
+    int pages = 1;                    ///< from it to the prompt's end
+  };
+  /// Loaded, sealed and referenced; nullopt when it is not stored, not worth it, or not there in
+  /// time.
+  std::optional<PageIndex> load(const Missing& page, Wanted wanted, const std::stop_token& stop);
   /// Whether a keystroke would have this page loaded (KV-7).
   bool loadable(const Digest& page) const { return worth_loading() && store_->holds(page); }
 
   /// A sealed page holds text of `source`.
   void own(PageIndex page, SourceId source);
-  /// Hands one page to the store; false when there is none, or the store takes none now.
-  bool write_one();
+  /// Hands one page to the store.
+  WriteBehind write_one();
   /// The page is about to be evicted.
   void evicting(PageIndex page);
   /// Evaluating so many tokens in one step took so long.
@@ -63,7 +69,7 @@ class StoreTier {
     return store_ != nullptr &&
            (evaluate_time_.count() == 0 || store_->load_time() < evaluate_time_);
   }
-  std::chrono::microseconds patience(Wanted wanted) const;
+  std::chrono::microseconds patience(Wanted wanted, int pages) const;
   bool write(PageIndex page);
 
   KvPool* pool_;

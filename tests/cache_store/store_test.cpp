@@ -156,9 +156,9 @@ TEST_CASE("what is remembered of a document and its pin come back, for its model
   store.store.reset();
   store = open_store(scratch.store());
   REQUIRE(store);
-  CHECK(store->note(kA, model).value() == "where the cursor was");
-  CHECK(store->note(kA, Digest{3, 4}).value().empty());
-  CHECK(store->note(kB, model).value().empty());
+  CHECK(store->notes(model).value() ==
+        std::map<std::string, std::string>{{kA, "where the cursor was"}});
+  CHECK(store->notes(Digest{3, 4}).value().empty());
   REQUIRE(store->documents().size() == 1);
   CHECK(store->documents()[0].pinned);
   CHECK_FALSE(store->set_note(kA, model, std::string(100'000, 'x')));

@@ -30,6 +30,14 @@ class FakeHost : public service::SessionHost {
     submitted.push_back({std::move(request), std::move(done)});
   }
   void close_document(completion::DocumentKey document) override { closed.push_back(document); }
+  void open_document(completion::OpenedDocument document) override {
+    opened.push_back(std::move(document));
+  }
+  const service::Exclusions& exclusions() const override { return excluded; }
+  void cache(service::CacheRequest request, std::function<void(Result<Json>)> done) override {
+    cache_requests.push_back(request);
+    done(Json{{"documents", 0}});
+  }
   void count_silence(const std::string& reason) override { silences.push_back(reason); }
   service::ModelProgress model_progress() const override { return model; }
   Json status() const override { return {{"pid", 1}}; }
@@ -40,6 +48,9 @@ class FakeHost : public service::SessionHost {
   std::shared_ptr<spdlog::logger> logger;
   std::vector<Submitted> submitted;
   std::vector<completion::DocumentKey> closed;
+  std::vector<completion::OpenedDocument> opened;
+  service::Exclusions excluded{{"private/"}, false};
+  std::vector<service::CacheRequest> cache_requests;
   std::vector<std::string> silences;
   service::ModelProgress model{completion::EngineState::kReady, 1.0, {}};
   bool stopped = false;

@@ -21,6 +21,8 @@ int run_status_watch(const Paths& paths, const CommandLine& line);
 int run_complete(const Paths& paths, const CommandLine& line);
 int run_model_list(const Paths& paths, const CommandLine& line);
 int run_model_info(const Paths& paths, const CommandLine& line);
+/// Asks the daemon, or looks into the store itself where none runs.
+int run_cache(const Paths& paths, const CommandLine& line);
 /// 1 when something is wrong.
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also where there is no service manager: the bridge starts the daemon then.

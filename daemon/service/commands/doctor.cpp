@@ -13,6 +13,7 @@
 #include "daemon/service/commands/commands.h"
 #include "daemon/service/commands/table.h"
 #include "daemon/service/config.h"
+#include "daemon/service/exclusions.h"
 #include "daemon/service/model_catalog.h"
 #include "daemon/service/this_system.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -83,6 +84,26 @@ void examine_config(const Config& config, std::vector<Finding>& findings) {
                         "correct it, or take it out"});
 }
 
+void examine_store(const Config& config, const Paths& paths, std::vector<Finding>& findings) {
+  const std::size_t budget = disk_budget_bytes(config, paths.cache_dir);
+  findings.push_back({Level::kGood, "KV on disk",
+                      budget == 0
+                          ? "none is kept"
+                          : fmt::format("at most {} in {}", bytes_text(static_cast<double>(budget)),
+                                        paths.store_dir().string()),
+                      ""});
+  const auto secrets = Exclusions::secret_patterns();
+  findings.push_back(
+      {Level::kGood, "never on disk",
+       fmt::format("{}{}{}{}; untitled documents", fmt::join(secrets, " "),
+                   config.cache_exclude.empty() ? "" : " ", fmt::join(config.cache_exclude, " "),
+                   config.cache_gitignore ? "; what .gitignore names" : ""),
+       ""});
+  if (!config.secret_files)
+    findings.push_back({Level::kGood, "no completion",
+                        "in files that may hold secrets (the built-in patterns above)", ""});
+}
+
 void examine_model(const Config& config, std::vector<Finding>& findings) {
   const auto choice = choose_model(config, find_model_places());
   if (!choice) return findings.push_back(wrong("model", choice.error()));
@@ -145,6 +166,7 @@ std::vector<Finding> examine(const Paths& paths) {
   examine_paths(paths, findings);
   const Config config = load_config(paths.config_file);
   examine_config(config, findings);
+  examine_store(config, paths, findings);
   examine_model(config, findings);
   findings.push_back(examine_daemon(paths));
   return findings;

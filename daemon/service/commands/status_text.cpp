@@ -136,6 +136,21 @@ std::string silence_table(const Json& silence) {
   return table({{"no suggestion because", Align::kLeft}, {"count"}}, rows);
 }
 
+/// What KV on disk was worth; empty when none is kept.
+std::string store_text(const Json& store) {
+  if (!store.is_object()) return "nothing is kept on disk\n";
+  if (!at(store, "usable").get<bool>())
+    return fmt::format("nothing is kept on disk: {}\n", text(at(store, "trouble")));
+  std::string line = fmt::format(
+      "restored from disk: {} tokens, {} s of evaluating saved; loading {}/s, writing {}/s\n",
+      text(at(store, "restoredTokens")), shown(at(store, "savedS"), one_decimal),
+      shown(at(store, "loadBytesPerS"), bytes_text),
+      shown(at(store, "writeBytesPerS"), bytes_text));
+  if (const std::string trouble = text(at(store, "trouble")); trouble != "-")
+    line += "KV on disk: " + trouble + "\n";
+  return line;
+}
+
 std::string sessions_table(const Json& sessions) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& session : sessions)
@@ -178,6 +193,7 @@ std::string cropped(std::string_view line, std::size_t columns) {
 
 std::string status_text(const Json& status) {
   std::vector<std::string> parts = {overview(status), memory_table(at(status, "memory")),
+                                    store_text(at(status, "store")),
                                     sessions_table(at(status, "sessions"))};
   if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
     parts.push_back(files_table(files, std::string::npos));

@@ -11,6 +11,7 @@ namespace efimd::test {
 /// A store in memory that takes everything at once, or what it is told to.
 class FakeStore final : public engine::PageStore {
  public:
+  bool is_usable() const override { return true; }
   bool holds(const Digest& page) const override { return pages.contains(page); }
   void want(std::span<const Digest> wanted_pages) override {
     wanted.assign(wanted_pages.begin(), wanted_pages.end());

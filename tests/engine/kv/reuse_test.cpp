@@ -61,7 +61,7 @@ class Session {
   }
   /// The store loses a page or misses an answer now and then.
   void idle() {
-    for (int page = script_.below(30); page > 0 && engine_->write_behind(); --page) {
+    for (int page = script_.below(30); page > 0; --page) {
     }
     if (!store_->pages.empty() && script_.chance(2))
       store_->pages.erase(

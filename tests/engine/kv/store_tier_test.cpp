@@ -50,7 +50,7 @@ struct Bench {
     return *cost;
   }
   void write_all() {
-    while (engine->write_behind()) {
+    while (engine->write_behind() == WriteBehind::kWrote) {
     }
   }
 
@@ -157,7 +157,7 @@ TEST_CASE(
   const Digest identity = pool.identities(page).front();
   store.pages[identity] = {identity, std::nullopt, {kA}, std::vector<std::byte>(1024)};
   const auto load = [&](Wanted wanted) {
-    return tier.load(identity, std::nullopt, page, wanted, {});
+    return tier.load({identity, std::nullopt, page, 3}, wanted, {});
   };
 
   tier.measured(kPageTokens, 2ms);
@@ -169,7 +169,7 @@ TEST_CASE(
   CHECK(tier.loadable(identity));
   store.answers_left = 0;
   CHECK_FALSE(load(Wanted::kNow));
-  CHECK(store.last_patience == 2ms);
+  CHECK(store.last_patience == 3 * 2ms);
   store.answers_left = 2;
   CHECK(load(Wanted::kNow));
   CHECK(pool.check() == "");

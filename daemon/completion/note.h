@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/digest.h"
+#include "daemon/prompt/anchor.h"
+#include "daemon/text/document.h"
+#include "engine/tokenizer/tokenizer.h"
+
+namespace efimd::completion {
+
+/// Where an anchor was: offsets in the text, and what its tokens hashed to. No text.
+struct NotedAnchor {
+  prompt::View view = prompt::View::kFull;
+  std::size_t window_begin = 0, cut = 0, resume = 0, window_end = 0;
+  Digest before, after;  ///< of their tokens
+  bool operator==(const NotedAnchor&) const = default;
+};
+
+/// What is remembered of a document over a restart, so that the same prompts are made again and
+/// their KV is found.
+struct Note {
+  std::size_t cursor = 0;
+  std::size_t window_begin = 0, window_end = 0;  ///< of the spine
+  std::vector<NotedAnchor> anchors;              ///< the last one used first
+  bool operator==(const Note&) const = default;
+};
+
+/// Anchors that a note has at most; more are not written and not read.
+inline constexpr std::size_t kNotedAnchorsMax = 16;
+
+/// One line for the document and one for each anchor, numbers in decimal, digests in hexadecimal.
+std::string note_text(const Note& note);
+/// nullopt for anything that note_text() did not write.
+std::optional<Note> parse_note(std::string_view text);
+
+NotedAnchor noted(const prompt::Anchor& anchor);
+/// The anchor in `snapshot`, nullopt when the text at its place gives other tokens: the file was
+/// changed meanwhile.
+std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,
+                                          const engine::Tokenizer& tokenizer);
+
+}  // namespace efimd::completion

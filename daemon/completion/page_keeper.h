@@ -1,0 +1,67 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "cache_store/store_service.h"
+#include "engine/kv/page_store.h"
+
+namespace efimd::completion {
+
+/// The engine's store of pages, over the one on disk: numbers of documents become their URIs. And
+/// what is remembered of documents beside their pages.
+///
+/// Thread: engine.  Shares the service with those who look after it.
+class PageKeeper final : public engine::PageStore {
+ public:
+  explicit PageKeeper(std::shared_ptr<store::StoreService> service)
+      : service_(std::move(service)) {}
+
+  /// Says whose pages there will be, and fetches the notes; waits for the disk, for kOpenMax at
+  /// most, since a document that is opened next is looked for in the store. Once, while the model
+  /// is loaded.
+  void begin(const store::ArenaKey& key);
+  static constexpr auto kOpenMax = std::chrono::seconds(2);
+
+  /// The number of a document; the same for the same URI as long as this lives.
+  engine::SourceId source_of(const std::string& uri);
+  /// What was noted of the document, empty when nothing was.
+  const std::string& note(const std::string& uri) const;
+  /// Counts as the document's use. An unchanged note costs nothing.
+  void set_note(const std::string& uri, std::string note);
+  /// The editor opened or closed it: open documents are given up last.
+  void set_open(const std::string& uri, bool open);
+  /// The documents that have a number and are `uri`, or in it as a folder; all when it is empty.
+  std::vector<std::pair<std::string, engine::SourceId>> sources_below(const std::string& uri) const;
+  /// The document was purged.
+  void forget_note(const std::string& uri) { notes_.erase(uri); }
+
+  bool is_usable() const override { return service_->is_usable(); }
+  bool holds(const Digest& page) const override { return service_->holds(page); }
+  void want(std::span<const Digest> pages) override { service_->want(pages); }
+  std::optional<std::vector<std::byte>> load(const Digest& page, std::chrono::microseconds patience,
+                                             const std::stop_token& stop) override {
+    return service_->load(page, patience, stop);
+  }
+  std::chrono::microseconds load_time() const override;
+  bool takes_page() const override { return service_->takes(arena_.page_bytes); }
+  bool write(engine::PageToStore page) override;
+  void add_sources(const Digest& page, std::span<const engine::SourceId> sources) override;
+
+ private:
+  std::vector<std::string> uris_of(std::span<const engine::SourceId> sources) const;
+
+  std::shared_ptr<store::StoreService> service_;
+  store::ArenaKey arena_;
+  std::map<std::string, std::string> notes_;
+  std::unordered_map<std::string, engine::SourceId> numbers_;
+  std::vector<std::string> uris_;  ///< by number - 1
+};
+
+}  // namespace efimd::completion

@@ -1,0 +1,69 @@
+#include "daemon/completion/note.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/scripted_engine.h"
+
+using namespace efimd;
+using namespace efimd::completion;
+
+namespace {
+
+constexpr std::string_view kText = "def a():\n    return 1\n\ndef b():\n    return a()\n";
+
+prompt::Anchor anchor_of(const test::ScriptedTokenizer& tokenizer) {
+  prompt::Anchor anchor;
+  anchor.cut = 23;
+  anchor.resume = 32;
+  anchor.window_end = kText.size();
+  anchor.before = tokenizer.encode(kText.substr(0, 23), engine::Fragment::kTextStart);
+  anchor.after = tokenizer.encode(kText.substr(32), engine::Fragment::kInside);
+  return anchor;
+}
+
+}  // namespace
+
+TEST_CASE("what is noted of a document is read back as it was") {
+  Note note{12, 3, 40, {{prompt::View::kShortAfter, 0, 1, 2, 3, {4, 5}, {6, ~std::uint64_t{0}}}}};
+  note.anchors.push_back(note.anchors.front());
+  CHECK(parse_note(note_text(note)) == note);
+  CHECK(parse_note(note_text(Note{})) == Note{});
+}
+
+TEST_CASE("a note that is no note is none") {
+  const std::string good = note_text({1, 2, 3, {NotedAnchor{}}});
+  for (std::size_t size = 0; size < good.size(); ++size)
+    if (const auto part = parse_note(good.substr(0, size))) CHECK(part->anchors.empty());
+  for (std::string bad :
+       {"2 0 0 0\n", "1 -1 0 0\n", "1 0 0 0\nnonsense\n", "1 99999999999999999999999 0 0\n"})
+    CHECK_FALSE(parse_note(bad));
+  std::string many = "1 0 0 0\n";
+  for (std::size_t i = 0; i <= kNotedAnchorsMax; ++i) many += good.substr(good.find('\n') + 1);
+  CHECK_FALSE(parse_note(many));
+}
+
+TEST_CASE("a note holds no text of its document") {
+  const test::ScriptedTokenizer tokenizer;
+  const std::string text = note_text({0, 0, 40, {noted(anchor_of(tokenizer))}});
+  CHECK(text.find_first_not_of("0123456789abcdef \n") == std::string::npos);
+}
+
+TEST_CASE("an anchor comes back where the text is unchanged, and nowhere else") {
+  const test::ScriptedTokenizer tokenizer;
+  const prompt::Anchor anchor = anchor_of(tokenizer);
+  const NotedAnchor note = noted(anchor);
+  const auto in = [&](std::string_view text) {
+    return anchor_from(note, *text::Document(text).snapshot(), tokenizer);
+  };
+  const auto same = in(kText);
+  REQUIRE(same);
+  CHECK(same->before == anchor.before);
+  CHECK(same->after == anchor.after);
+  CHECK(same->cut == anchor.cut);
+  CHECK_FALSE(in(std::string(kText.substr(0, 5)) + "x" + std::string(kText.substr(6))));
+  CHECK_FALSE(in(kText.substr(0, 30)));
+  CHECK_FALSE(in(""));
+  NotedAnchor crossed = note;
+  std::swap(crossed.cut, crossed.resume);
+  CHECK_FALSE(anchor_from(crossed, *text::Document(kText).snapshot(), tokenizer));
+}

@@ -1,0 +1,214 @@
+"""KV outlives the daemon: restarts, kill -9, purges, what never goes to the disk; with the real binary and the bundled model."""
+
+import json
+import os
+import stat
+import sys
+import unittest
+
+from user import UserTest, kRoot, poll
+
+kTokens = 3000
+
+
+def source_of(tokens):
+    """Real code of about so many tokens."""
+    text = "".join(file.read_text() for file in sorted((kRoot / "tests" / "process").glob("*_test.py")))
+    return text[:tokens * 3]
+
+
+class CacheTest(UserTest):
+    config = "[completion]\ncold_prompt_ms = 60000\nmax_tokens = 8\n"
+
+    def setUp(self):
+        super().setUp()
+        self.text = source_of(kTokens)
+        self.lines = self.text.split("\n")
+        # In the middle, at the end of a line that has something on it.
+        self.line = next(number for number in range(len(self.lines) // 2, len(self.lines))
+                         if self.lines[number].strip().endswith(")"))
+        self.file = self.folder / "code.py"
+        self.file.write_text(self.text)
+        self.uri = self.file.as_uri()
+        self.store = self.folder / "cache" / "kv"
+
+    def type_in(self, uri=None, text=None):
+        """A fresh editor opens the file and asks; the receipt of its first answer, and what was suggested."""
+        editor = self.editor()
+        editor.initialize(receipts=True)
+        editor.open(uri or self.uri, self.text if text is None else text)
+        items, receipt = editor.complete_when_loaded(uri or self.uri, self.line,
+                                                     len(self.lines[self.line]))
+        editor.leave()
+        return receipt, [item["insertText"] for item in items]
+
+    def stored(self, uri=None):
+        """The tokens on disk of a file, by the daemon or by the store itself."""
+        done = self.run_efimd("cache", "list", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sum(file["tokensDisk"] for file in json.loads(done.stdout)["files"]
+                   if file["uri"] == (uri or self.uri))
+
+    def wait_until_stored(self, receipt):
+        whole_pages = receipt["promptTokens"] // 32 * 32
+        poll(lambda: self.stored() >= whole_pages, "the prompt's pages are on disk")
+
+    def check_restored(self, cold, warm):
+        self.assertEqual(warm["promptTokens"], cold["promptTokens"])
+        # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
+        self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
+        self.assertLessEqual(warm["evaluatedTokens"], 40, warm)
+
+    def test_after_a_restart_the_first_answer_finds_its_prompt(self):
+        cold, suggested = self.type_in()
+        self.assertEqual(cold["restoredTokens"], 0)
+        self.wait_until_stored(cold)
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        warm, again = self.type_in()
+        self.check_restored(cold, warm)
+        self.assertEqual(again, suggested)
+        status = self.status()["store"]
+        self.assertEqual(status["restoredTokens"], warm["restoredTokens"])
+        self.assertGreater(status["savedS"], 0)
+
+    def test_after_kill_9_too(self):
+        cold, suggested = self.type_in()
+        self.wait_until_stored(cold)
+        self.assertIsNotNone(self.kill_daemon())
+        warm, again = self.type_in()
+        self.check_restored(cold, warm)
+        self.assertEqual(again, suggested)
+
+    def test_a_file_that_changed_meanwhile_reuses_its_unchanged_part(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        self.lines[self.line + 1] += "  # changed"
+        warm, _ = self.type_in(text="\n".join(self.lines))
+        self.assertGreater(warm["restoredTokens"], 0, warm)
+
+    def test_purge_leaves_nothing_on_disk_and_says_so(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        arena, = self.store.glob("*.kv")
+        pages = [page for page in self.pages_of(arena) if any(page)]
+        self.assertGreater(len(pages), 1)
+        purged = self.run_efimd("cache", "purge", self.file)
+        self.assertEqual(purged.returncode, 0, purged.stderr)
+        self.assertEqual(self.stored(), 0)
+        rest = arena.read_bytes() if arena.exists() else b""
+        for page in pages:
+            self.assertNotIn(page[:256], rest)
+            self.assertNotIn(page[2048:2304], rest)
+        files = {file["uri"]: file for file in self.status()["files"]}
+        self.assertEqual(files[self.uri]["tokensDevice"], 0)
+        self.assertEqual(files[self.uri]["tokensDisk"], 0)
+        again, _ = self.type_in()
+        self.assertEqual(again["restoredTokens"], 0)
+
+    @staticmethod
+    def pages_of(arena):
+        data = arena.read_bytes()
+        size = int.from_bytes(data[8:16], sys.byteorder)
+        return [data[at:at + size] for at in range(4096, len(data), size)]
+
+    def test_purge_works_without_a_daemon_too(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        self.assertGreater(self.stored(), 0)
+        self.assertEqual(self.run_efimd("cache", "purge", self.folder).returncode, 0)
+        self.assertEqual(self.stored(), 0)
+        self.assertEqual(self.run_efimd("cache", "verify").returncode, 0)
+
+    def test_the_store_is_for_its_user_alone(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.assertEqual(stat.S_IMODE(self.store.stat().st_mode), 0o700)
+        for file in self.store.iterdir():
+            self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
+
+    def test_excluded_documents_never_reach_the_disk(self):
+        (self.folder / "config.toml").write_text(
+            self.config + "secret_files = true\n[cache]\nexclude = [\"private/\"]\ngitignore = true\n")
+        (self.folder / ".git").mkdir()
+        (self.folder / ".gitignore").write_text("ignored.py\n")
+        (self.folder / "private").mkdir()
+        editor = self.editor()
+        editor.initialize(receipts=True)
+        for name in ("ignored.py", "private/a.py", "id_rsa"):
+            uri = (self.folder / name).as_uri()
+            editor.open(uri, self.text)
+            editor.complete_when_loaded(uri, self.line, len(self.lines[self.line]))
+        editor.open("untitled:Untitled-1", self.text)
+        editor.complete_when_loaded("untitled:Untitled-1", self.line, len(self.lines[self.line]))
+        editor.leave()
+        # A file that may be stored is written by the same idle time; after it, the others would be.
+        other = (self.folder / "other.py").as_uri()
+        receipt, _ = self.type_in(other, "# " + "x = 1\n" * 400)
+        poll(lambda: self.stored(other) > 0, "the other file is on disk")
+        listed = json.loads(self.run_efimd("cache", "list", "--json").stdout)["files"]
+        self.assertEqual([file["uri"] for file in listed], [other])
+        self.assertGreater(receipt["promptTokens"], 0)
+
+    def test_what_is_excluded_later_is_taken_off_the_disk(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        (self.folder / "config.toml").write_text(self.config + "[cache]\nexclude = [\"code.py\"]\n")
+        self.editor().initialize()
+        poll(lambda: self.stored() == 0, "the excluded file is off the disk")
+
+    def test_files_with_secrets_are_not_completed_and_say_why(self):
+        uri = (self.folder / ".env").as_uri()
+        receipt, items = self.type_in(uri)
+        self.assertEqual(items, [])
+        self.assertIn("secret", receipt["reason"])
+        self.assertIn("completion.secret_files", receipt["reason"])
+
+    def test_a_read_only_cache_folder_costs_only_the_cache(self):
+        cache = self.folder / "cache"
+        cache.write_text("")  # nobody, root included, can make a folder in it
+        receipt, _ = self.type_in()
+        self.assertGreater(receipt["promptTokens"], 0)
+        status = self.status()["store"]
+        self.assertFalse(status["usable"])
+        self.assertIn(str(cache), status["trouble"])
+
+    def test_no_disk_no_store(self):
+        (self.folder / "config.toml").write_text(self.config + "[cache]\ndisk_mb = 0\n")
+        receipt, _ = self.type_in()
+        self.assertGreater(receipt["promptTokens"], 0)
+        self.assertIsNone(self.status()["store"])
+        self.assertFalse(self.store.exists())
+        self.assert_fails(self.run_efimd("cache", "list"), "cache.disk_mb")
+
+    def test_a_damaged_store_is_started_over_and_the_daemon_lives(self):
+        cold, suggested = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        for file in self.store.iterdir():
+            file.write_bytes(os.urandom(20000))
+        again, items = self.type_in()
+        self.assertEqual(again["restoredTokens"], 0)
+        self.assertEqual(items, suggested)
+        log = (self.folder / "state" / "efimd.log").read_text()
+        self.assertEqual(log.count("started over"), 1, log)
+
+    def test_pins_and_lists(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.assertIn("1 files", self.run_efimd("cache", "pin", self.file).stdout)
+        self.assertIn("pinned", self.run_efimd("cache", "list").stdout)
+        self.assertIn("1 files", self.run_efimd("cache", "unpin", self.file).stdout)
+        self.assertNotIn("pinned", self.run_efimd("cache", "list").stdout)
+        self.assertIn("restored", self.run_efimd("cache", "stats").stdout)
+        self.assert_fails(self.run_efimd("cache", "purge", "--model", "no such model"), "no such model")
+        self.assert_fails(self.run_efimd("cache", "purge"), status=2)
+        name = self.status()["model"]["name"]
+        self.assertEqual(self.run_efimd("cache", "purge", "--model", name).returncode, 0)
+        self.assertEqual(self.stored(), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
