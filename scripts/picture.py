@@ -36,7 +36,7 @@ kTyped = "    def remove"
 
 def capture(efimd, neovim):
     """The screen, with its escape sequences, once there is ghost text on it."""
-    with private_daemon(efimd) as environment:
+    with private_daemon(efimd, "[completion]\nconfidence = 0\n") as environment:
         home = pathlib.Path(environment["HOME"])
         (home / "init.lua").write_text(readme_configuration() + """
             vim.o.termguicolors = true; vim.o.laststatus = 0; vim.o.ruler = false; vim.o.showmode = false

@@ -30,7 +30,7 @@ class GhostText(unittest.TestCase):
     efimd = neovim_program = None
 
     def setUp(self):
-        self.environment = self.enterContext(private_daemon(self.efimd))
+        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
         # A real file, with the body of one of its functions still to be written.
         source = (kRoot / "base" / "utf8.cpp").read_text(encoding="utf-8")
         body = source.index("  std::string out;\n")
