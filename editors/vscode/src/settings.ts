@@ -47,8 +47,9 @@ export function readSettings(): Settings {
     const value = read<unknown>(name);
     if (!isNull(value)) server[name] = value;
   }
-  return {
-    path: read('path'), enabled: read('enabled'), languages: read('languages'),
-    trigger: read('trigger'), debounceMs: read('debounceMs'), server, problems,
+  const settings = {
+    path: read<string>('path'), enabled: read<boolean>('enabled'), languages: read<Record<string, boolean>>('languages'),
+    trigger: read<'automatic' | 'key'>('trigger'), debounceMs: read<number>('debounceMs'), server,
   };
+  return { ...settings, problems: problems.sort() };
 }
