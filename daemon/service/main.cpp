@@ -39,6 +39,8 @@ int run(const CommandLine& line) {
       return run_model_info(*paths, line);
     case Command::kCache:
       return run_cache(*paths, line);
+    case Command::kModelUse:
+      return run_model_use(*paths, line);
     case Command::kDoctor:
       return run_doctor(*paths, line);
     case Command::kAutostart:

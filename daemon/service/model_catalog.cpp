@@ -1,9 +1,7 @@
 #include "daemon/service/model_catalog.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
-#include <fstream>
 #include <optional>
 #include <string_view>
 #include <system_error>
@@ -24,13 +22,6 @@ std::optional<fs::path> absolute_variable(const char* name) {
   return fs::path(value);
 }
 
-bool has_magic(const fs::path& file) {
-  std::array<char, 4> magic{};
-  std::ifstream stream(file, std::ios::binary);
-  return stream.read(magic.data(), magic.size()) &&
-         std::string_view(magic.data(), magic.size()) == "GGUF";
-}
-
 /// The models of one folder by name; a folder that is not there has none.
 std::vector<ModelFile> models_in(const fs::path& folder, bool bundled) {
   std::vector<ModelFile> found;
@@ -41,8 +32,9 @@ std::vector<ModelFile> models_in(const fs::path& folder, bool bundled) {
        entry.increment(error), ++looked_at) {
     std::error_code unreadable;
     if (entry->path().extension() != ".gguf" || !entry->is_regular_file(unreadable)) continue;
-    if (!has_magic(entry->path())) continue;
-    found.push_back({entry->path(), entry->file_size(unreadable), bundled});
+    if (!has_gguf_magic(entry->path())) continue;
+    found.push_back({entry->path(), entry->file_size(unreadable), bundled,
+                     entry->path().filename().string(), bundled ? "bundled" : "efimd"});
   }
   std::sort(found.begin(), found.end(),
             [](const ModelFile& a, const ModelFile& b) { return a.path < b.path; });
@@ -59,6 +51,7 @@ fs::path expanded(const fs::path& path) {
 std::string places_text(const ModelPlaces& places) {
   std::string text = places.own.string();
   for (const fs::path& place : places.bundled) text += ", " + place.string();
+  for (const SharedFolder& folder : places.shared) text += ", " + folder.path.string();
   return text;
 }
 
@@ -72,7 +65,7 @@ Result<ModelChoice> configured(const Config& config, const ModelPlaces& places) 
                        config.model_source};
   }
   for (const ModelFile& model : list_models(places))
-    if (model.path.filename() == path) return ModelChoice{model.path, config.model_source};
+    if (model.name == path) return ModelChoice{model.path, config.model_source};
   return fail(
       Fault::kNotFound,
       config.model_source + ": no model named " + path.string() + " in " + places_text(places),
@@ -93,27 +86,30 @@ ModelPlaces find_model_places() {
     places.bundled.push_back(
         (program.parent_path() / ".." / "share" / "efimd" / "models").lexically_normal());
   places.bundled.emplace_back(EFIMD_SOURCE_MODELS);
+  places.shared = shared_folders(absolute_variable);
   return places;
 }
 
 std::vector<ModelFile> list_models(const ModelPlaces& places) {
   std::vector<ModelFile> models = models_in(places.own, false);
-  for (const fs::path& place : places.bundled) {
-    for (ModelFile& model : models_in(place, true)) {
+  const auto add = [&](std::vector<ModelFile> found) {
+    for (ModelFile& model : found) {
       const bool seen = std::any_of(models.begin(), models.end(), [&](const ModelFile& known) {
         std::error_code error;
         return fs::equivalent(known.path, model.path, error);
       });
       if (!seen) models.push_back(std::move(model));
     }
-  }
+  };
+  for (const fs::path& place : places.bundled) add(models_in(place, true));
+  for (const SharedFolder& folder : places.shared) add(models_in_shared(folder));
   return models;
 }
 
 Result<ModelChoice> choose_model(const Config& config, const ModelPlaces& places) {
   if (config.model) return configured(config, places);
   for (const fs::path& place : places.bundled)
-    if (const fs::path file = place / kBundledName; has_magic(file))
+    if (const fs::path file = place / kBundledName; has_gguf_magic(file))
       return ModelChoice{file, "the bundled model, none is configured"};
   return fail(Fault::kNotFound,
               "no model is configured and the bundled " + std::string(kBundledName) +

@@ -160,6 +160,14 @@ void Grammar::add_model() {
                            "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
   info->add_option("FILE", line_.model_file, "The model in use when none is named");
   info->add_flag("--json", line_.json, "As JSON");
+  CLI::App* use = command(*model, "use", "Switches to another model, and remembers it",
+                          "efimd model use qwen2.5-coder:1.5b", commands_, Command::kModelUse);
+  auto* const named =
+      use->add_option("MODEL", line_.model_file, "A file, or a name that efimd model list shows");
+  use->add_flag("--configured", line_.model_configured,
+                "Forget the choice: config.toml's model, or the bundled one")
+      ->excludes(named);
+  use->add_flag("--json", line_.json, "As JSON");
 }
 
 void Grammar::add_autostart() {
@@ -191,6 +199,9 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
     if (sub->parsed()) line_.command = value;
   for (const auto& [sub, value] : autostarts_)
     if (sub->parsed()) line_.autostart = value;
+  if (line_.command == Command::kModelUse && line_.model_file.empty() && !line_.model_configured)
+    return tl::unexpected(
+        NothingToRun{2, "efimd model use wants a MODEL, or --configured; see --help\n"});
   if (line_.command == Command::kComplete) line_.complete.place = *parse_place(place_);
   return line_;
 }

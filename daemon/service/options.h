@@ -23,7 +23,7 @@ Result<Place> parse_place(std::string_view text);
 
 /// What a command line asks for.
 struct CommandLine {
-  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kCache, kDoctor, kAutostart, kStop };
+  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kModelUse, kCache, kDoctor, kAutostart, kStop };
   Command command = Command::kLsp;
   bool json = false;
   bool watch = false;  ///< status: again and again
@@ -49,7 +49,8 @@ struct CommandLine {
     std::filesystem::path path;  ///< empty: none was named
   } cache;
 
-  std::filesystem::path model_file;  ///< empty: the one in use
+  std::filesystem::path model_file;  ///< empty: the one in use; of `model use` also a name
+  bool model_configured = false;     ///< `model use --configured`
 };
 
 /// Nothing to run: help, the version (code 0, `text` for stdout), or wrong usage (code 2, `text`
@@ -62,8 +63,8 @@ struct NothingToRun {
 /// One command as --help tells of it, for the man page and the shells' completions.
 struct CommandHelp {
   struct Option {
-    std::string names;      ///< "--stop", "-h,--help"; a positional's own name
-    std::string value;      ///< "TEXT", "FILE:LINE:COLUMN"; empty for a flag
+    std::string names;  ///< "--stop", "-h,--help"; a positional's own name
+    std::string value;  ///< "TEXT", "FILE:LINE:COLUMN"; empty for a flag
     std::string what;
     bool positional = false;
   };

@@ -65,6 +65,28 @@ class CommandsTest(UserTest):
         self.assertIn("* ", table)
         self.assertIn(f"in use: {kModel}", table)
 
+    def test_model_use_switches_a_running_daemon_whose_editor_keeps_its_documents(self):
+        other = self.folder / "other.gguf"
+        other.write_bytes(kModel.read_bytes())
+        editor = self.ready_editor()
+        editor.complete_when_loaded(kUri, *kCursor)
+        pid = self.status()["pid"]
+        broken = self.folder / "broken.gguf"
+        broken.write_bytes(kModel.read_bytes()[:100000])
+        self.assert_fails(self.run_efimd("model", "use", broken), "broken.gguf")
+        self.assertEqual(self.status()["pid"], pid, "a model that cannot run changes nothing")
+        self.assert_fails(self.run_efimd("model", "use", "nothing.gguf"), "no model named nothing.gguf")
+        done = self.run_efimd("model", "use", other, "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout)["path"], str(other))
+        self.assertIsNotNone(editor.complete_when_loaded(kUri, *kCursor))
+        status = self.status()
+        self.assertNotEqual(status["pid"], pid)
+        self.assertEqual(status["model"]["path"], str(other))
+        self.assertIn("efimd model use", self.run_efimd("model", "list").stdout)
+        self.assertEqual(self.run_efimd("model", "use", "--configured").returncode, 0)
+        self.assertIn(f"in use: {kModel}", self.run_efimd("model", "list").stdout)
+
     def test_model_info(self):
         info = json.loads(self.run_efimd("model", "info", kModel, "--json").stdout)
         self.assertEqual(info["architecture"], "llama")
@@ -132,7 +154,7 @@ class CommandsTest(UserTest):
     def test_wrong_usage_is_2(self):
         for arguments in ([], ["frobnicate"], ["status", "--wrong"], ["complete"], ["complete", "a.py"],
                           ["complete", "a.py:0:1"], ["complete", self.place(), "--stop", "word"],
-                          ["model"], ["model", "info", "a", "b"], ["stop", "now"]):
+                          ["model"], ["model", "info", "a", "b"], ["model", "use"], ["stop", "now"]):
             with self.subTest(arguments=arguments):
                 done = self.run_efimd(*arguments)
                 self.assert_fails(done, status=2)

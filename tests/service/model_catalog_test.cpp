@@ -2,8 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
+#include <map>
 #include <string>
 
+#include "daemon/service/chosen_model.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -22,6 +24,7 @@ struct Places {
     config.file = root / "config" / "config.toml";
   }
   fs::path put(const fs::path& name, const std::string& bytes = "GGUF....") {
+    fs::create_directories((root / name).parent_path());
     std::ofstream(root / name) << bytes;
     return root / name;
   }
@@ -89,4 +92,94 @@ TEST_CASE("a path is taken as it is, a relative one from the configuration's fol
   CHECK(places.choose("/models/x.gguf")->path == "/models/x.gguf");
   CHECK(places.choose("../x.gguf")->path == places.root / "x.gguf");
   CHECK(places.choose("./x.gguf", "EFIMD_MODEL")->path == fs::current_path() / "x.gguf");
+}
+
+TEST_CASE("other programs' folders are found by their variables, else by their defaults") {
+  const auto folders = [](std::map<std::string, fs::path> variables) {
+    std::string text;
+    for (const auto& folder : service::shared_folders([&](const char* name) {
+           const auto found = variables.find(name);
+           return found == variables.end() ? std::nullopt : std::optional(found->second);
+         }))
+      text += folder.origin + "=" + folder.path.string() + " ";
+    return text;
+  };
+  CHECK(folders({{"HOME", "/h"}}) ==
+        "Hugging Face=/h/.cache/huggingface/hub llama.cpp=/h/.cache/llama.cpp "
+        "LM Studio=/h/.lmstudio/models LM Studio=/h/.cache/lm-studio/models "
+        "Ollama=/h/.ollama/models Ollama=/usr/share/ollama/.ollama/models ");
+  CHECK(folders({{"HF_HOME", "/hf"}, {"LLAMA_CACHE", "/l"}, {"OLLAMA_MODELS", "/o"}}) ==
+        "Hugging Face=/hf/hub llama.cpp=/l Ollama=/o Ollama=/usr/share/ollama/.ollama/models ");
+}
+
+TEST_CASE("models of other programs are listed by their names, and chosen by them") {
+  Places places;
+  places.places.shared = {
+      {"Hugging Face", places.root / "hub", service::SharedFolder::Layout::kFiles},
+      {"Ollama", places.root / "ollama", service::SharedFolder::Layout::kOllama}};
+  places.put("hub/blobs/abc");
+  fs::create_directories(places.root / "hub/models--q--c/snapshots/1");
+  const fs::path linked = places.root / "hub/models--q--c/snapshots/1/coder.gguf";
+  fs::create_symlink(places.root / "hub/blobs/abc", linked);
+  places.put("hub/models--q--c/snapshots/1/big-00001-of-00002.gguf");
+  places.put("ollama/blobs/sha256-00ff");
+  const std::string manifest =
+      R"({"layers": [{"mediaType": "application/vnd.ollama.image.license", "digest": "sha256:11"},
+                     {"mediaType": "application/vnd.ollama.image.model", "digest": "sha256:00ff"}]})";
+  places.put("ollama/manifests/registry.ollama.ai/library/qwen2.5-coder/1.5b", manifest);
+  const auto models = service::list_models(places.places);
+  REQUIRE(models.size() == 2);
+  CHECK(models[0].path == linked);
+  CHECK(models[0].name == "coder.gguf");
+  CHECK(models[0].origin == "Hugging Face");
+  CHECK(models[0].bytes == 8);
+  CHECK(models[1].name == "qwen2.5-coder:1.5b");
+  CHECK(models[1].path == places.root / "ollama/blobs/sha256-00ff");
+  CHECK(places.choose("qwen2.5-coder:1.5b")->path == models[1].path);
+  CHECK(places.choose("coder.gguf")->path == linked);
+}
+
+TEST_CASE("manifests that are none, or lead outside, name no model") {
+  Places places;
+  places.places.shared = {
+      {"Ollama", places.root / "ollama", service::SharedFolder::Layout::kOllama}};
+  places.put("outside.gguf");
+  const auto manifest = [](const std::string& digest) {
+    return R"({"layers": [3, {"mediaType": "application/vnd.ollama.image.model", "digest": ")" +
+           digest + "\"}]}";
+  };
+  int tag = 0;
+  for (const std::string& bytes :
+       {std::string("not JSON"), std::string("[]"), std::string(R"({"layers": 3})"),
+        manifest("sha256:../../outside.gguf"), manifest("sha256:77"), manifest("77")})
+    places.put("ollama/manifests/registry.ollama.ai/library/x/" + std::to_string(tag++), bytes);
+  CHECK(service::list_models(places.places).empty());
+}
+
+TEST_CASE(
+    "the model that was chosen for good decides over the configuration, not the environment") {
+  Places places;
+  service::Paths paths;
+  paths.state_dir = places.root / "state";
+  service::Config config;
+  config.model = "configured.gguf";
+  config.model_source = "config.toml";
+  service::take_chosen_model(config, paths);
+  CHECK(config.model == "configured.gguf");
+  REQUIRE(service::choose_model_for_good(paths, "/m/chosen.gguf"));
+  service::Config environment = config;
+  environment.model_source = "EFIMD_MODEL";
+  service::take_chosen_model(environment, paths);
+  CHECK(environment.model == "configured.gguf");
+  service::take_chosen_model(config, paths);
+  CHECK(config.model == "/m/chosen.gguf");
+  CHECK(config.model_source == "efimd model use");
+  REQUIRE(service::forget_chosen_model(paths));
+  REQUIRE(service::forget_chosen_model(paths));
+  service::Config plain;
+  service::take_chosen_model(plain, paths);
+  CHECK_FALSE(plain.model);
+  places.put("state/model", "no path\n");
+  service::take_chosen_model(plain, paths);
+  CHECK_FALSE(plain.model);
 }

@@ -32,6 +32,8 @@ TEST_CASE("every command is found by its name") {
       {{"complete", "a.c:1:1"}, Command::kComplete},
       {{"model", "list"}, Command::kModelList},
       {{"model", "info", "m.gguf"}, Command::kModelInfo},
+      {{"model", "use", "m.gguf"}, Command::kModelUse},
+      {{"model", "use", "--configured"}, Command::kModelUse},
       {{"doctor"}, Command::kDoctor},
       {{"autostart", "enable"}, Command::kAutostart},
       {{"stop"}, Command::kStop}};

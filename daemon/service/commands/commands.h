@@ -23,12 +23,18 @@ int run_model_list(const Paths& paths, const CommandLine& line);
 int run_model_info(const Paths& paths, const CommandLine& line);
 /// Asks the daemon, or looks into the store itself where none runs.
 int run_cache(const Paths& paths, const CommandLine& line);
+/// Opens the model first: one that cannot run changes nothing.
+int run_model_use(const Paths& paths, const CommandLine& line);
 /// 1 when something is wrong.
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also where there is no service manager: the bridge starts the daemon then.
 int run_autostart(const Paths& paths, CommandLine::Autostart what);
 /// 0 also when no daemon runs: that is what was asked for.
 int run_stop(const Paths& paths);
+
+/// Asks the daemon to finish and waits until it did.
+enum class Stopped { kFinished, kNoneRan };
+Result<Stopped> stop_daemon(const Paths& paths);
 
 /// "efimd: message" on stderr; 1.
 int failed(const Error& error);

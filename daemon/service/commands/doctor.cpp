@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "daemon/service/chosen_model.h"
 #include "daemon/service/client.h"
 #include "daemon/service/commands/commands.h"
 #include "daemon/service/commands/table.h"
@@ -164,7 +165,8 @@ std::vector<Finding> examine(const Paths& paths) {
   std::vector<Finding> findings;
   examine_machine(findings);
   examine_paths(paths, findings);
-  const Config config = load_config(paths.config_file);
+  Config config = load_config(paths.config_file);
+  take_chosen_model(config, paths);
   examine_config(config, findings);
   examine_store(config, paths, findings);
   examine_model(config, findings);

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/service/chosen_model.h"
 #include "daemon/service/commands/commands.h"
 #include "daemon/service/commands/table.h"
 #include "daemon/service/config.h"
@@ -23,6 +24,8 @@ Json list_json(const std::vector<ModelFile>& files, const std::filesystem::path&
   Json list = Json::array();
   for (const ModelFile& file : files)
     list.push_back({{"path", file.path.string()},
+                    {"name", file.name},
+                    {"origin", file.origin},
                     {"bytes", file.bytes},
                     {"bundled", file.bundled},
                     {"used", file.path == used}});
@@ -32,9 +35,13 @@ Json list_json(const std::vector<ModelFile>& files, const std::filesystem::path&
 std::string list_table(const std::vector<ModelFile>& files, const std::filesystem::path& used) {
   std::vector<std::vector<std::string>> rows;
   for (const ModelFile& file : files)
-    rows.push_back({file.path == used ? "*" : "", file.path.stem().string(),
-                    bytes_text(static_cast<double>(file.bytes)), file.path.string()});
-  return table({{"", Align::kLeft}, {"model", Align::kLeft}, {"size"}, {"file", Align::kLeft}},
+    rows.push_back({file.path == used ? "*" : "", file.name,
+                    bytes_text(static_cast<double>(file.bytes)), file.origin, file.path.string()});
+  return table({{"", Align::kLeft},
+                {"model", Align::kLeft},
+                {"size"},
+                {"from", Align::kLeft},
+                {"file", Align::kLeft}},
                rows);
 }
 
@@ -116,9 +123,15 @@ std::string info_text(const engine::Model& model) {
                   {"digest", info.digest}});
 }
 
+Config config_in_force(const Paths& paths) {
+  Config config = load_config(paths.config_file);
+  take_chosen_model(config, paths);
+  return config;
+}
+
 Result<std::filesystem::path> file_asked_for(const Paths& paths, const CommandLine& line) {
   if (!line.model_file.empty()) return line.model_file;
-  auto choice = choose_model(load_config(paths.config_file), find_model_places());
+  auto choice = choose_model(config_in_force(paths), find_model_places());
   if (!choice) return tl::unexpected(choice.error());
   return std::move(choice->path);
 }
@@ -128,7 +141,7 @@ Result<std::filesystem::path> file_asked_for(const Paths& paths, const CommandLi
 int run_model_list(const Paths& paths, const CommandLine& line) {
   const ModelPlaces places = find_model_places();
   const std::vector<ModelFile> files = list_models(places);
-  const auto choice = choose_model(load_config(paths.config_file), places);
+  const auto choice = choose_model(config_in_force(paths), places);
   const std::filesystem::path used = choice ? choice->path : std::filesystem::path();
   if (line.json) {
     fmt::print("{}\n", lsp::json_text(list_json(files, used)));

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 
+#include "daemon/service/chosen_model.h"
 #include "daemon/service/commands/commands.h"
 
 namespace efimd::service {
@@ -14,7 +15,9 @@ int run_serve(const Paths& paths, const CommandLine::Serve& options) {
       return failed({Fault::kBadInput, "--ready-fd: no such descriptor is open", "leave it out"});
     serve.ready = UniqueFd(options.ready_fd);
   }
-  return run_daemon(paths, load_config(paths.config_file), std::move(serve));
+  Config config = load_config(paths.config_file);
+  take_chosen_model(config, paths);
+  return run_daemon(paths, config, std::move(serve));
 }
 
 }  // namespace efimd::service
