@@ -39,6 +39,15 @@ class BoundedQueue {
     return value;
   }
 
+  /// A value that is there already; nullopt when there is none.
+  std::optional<T> try_pop() {
+    const std::lock_guard lock(mutex_);
+    if (values_.empty()) return std::nullopt;
+    T value = std::move(values_.front());
+    values_.pop_front();
+    return value;
+  }
+
   void close() {
     {
       const std::lock_guard lock(mutex_);

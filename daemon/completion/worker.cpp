@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "daemon/completion/compared.h"
 #include "daemon/completion/fit.h"
 #include "daemon/completion/healing.h"
 #include "daemon/completion/plans.h"
@@ -36,11 +37,12 @@ int reserved(const Options& options, int window_tokens) {
 }  // namespace
 
 Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
-               std::shared_ptr<PageKeeper> keeper)
+               std::shared_ptr<PageKeeper> keeper, Treatment treatment)
     : engine_(std::move(engine)),
       budgets_(std::move(budgets)),
       documents_(*engine_, documents_max),
-      memory_(*engine_, documents_, std::move(keeper)) {
+      memory_(*engine_, documents_, std::move(keeper)),
+      treatment_(treatment) {
   // Where healing is the rule, the first keystroke does not wait for it.
   if (!engine_->fragment_trained()) byte_order_.emplace(engine_->tokenizer());
 }
@@ -61,6 +63,7 @@ Answer Worker::serve(const Job& job) {
     DocumentState& document = documents_.use(request.document);
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Or<std::vector<Item>> items = complete(job, document, receipt);
+    if (treatment_.reuse == Treatment::Reuse::kNone) forget_kv(document, documents_, *engine_);
     if (items) {
       document.last->shown = Shown{items->front().text, items->front().replace_begin};
       answer.outcome.item = std::move(items->front());
@@ -113,8 +116,9 @@ Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t c
   const int budget =
       std::min(window - reserved(request.options, window), budgets_.prompt_tokens_max);
   const auto windows = prompt::Windows::of(budget, budgets_.near_tokens_max);
-  std::vector<prompt::Candidate> candidates =
-      possible_plans({*request.snapshot, cursor, *engine_, windows, budgets_.costs}, document);
+  const PlanPlace place{*request.snapshot, cursor, *engine_, windows, budgets_.costs};
+  if (!treatment_.is_usual()) return compared_plan(place, document, treatment_.format);
+  std::vector<prompt::Candidate> candidates = possible_plans(place, document);
   return std::move(candidates[prompt::choose(candidates)]);
 }
 
@@ -150,6 +154,7 @@ Worker::Or<void> Worker::hold(const Job& job, engine::SourceId source, KeptAncho
 }
 
 int Worker::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {
+  if (!treatment_.is_usual()) return 0;
   const Healing healing = request.options.healing;
   const bool wanted =
       healing == Healing::kAuto ? !engine_->fragment_trained() : healing == Healing::kOn;

@@ -27,7 +27,7 @@ struct Answer {
 class Worker {
  public:
   Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
-         std::shared_ptr<PageKeeper> keeper = nullptr);
+         std::shared_ptr<PageKeeper> keeper = nullptr, Treatment treatment = {});
 
   Answer serve(const Job& job);
   void close(const DocumentKey& document);
@@ -77,6 +77,7 @@ class Worker {
   Budgets budgets_;
   Documents documents_;
   SessionMemory memory_;
+  const Treatment treatment_;
 };
 
 }  // namespace efimd::completion

@@ -203,6 +203,19 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
   return plan_for(std::move(anchor), cursor, tokenizer);
 }
 
+Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
+           const Tokenizer& tokenizer, const Windows& windows) {
+  Anchor anchor;
+  anchor.serial = snapshot.serial();
+  anchor.cut = anchor.resume = cursor;
+  spine.follow(snapshot, cursor, windows.before_max);
+  const std::size_t begin = anchor.window_begin = spine.begin();
+  anchor.before = tokenizer.encode(snapshot.bytes().substr(begin, cursor - begin),
+                                   begin == 0 ? Fragment::kTextStart : Fragment::kInside);
+  choose_after(anchor, snapshot, windows.after_max, tokenizer);
+  return plan_for(std::move(anchor), cursor, tokenizer);
+}
+
 std::vector<TokenId> spine_prompt(const Spine& spine, const Tokenizer& tokenizer) {
   std::vector<TokenId> tokens;
   const engine::FimTokens& fim = tokenizer.fim();

@@ -71,6 +71,12 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
               const engine::Tokenizer& tokenizer, const Windows& windows);
 
+/// The plan of a client without EFIM, to compare with: text up to the cursor as before, text from the
+/// cursor on as after, no increment; so every character typed changes what stands in front of after.
+/// The windows are those of a full view.
+Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
+           const engine::Tokenizer& tokenizer, const Windows& windows);
+
 /// The tokens of a prompt that ends in `before`, as it shares them with every prompt of a full view:
 /// what evaluating a spine evaluates. Empty for models that read the text behind the hole first.
 std::vector<engine::TokenId> spine_prompt(const Spine& spine, const engine::Tokenizer& tokenizer);

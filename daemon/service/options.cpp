@@ -11,6 +11,8 @@ namespace efimd::service {
 
 namespace {
 
+using Commands = std::vector<std::pair<CLI::App*, CommandLine::Command>>;
+
 std::optional<std::size_t> number_from_one(std::string_view text) {
   std::size_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -20,8 +22,7 @@ std::optional<std::size_t> number_from_one(std::string_view text) {
 
 /// "text: what it is" in front of the options, an example behind them.
 CLI::App* command(CLI::App& app, const char* name, const char* what, const char* example,
-                  std::vector<std::pair<CLI::App*, CommandLine::Command>>& commands,
-                  CommandLine::Command value) {
+                  Commands& commands, CommandLine::Command value) {
   CLI::App* sub = app.add_subcommand(name, what);
   sub->footer(std::string("Example:\n  ") + example);
   commands.emplace_back(sub, value);
@@ -56,7 +57,7 @@ void add_complete_options(CLI::App& complete, CommandLine& line, std::string& pl
 
 /// "cache" and what is below it; the action of the one that is named goes into `line`.
 void add_cache_commands(CLI::App& app, CommandLine& line,
-                        std::vector<std::pair<CLI::App*, CommandLine::Command>>& commands) {
+                        Commands& commands) {
   using Action = CacheRequest::Action;
   CLI::App* cache = app.add_subcommand("cache", "KV that is kept on disk");
   cache->require_subcommand(1);
@@ -93,6 +94,82 @@ void add_cache_commands(CLI::App& app, CommandLine& line,
   add("stats", "How much is kept, written, loaded and saved", "efimd cache stats", Action::kStats);
 }
 
+void add_replay(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* replay = command(bench, "replay", "An editing trace, with EFIM and without",
+                             "efimd bench replay trace.jsonl --format fim --reuse prefix", commands,
+                             CommandLine::Command::kBenchReplay);
+  replay->add_option("TRACE", line.bench.files, "Editing events as JSON lines")
+      ->required()
+      ->expected(1);
+  replay->add_option("--format", line.bench.format, "Only this prompt: efim or fim")
+      ->check(CLI::IsMember({"efim", "fim"}));
+  replay
+      ->add_option(
+          "--reuse", line.bench.reuse,
+          "Only this much reuse: all (EFIM), prefix or none; by default efim with all, fim "
+          "with prefix and fim with none are run in turn")
+      ->check(CLI::IsMember({"all", "prefix", "none"}));
+  replay->add_option("--max-tokens", line.bench.tokens_max, "Tokens to generate for each answer")
+      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
+      ->capture_default_str();
+  replay->add_option("--pause-ms", line.bench.pause_ms, "Pause in front of each event")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  replay->add_flag("--json", line.json, "As JSON");
+}
+
+void add_rounds(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* rounds = command(bench, "rounds", "The EFIM paper's workload: users who type in rounds",
+                             "efimd bench rounds --users 4 src/*.cpp", commands,
+                             CommandLine::Command::kBenchRounds);
+  rounds->add_option("FILES", line.bench.files, "Source files to make prompts of")->required();
+  rounds->add_option("--users", line.bench.users, "Users who ask at the same time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  rounds->add_option("--rounds", line.bench.rounds, "Requests of each, text typed between them")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  rounds
+      ->add_option("--prompt-tokens", line.bench.prompt_tokens,
+                   "Tokens of a first prompt, as far as the model's window allows")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
+  rounds->add_flag("--json", line.json, "As JSON");
+}
+
+void add_type(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* type =
+      command(bench, "type", "What a person would feel who types these files",
+              "efimd bench type src/*.cpp --lines 5", commands, CommandLine::Command::kBenchType);
+  type->add_option("FILES", line.bench.files, "Source files; a part of each is typed again")
+      ->required();
+  type->add_option("--lines", line.bench.lines, "Lines to type in each file")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  type->add_option("--speed", line.bench.speed, "How many times faster than a person")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+  type->add_option("--seed", line.bench.seed, "Of the places and the rhythm")
+      ->capture_default_str();
+  type->add_flag("--json", line.json, "As JSON");
+}
+
+void add_bench(CLI::App& app, CommandLine& line, Commands& commands) {
+  CLI::App* bench = app.add_subcommand("bench", "Measures completions on this machine");
+  bench->require_subcommand(1);
+  bench->footer("Example:\n  efimd bench type src/*.cpp");
+  add_replay(*bench, line, commands);
+  add_rounds(*bench, line, commands);
+  add_type(*bench, line, commands);
+}
+
+/// What the checks of single options cannot see; empty when all is well.
+std::string contradiction(const CommandLine& line) {
+  if (line.bench.format == "fim" && line.bench.reuse == "all")
+    return "--format fim: plain FIM has no more than prefixes to use again; take --reuse prefix\n";
+  return {};
+}
+
 /// The command line's grammar, and where a parse leaves its values.
 class Grammar {
  public:
@@ -107,7 +184,7 @@ class Grammar {
 
   CommandLine line_;
   std::string place_;
-  std::vector<std::pair<CLI::App*, CommandLine::Command>> commands_;
+  Commands commands_;
   std::vector<std::pair<CLI::App*, CommandLine::Autostart>> autostarts_;
   CLI::App app_{"Inline code completions from a model on this machine, over LSP.", "efimd"};
 };
@@ -137,6 +214,7 @@ Grammar::Grammar() {
           "efimd doctor", commands_, Command::kDoctor)
       ->add_flag("--json", line_.json, "As JSON");
   add_autostart();
+  add_bench(app_, line_, commands_);
   command(app_, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands_,
           Command::kStop);
 }
@@ -195,6 +273,8 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
     const bool asked = app_.exit(error, out, err) == 0;
     return tl::unexpected(asked ? NothingToRun{0, out.str()} : NothingToRun{2, err.str()});
   }
+  if (std::string wrong = contradiction(line_); !wrong.empty())
+    return tl::unexpected(NothingToRun{2, std::move(wrong)});
   for (const auto& [sub, value] : commands_)
     if (sub->parsed()) line_.command = value;
   for (const auto& [sub, value] : autostarts_)

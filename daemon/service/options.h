@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -23,7 +24,22 @@ Result<Place> parse_place(std::string_view text);
 
 /// What a command line asks for.
 struct CommandLine {
-  enum class Command { kLsp, kServe, kStatus, kComplete, kModelList, kModelInfo, kModelUse, kCache, kDoctor, kAutostart, kStop };
+  enum class Command {
+    kLsp,
+    kServe,
+    kStatus,
+    kComplete,
+    kModelList,
+    kModelInfo,
+    kModelUse,
+    kCache,
+    kDoctor,
+    kAutostart,
+    kBenchReplay,
+    kBenchRounds,
+    kBenchType,
+    kStop
+  };
   Command command = Command::kLsp;
   bool json = false;
   bool watch = false;  ///< status: again and again
@@ -51,6 +67,20 @@ struct CommandLine {
 
   std::filesystem::path model_file;  ///< empty: the one in use; of `model use` also a name
   bool model_configured = false;     ///< `model use --configured`
+
+  struct Bench {
+    std::vector<std::filesystem::path> files;  ///< the trace, or sources
+    std::string format;                        ///< "efim" or "fim"; empty: not asked for
+    std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
+    int tokens_max = 8;
+    int pause_ms = 0;
+    int users = 16;
+    int rounds = 5;
+    int prompt_tokens = 2355;  ///< the paper's
+    int lines = 10;            ///< typed in each file
+    double speed = 1;
+    std::uint32_t seed = 1;
+  } bench;
 };
 
 /// Nothing to run: help, the version (code 0, `text` for stdout), or wrong usage (code 2, `text`

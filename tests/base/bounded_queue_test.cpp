@@ -24,6 +24,16 @@ TEST_CASE("a closed queue is drained, then ends") {
   CHECK(queue.pop() == std::nullopt);
 }
 
+TEST_CASE("asking without waiting takes what is there, in order") {
+  BoundedQueue<int> queue(4);
+  CHECK(queue.try_pop() == std::nullopt);
+  REQUIRE(queue.push(1));
+  REQUIRE(queue.push(2));
+  CHECK(queue.try_pop() == 1);
+  CHECK(queue.try_pop() == 2);
+  CHECK(queue.try_pop() == std::nullopt);
+}
+
 TEST_CASE("a waiting consumer wakes when the queue closes") {
   BoundedQueue<int> queue(1);
   std::optional<int> popped = 7;

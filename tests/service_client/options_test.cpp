@@ -35,6 +35,9 @@ TEST_CASE("every command is found by its name") {
       {{"model", "use", "m.gguf"}, Command::kModelUse},
       {{"model", "use", "--configured"}, Command::kModelUse},
       {{"doctor"}, Command::kDoctor},
+      {{"bench", "replay", "t.jsonl", "--format", "fim", "--reuse", "none"}, Command::kBenchReplay},
+      {{"bench", "rounds", "a.c", "b.c", "--users", "2"}, Command::kBenchRounds},
+      {{"bench", "type", "a.c", "--speed", "2.5"}, Command::kBenchType},
       {{"autostart", "enable"}, Command::kAutostart},
       {{"stop"}, Command::kStop}};
   for (const auto& [arguments, command] : lines) {
@@ -69,6 +72,14 @@ TEST_CASE("wrong usage is code 2 with a message") {
       {"complete", "a.c:1:1", "--max-tokens", "0"},
       {"complete", "a.c:1:1", "--temperature", "-1"},
       {"model"},
+      {"bench"},
+      {"bench", "replay"},
+      {"bench", "replay", "a", "b"},
+      {"bench", "replay", "t.jsonl", "--format", "psm"},
+      {"bench", "replay", "t.jsonl", "--format", "fim", "--reuse", "all"},
+      {"bench", "rounds"},
+      {"bench", "rounds", "a.c", "--users", "0"},
+      {"bench", "type", "a.c", "--speed", "0"},
       {"serve", "--ready-fd", "1"}};
   for (const auto& arguments : lines) {
     CAPTURE(arguments);
@@ -80,9 +91,20 @@ TEST_CASE("wrong usage is code 2 with a message") {
 }
 
 TEST_CASE("every command has help with an example") {
-  const std::vector<std::vector<std::string>> commands = {
-      {},        {"lsp"},           {"serve"},         {"status"}, {"complete"},
-      {"model"}, {"model", "list"}, {"model", "info"}, {"doctor"}, {"stop"}};
+  const std::vector<std::vector<std::string>> commands = {{},
+                                                          {"lsp"},
+                                                          {"serve"},
+                                                          {"status"},
+                                                          {"complete"},
+                                                          {"model"},
+                                                          {"model", "list"},
+                                                          {"model", "info"},
+                                                          {"bench"},
+                                                          {"bench", "replay"},
+                                                          {"bench", "rounds"},
+                                                          {"bench", "type"},
+                                                          {"doctor"},
+                                                          {"stop"}};
   for (auto arguments : commands) {
     CAPTURE(arguments);
     arguments.push_back("--help");
@@ -101,7 +123,8 @@ TEST_CASE("the version is printed with code 0") {
 }
 
 TEST_CASE("autostart says which, and status whether it is watched") {
-  CHECK(parse_command_line({"autostart", "disable"})->autostart == CommandLine::Autostart::kDisable);
+  CHECK(parse_command_line({"autostart", "disable"})->autostart ==
+        CommandLine::Autostart::kDisable);
   CHECK(parse_command_line({"autostart", "status"})->autostart == CommandLine::Autostart::kStatus);
   CHECK_FALSE(parse_command_line({"autostart"}));
   CHECK(parse_command_line({"status", "--watch"})->watch);

@@ -22,6 +22,8 @@ std::size_t characters_in(std::string_view text) {
   return count;
 }
 
+}  // namespace
+
 Result<std::string> read_text(const fs::path& file) {
   const auto mapped = MappedFile::open(file);
   if (!mapped) return tl::unexpected(mapped.error());
@@ -35,8 +37,6 @@ Result<std::string> read_text(const fs::path& file) {
                 "convert the file to UTF-8");
   return std::string(text);
 }
-
-}  // namespace
 
 Result<SourcePlace> read_source(const Place& place) {
   auto text = read_text(place.file);

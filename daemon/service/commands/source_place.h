@@ -16,6 +16,9 @@ struct SourcePlace {
   std::size_t character = 0;
 };
 
+/// A file's text. kBadInput where it is too large or not UTF-8 (with the place).
+Result<std::string> read_text(const std::filesystem::path& file);
+
 /// Reads `place.file`. kBadInput where it is too large, not UTF-8 (with the place), or the place is
 /// outside of it.
 Result<SourcePlace> read_source(const Place& place);
