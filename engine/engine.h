@@ -55,8 +55,10 @@ struct KvUsage {
 class Engine {
  public:
   /// Logits rows that a sequence keeps: those of a healed tail (facts.md, section 2) and the one in
-  /// front of it.
-  static constexpr int kLogitsRowsMax = 4;
+  /// front of it. More that a hold() asked for live until the next.
+  static constexpr int kLogitsRowsKept = 4;
+  /// Logits rows that hold() gives: those of a draft and the one in front of it.
+  static constexpr int kLogitsRowsMax = 17;
 
   virtual ~Engine() = default;
 
@@ -91,8 +93,9 @@ class Engine {
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
   /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
-  /// hold().
-  virtual Result<void> step(std::span<const BatchItem> items) = 0;
+  /// hold(). kStopped within the time of a layer when `stop` fires, and what it evaluated is lost:
+  /// for work in idle time, which must make way at once.
+  virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
   /// Evaluates one more token behind what the sequence holds: a generation step.
   Result<void> append(SequenceId sequence, TokenId token) {
     const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_rows = 1};

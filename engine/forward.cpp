@@ -13,9 +13,13 @@ Result<void> run_layer(Backend& backend, int layer) {
 
 }  // namespace
 
-Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step) {
+Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
+                                       const std::stop_token& stop) {
   Result<void> done = backend.begin(step);
-  for (int layer = 0; done && layer < layers; ++layer) done = run_layer(backend, layer);
+  for (int layer = 0; done && layer < layers; ++layer) {
+    if (stop.stop_requested()) return fail(Fault::kStopped, "stopped within a step");
+    done = run_layer(backend, layer);
+  }
   if (!done) return tl::unexpected(std::move(done).error());
   if (step.logits_rows.empty()) return std::span<const float>();
   return backend.logits();

@@ -95,6 +95,7 @@ Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tok
   const int logits_begin = std::max(0, total - std::clamp(options.logits_rows, 1, kLogitsRowsMax));
   if (Result<void> ready = prepare(*sequence, tokens, logits_begin, options.stop); !ready)
     return tl::unexpected(std::move(ready).error());
+  sequence->logits.make_room(total - logits_begin);
 
   const int reused = sequence->kv.size();
   for (int done = reused; done < total; done = sequence->kv.size()) {
@@ -175,18 +176,18 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
               "close other sequences or raise the KV budget");
 }
 
-Result<void> LocalEngine::step(std::span<const BatchItem> items) {
+Result<void> LocalEngine::step(std::span<const BatchItem> items, std::stop_token stop) {
   if (Result<void> sound = check_items(items); !sound) return sound;
   Result<void> done;
   for (const BatchItem& item : items)
     if (done) done = find(item.sequence)->kv.reserve(static_cast<int>(item.tokens.size()));
-  if (done) done = run_step(items);
+  if (done) done = run_step(items, stop);
   if (!done)
     for (const BatchItem& item : items) find(item.sequence)->kv.abandon();
   return done;
 }
 
-Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
+Result<void> LocalEngine::run_step(std::span<const BatchItem> items, const std::stop_token& stop) {
   std::vector<TokenId> tokens;
   std::vector<StepSequence> sequences;
   std::vector<int> rows;
@@ -202,7 +203,7 @@ Result<void> LocalEngine::run_step(std::span<const BatchItem> items) {
   }
   const Step step{.tokens = tokens, .sequences = sequences, .logits_rows = rows};
   const auto begin = std::chrono::steady_clock::now();
-  const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step);
+  const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step, stop);
   if (!logits) return tl::unexpected(logits.error());
   tier_.measured(static_cast<int>(tokens.size()),
                  std::chrono::duration_cast<std::chrono::microseconds>(
@@ -230,9 +231,10 @@ void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
     logits_kept_.erase(logits_kept_.begin());
   }
   const auto row_values = static_cast<std::size_t>(facts_.vocabulary);
+  LogitsRows& kept = find(id)->logits;
   for (int row = 0; row < rows; ++row)
-    find(id)->logits.add(first_position + row,
-                         logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
+    kept.add(first_position + row,
+             logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
 }
 
 std::span<const float> LocalEngine::logits(SequenceId sequence, int back) const {

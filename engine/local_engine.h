@@ -51,7 +51,7 @@ class LocalEngine final : public Engine {
                           HoldOptions options) override;
   Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
-  Result<void> step(std::span<const BatchItem> items) override;
+  Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   void set_source(SequenceId sequence, SourceId source) override;
@@ -68,7 +68,7 @@ class LocalEngine final : public Engine {
  private:
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
-        : kv(pool, backend, tier), logits(kLogitsRowsMax) {}
+        : kv(pool, backend, tier), logits(kLogitsRowsKept) {}
     KvSequence kv;
     LogitsRows logits;  ///< behind its last tokens, as far as they were wanted
     int restored = 0;   ///< tokens from the store that no PromptCost has told yet
@@ -89,7 +89,7 @@ class LocalEngine final : public Engine {
                        const std::stop_token& stop);
   Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens,
                     const std::stop_token& stop);
-  Result<void> run_step(std::span<const BatchItem> items);
+  Result<void> run_step(std::span<const BatchItem> items, const std::stop_token& stop);
   void keep_logits(SequenceId id, int first_position, int rows, std::span<const float> logits);
 
   ModelFacts facts_;

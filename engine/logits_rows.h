@@ -12,7 +12,7 @@ namespace efimd::engine {
 /// Rows lie at consecutive positions; adding one elsewhere starts over. Thread: one.
 class LogitsRows {
  public:
-  explicit LogitsRows(int rows_max) : rows_max_(static_cast<std::size_t>(rows_max)) {}
+  explicit LogitsRows(int rows_kept) : rows_kept_(rows_kept), rows_max_(rows_kept) {}
 
   bool has(int position) const { return position >= first_ && position < end(); }
   /// Empty when there is none.
@@ -21,11 +21,21 @@ class LogitsRows {
     return rows_[static_cast<std::size_t>(position - first_)];
   }
 
+  /// As many rows stay from now on, or the usual number if that is more.
+  void make_room(int rows) {
+    rows_max_ = std::max(rows, rows_kept_);
+    while (std::ssize(rows_) > rows_max_) {
+      rows_.erase(rows_.begin());
+      ++first_;
+    }
+  }
+
   void add(int position, std::span<const float> logits) {
     if (position != end()) rows_.clear();
     if (rows_.empty()) first_ = position;
     std::vector<float> row;
-    if (rows_.size() == rows_max_) {  // The oldest row's memory serves the newest: rows are large.
+    if (std::ssize(rows_) ==
+        rows_max_) {  // The oldest row's memory serves the newest: rows are large.
       row = std::move(rows_.front());
       rows_.erase(rows_.begin());
       ++first_;
@@ -44,7 +54,8 @@ class LogitsRows {
  private:
   int end() const { return first_ + static_cast<int>(rows_.size()); }
 
-  std::size_t rows_max_;
+  const int rows_kept_;
+  int rows_max_;
   int first_ = 0;
   std::vector<std::vector<float>> rows_;
 };

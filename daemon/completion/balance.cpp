@@ -60,8 +60,8 @@ class Check {
  public:
   Check(std::string_view text, const Place& place, std::size_t replaced)
       : place_(place),
-        before_(place.line_before.substr(
-            place.line_before.size() - std::min(place.line_before.size(), kLineBytesMax))),
+        before_(place.line_before.substr(place.line_before.size() -
+                                         std::min(place.line_before.size(), kLineBytesMax))),
         rest_(place.rest.substr(std::min(replaced, place.rest.size()), kLineBytesMax)),
         begin_(before_.size()),
         end_(begin_ + text.size()),
@@ -103,14 +103,15 @@ class Check {
   std::size_t statement_of(const Bracket& opener) const {
     const std::size_t newline = whole_.rfind('\n', opener.at);
     const std::size_t line_end = std::min(whole_.find('\n', opener.at), whole_.size());
-    const bool ends_line = is_blank(std::string_view(whole_).substr(opener.at + 1, line_end - opener.at - 1));
+    const bool ends_line =
+        is_blank(std::string_view(whole_).substr(opener.at + 1, line_end - opener.at - 1));
     return ends_line && newline != std::string::npos && ours(newline) ? newline : opener.at;
   }
 
   bool may_stay_open(const Bracket& bracket) const {
     const std::size_t line_end = std::min(whole_.find('\n', bracket.at), whole_.size());
-    const bool goes_on = line_end < end_ &&
-                         !is_blank(std::string_view(whole_).substr(line_end, end_ - line_end));
+    const bool goes_on =
+        line_end < end_ && !is_blank(std::string_view(whole_).substr(line_end, end_ - line_end));
     if (!goes_on) return closed_below(place_, text::leading_blanks(line_at(bracket.at)), bracket.c);
     // With the line's last bracket, those around it on its line are open for the block, too.
     const std::size_t last = trim_end(std::string_view(whole_).substr(0, line_end)).size() - 1;

@@ -74,17 +74,32 @@ struct CompletionService::Impl {
   }
 
   /// Background work, each piece of which ends when a message arrives. Restoring begins at once:
-  /// somebody is about to type there. Noting and writing wait for a pause in typing.
+  /// somebody is about to type there. Then what is likely next is evaluated; noting and writing wait
+  /// for a pause in typing.
   void idle(Worker& worker) {
-    const std::stop_token stop = mailbox.until_next();
-    while (!stop.stop_requested() && worker.restore_one(stop)) publish(worker);
-    for (auto pause = kTypingPause; !mailbox.wait(pause); pause = kStorePause) {
-      worker.note_places();
-      auto written = engine::WriteBehind::kWrote;
-      while (!stop.stop_requested() && written == engine::WriteBehind::kWrote)
-        written = worker.write_behind();
-      if (written == engine::WriteBehind::kNothing) return;
+    for (;;) {
+      const std::stop_token stop = mailbox.until_next();
+      while (!stop.stop_requested() && worker.restore_one(stop)) publish(worker);
+      auto later = settings.background() ? worker.idle(stop) : kNever;
+      publish(worker);
+      if (stop.stop_requested()) return;
+      if (settings.keeper) {
+        if (mailbox.wait(kTypingPause)) return;
+        if (!write_pages(worker, stop)) later = std::min(later, Idle::Clock::now() + kStorePause);
+      }
+      if (later == kNever) return settings.on_idle();
+      const auto wait = std::chrono::ceil<std::chrono::milliseconds>(later - Idle::Clock::now());
+      if (mailbox.wait(wait)) return;
     }
+  }
+
+  /// False when the store has no room for what there is to write.
+  static bool write_pages(Worker& worker, const std::stop_token& stop) {
+    worker.note_places();
+    auto written = engine::WriteBehind::kWrote;
+    while (!stop.stop_requested() && written == engine::WriteBehind::kWrote)
+      written = worker.write_behind();
+    return stop.stop_requested() || written == engine::WriteBehind::kNothing;
   }
 
   /// What idle time had no time for. The store bounds what it takes on its side.
@@ -117,6 +132,7 @@ struct CompletionService::Impl {
   Result<Budgets> budgets_of(engine::Engine& engine) {
     const int window = engine.window_tokens();
     Budgets budgets;
+    budgets.settle = settings.settle;
     budgets.prompt_tokens_max = budgets.near_tokens_max =
         std::min(settings.prompt_tokens_max, window);
     if (settings.prompt_tokens_max > 0) return budgets;

@@ -40,6 +40,7 @@ struct Options {
   float confidence = kConfidenceDefault;
   /// The model's own end of text ends nothing: for measurements of as many tokens as were asked for.
   bool past_end = false;
+  bool operator==(const Options&) const = default;
 };
 
 /// How prompts are made, and what is used again of earlier work. Everything but the default is there
@@ -66,7 +67,10 @@ struct Treatment {
 /// What an answer cost and where it came from; written to the editor as efim/receipt.
 struct Receipt {
   Event event = Event::kOpen;
-  std::string source = "none";  ///< "engine" once the model was asked, else "none"
+  /// "engine" once the model was asked for this answer; "typed-through" when it is the rest of what
+  /// was shown, "prefetched" when idle time prepared it, "remembered" when nothing changed since it
+  /// was shown; else "none".
+  std::string source = "none";
   int prompt_tokens = 0;
   int reused_tokens = 0;
   int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
@@ -200,6 +204,12 @@ class CompletionService {
     int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
     Treatment treatment = {};
+    /// Whether the machine has power to spare for work that nobody waits for; asked on the engine
+    /// thread before each such work.
+    std::function<bool()> background = [] { return true; };
+    std::chrono::milliseconds settle{1000};  ///< Budgets::settle
+    /// Called on the engine thread when nothing is left to do before the next message.
+    std::function<void()> on_idle = [] {};
   };
   /// `on_state_change` is called on the engine thread when loading has ended or failed.
   CompletionService(EngineFactory factory, Settings settings,

@@ -113,8 +113,9 @@ std::vector<std::size_t> clause_ends(std::string_view text) {
   std::vector<std::size_t> ends;
   for (std::size_t at = 1; at < text.size(); ++at) {
     const bool line_ends = text[at] == '\n';
-    const bool clause_ends = (text[at] == ' ' || line_ends) &&
-                             std::string_view(".,;:!?").find(text[at - 1]) != std::string_view::npos;
+    const bool clause_ends =
+        (text[at] == ' ' || line_ends) &&
+        std::string_view(".,;:!?").find(text[at - 1]) != std::string_view::npos;
     if (line_ends || clause_ends) ends.push_back(at);
   }
   return ends;

@@ -1,6 +1,7 @@
 #include "daemon/completion/documents.h"
 
 #include <algorithm>
+#include <functional>
 #include <span>
 #include <tuple>
 
@@ -57,7 +58,11 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
     }
   }
   // A text that was closed is another one when it is opened again; its versions count from 1.
-  if (!state.open) state.spine = prompt::Spine(tokenizer);
+  if (!state.open) {
+    state.spine = prompt::Spine(tokenizer);
+    state.suggestions.clear();
+    state.asked.reset();
+  }
   state.open = true;
   drop_lost(state);
 }
@@ -83,6 +88,7 @@ void Documents::close(const DocumentKey& document) {
   found->second.open = false;
   found->second.last.reset();
   found->second.rejections = {};
+  found->second.suggestions.clear();
 }
 
 bool Documents::is_current(const DocumentKey& document) const {
@@ -97,17 +103,74 @@ void Documents::set_current(const DocumentKey& document) {
 KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int remembered) {
   std::vector<KeptAnchor>& anchors = state.anchors;
   if (remembered < 0) {
-    if (anchors.size() >= kAnchorsMax) {
-      drop_sequence(anchors.back());
-      anchors.pop_back();
-    }
+    limit(state);
+    const auto sequence = start(state, plan);
     anchors.emplace(anchors.begin());
+    anchors.front().sequence = sequence;
   } else {
     std::rotate(anchors.begin(), anchors.begin() + remembered, anchors.begin() + remembered + 1);
   }
   anchors.front().anchor = plan.anchor;
   anchors.front().used = ++uses_;
+  engine_.set_source(sequence_of(anchors.front()), state.source);
   return anchors.front();
+}
+
+KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan) {
+  limit(state);
+  const auto sequence = start(state, plan);
+  const auto at = state.anchors.begin() + (state.anchors.empty() ? 0 : 1);
+  KeptAnchor& kept = *state.anchors.emplace(at);
+  kept.sequence = sequence;
+  kept.anchor = plan.anchor;
+  kept.used = ++uses_;
+  engine_.set_source(sequence_of(kept), state.source);
+  return kept;
+}
+
+Documents::Start Documents::best_start(const DocumentState& state,
+                                       std::span<const engine::TokenId> tokens) const {
+  constexpr int kTokensMin = 8;
+  Start best;
+  const auto look = [&](const std::optional<engine::SequenceId>& sequence) {
+    if (!sequence) return;
+    const std::span<const engine::TokenId> held = engine_.held(*sequence);
+    const auto common = static_cast<int>(std::ranges::mismatch(held, tokens).in1 - held.begin());
+    if (common >= kTokensMin && common > best.tokens) best = {sequence, common};
+  };
+  look(state.spine_sequence);
+  for (const KeptAnchor& kept : state.anchors) look(kept.sequence);
+  return best;
+}
+
+std::optional<engine::SequenceId> Documents::start(const DocumentState& state,
+                                                   const prompt::Plan& plan) {
+  const Start best = best_start(state, plan.tokens);
+  if (!best.sequence) return std::nullopt;
+  const Result<engine::SequenceId> fork = engine_.fork(*best.sequence);
+  return fork ? std::optional(*fork) : std::nullopt;
+}
+
+void Documents::limit(DocumentState& state) {
+  if (state.anchors.size() < kAnchorsMax) return;
+  drop_sequence(state.anchors.back());
+  state.anchors.pop_back();
+}
+
+engine::SequenceId Documents::spine_sequence_of(DocumentState& state) {
+  if (!state.spine_sequence) {
+    state.spine_sequence = engine_.open_sequence();
+    engine_.set_source(*state.spine_sequence, state.source);
+  }
+  return *state.spine_sequence;
+}
+
+std::vector<DocumentState*> Documents::open_by_use() {
+  std::vector<DocumentState*> open;
+  for (auto& [key, state] : states_)
+    if (state.open) open.push_back(&state);
+  std::ranges::sort(open, std::greater<>(), &DocumentState::used);
+  return open;
 }
 
 engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
@@ -131,21 +194,28 @@ void Documents::drop_sequence(KeptAnchor& kept) {
 
 void Documents::drop(DocumentState& state) {
   for (KeptAnchor& kept : state.anchors) drop_sequence(kept);
+  if (state.spine_sequence) engine_.close_sequence(*state.spine_sequence);
+  state.spine_sequence.reset();
 }
 
 bool Documents::make_room(const KeptAnchor& but) {
-  KeptAnchor* oldest = nullptr;
+  std::optional<engine::SequenceId>* oldest = nullptr;
   std::tuple<bool, std::uint64_t> oldest_rank;
-  for (auto& [key, state] : states_)
-    for (KeptAnchor& kept : state.anchors) {
-      if (&kept == &but || !kept.sequence) continue;
-      const std::tuple rank(state.open, kept.used);
-      if (oldest != nullptr && oldest_rank <= rank) continue;
-      oldest = &kept;
-      oldest_rank = rank;
-    }
+  const auto look = [&](std::optional<engine::SequenceId>& sequence, bool open,
+                        std::uint64_t used) {
+    const std::tuple rank(open, used);
+    if (!sequence || (oldest != nullptr && oldest_rank <= rank)) return;
+    oldest = &sequence;
+    oldest_rank = rank;
+  };
+  for (auto& [key, state] : states_) {
+    look(state.spine_sequence, state.open, state.used);
+    for (KeptAnchor& kept : state.anchors)
+      if (&kept != &but) look(kept.sequence, state.open, kept.used);
+  }
   if (oldest == nullptr) return false;
-  drop_sequence(*oldest);
+  engine_.close_sequence(**oldest);
+  oldest->reset();
   return true;
 }
 
@@ -153,6 +223,7 @@ int Documents::tokens_held(const DocumentState& state) const {
   std::vector<std::span<const engine::TokenId>> sequences;
   for (const KeptAnchor& kept : state.anchors)
     if (kept.sequence) sequences.push_back(engine_.held(*kept.sequence));
+  if (state.spine_sequence) sequences.push_back(engine_.held(*state.spine_sequence));
   return tokens_of(sequences);
 }
 

@@ -6,12 +6,14 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "daemon/completion/completion.h"
 #include "daemon/completion/event.h"
 #include "daemon/completion/rejected.h"
+#include "daemon/completion/suggestion.h"
 #include "daemon/prompt/planner.h"
 #include "engine/engine.h"
 
@@ -20,6 +22,9 @@ namespace efimd::completion {
 /// Anchors kept for one document: places that a person comes back to, and the one that idle time
 /// prepares.
 inline constexpr std::size_t kAnchorsMax = 6;
+
+/// Suggestions remembered for one document: the one shown, the next, and those of other places.
+inline constexpr std::size_t kSuggestionsMax = 8;
 
 /// An anchor and the KV of its prompt.
 struct KeptAnchor {
@@ -30,10 +35,18 @@ struct KeptAnchor {
 
 /// What is remembered of one document between requests.
 struct DocumentState {
-  explicit DocumentState(const engine::Tokenizer& tokenizer) : spine(tokenizer) {}
+  explicit DocumentState(const engine::Tokenizer& tokenizer) : spine(tokenizer) {
+    anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
+  }
 
-  std::vector<KeptAnchor> anchors;  ///< the last one used first
+  std::vector<KeptAnchor> anchors;  ///< the last one used first; its memory does not move
   prompt::Spine spine;
+  std::optional<engine::SequenceId> spine_sequence;
+  prompt::Windows windows;              ///< of the last request
+  text::SnapshotPtr snapshot;           ///< the newest that was seen
+  std::optional<Request> asked;         ///< the last request
+  std::optional<Item> shown;            ///< its answer
+  std::vector<Suggestion> suggestions;  ///< the newest first, at most kSuggestionsMax
   std::optional<LastRequest> last;
   Rejections rejections;
   bool open = true;
@@ -67,17 +80,31 @@ class Documents {
   bool is_current(const DocumentKey& document) const;
   void set_current(const DocumentKey& document);
 
+  /// Those that an editor has open, the one used last first.
+  std::vector<DocumentState*> open_by_use();
+
   /// Makes the anchor of `plan` the document's last used one: in the place of the one at index
   /// `remembered`, or as a new one (-1), for which the one used longest ago goes when there are too
   /// many.
   KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
+  /// Adds an anchor that idle time prepares: behind the last used one, which stays where it is.
+  KeptAnchor& add_behind(DocumentState& state, const prompt::Plan& plan);
+  /// The document's sequence that begins with most of `tokens`, and with how many; fewer than a
+  /// handful count as none.
+  struct Start {
+    std::optional<engine::SequenceId> sequence;
+    int tokens = 0;
+  };
+  Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
   engine::SequenceId sequence_of(KeptAnchor& kept);
   /// All of its anchors, with their sequences.
   void drop_anchors(DocumentState& state);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
+  engine::SequenceId spine_sequence_of(DocumentState& state);
   /// After a failure that leaves its KV undefined.
   void drop_sequence(KeptAnchor& kept);
-  /// Closes the sequence of the least recently used other anchor; false when there is none.
+  /// Closes the sequence of the least recently used other anchor, or the spine of a document used
+  /// before it; false when there is none.
   bool make_room(const KeptAnchor& but);
 
   /// For the status: what was done with each, by time of use.
@@ -91,6 +118,10 @@ class Documents {
   using States = std::map<DocumentKey, DocumentState>;
   States::iterator first_out(const DocumentState& but);
   void drop(DocumentState& state);
+  void limit(DocumentState& state);
+  /// A sequence for a new anchor's prompt: a fork of the best start, so that a cut inside a page
+  /// costs nothing, where there is one and memory for it.
+  std::optional<engine::SequenceId> start(const DocumentState& state, const prompt::Plan& plan);
   void drop_lost(DocumentState& state);
   int tokens_held(const DocumentState& state) const;
 

@@ -68,11 +68,12 @@ class Courses {
       const auto token = course.generation.pending();
       if (!token) continue;
       course.pending = *token;
-      items.push_back({.sequence = course.sequence, .tokens = {&course.pending, 1}, .logits_rows = 1});
+      items.push_back(
+          {.sequence = course.sequence, .tokens = {&course.pending, 1}, .logits_rows = 1});
       going.push_back(&course);
     }
     if (items.empty()) return false;
-    const Result<bool> stepped = step(setting_, items);
+    const Result<bool> stepped = step_with_passenger(items);
     if (!stepped) return tl::unexpected(stepped.error());
     for (Course* course : going) {
       if (!*stepped) {
@@ -91,6 +92,17 @@ class Courses {
   }
 
  private:
+  /// A passenger that finds no room, or fails, stays behind.
+  Result<bool> step_with_passenger(std::vector<engine::BatchItem>& items) {
+    if (setting_.passenger && items.size() == 1)
+      if (const engine::BatchItem passenger = setting_.passenger(); !passenger.tokens.empty()) {
+        items.push_back(passenger);
+        if (setting_.engine.step(items)) return true;
+        items.pop_back();
+      }
+    return step(setting_, items);
+  }
+
   const GenerationSetting& setting_;
   const Options& options_;
   const StopRules unfed_;
@@ -108,7 +120,8 @@ Result<Generated> generate(const GenerationSetting& setting, const Options& opti
 }
 
 Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
-                                                const Options& options, StopRules& rules, int count) {
+                                                const Options& options, StopRules& rules,
+                                                int count) {
   Courses courses(setting, options, rules);
   if (auto begun = courses.begin(count); !begun) return tl::unexpected(begun.error());
   for (Result<bool> going = true; *going;) {

@@ -22,12 +22,13 @@ enum class End { kModel, kRule, kTokens, kTime, kNoRoom, kUnsure, kStopped };
 
 struct Generated {
   std::string text;  ///< behind the cursor, what the stop rule kept; may end inside a code point
+  std::string all_text;     ///< behind the cursor, all of it
   bool blank_line = false;  ///< nothing was kept, for the model went on below the cursor's line
   /// All that were chosen, also behind what was kept. Behind the prompt's tokens but the last
   /// `healed`, which the first of these spell again.
   std::vector<prompt::CoveredToken> tokens;
   int healed = 0;
-  int new_tokens = 0;  ///< of `tokens`, those that go on behind the cursor
+  int new_tokens = 0;                ///< of `tokens`, those that go on behind the cursor
   std::vector<TokenChance> chances;  ///< of these, in order
   double confidence = 1;             ///< the product of their probabilities
   End end = End::kModel;
@@ -48,6 +49,12 @@ struct GenerationSetting {
   engine::SequenceId sequence{};                 ///< holds the prompt, its logits ready
   std::stop_token stop;                          ///< looked at before each token
   std::optional<TypedEnd> typed = std::nullopt;  ///< unset: the prompt stands as it is
+  /// What a generation had when it was stopped: it goes on from there. The sequence then holds its
+  /// tokens, too.
+  std::optional<Generated> begun = std::nullopt;
+  /// Tokens of another sequence to evaluate along with the next one, where that is free;
+  /// empty when there are none.
+  std::function<engine::BatchItem()> passenger = nullptr;
   /// Frees KV memory for one more token; false when there is none to free.
   std::function<bool()> make_room = [] { return false; };
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
@@ -66,6 +73,7 @@ Result<Generated> generate(const GenerationSetting& setting, const Options& opti
 /// it, then those that begin with the next likeliest first tokens, on forks of the sequence and with
 /// copies of `rules`. The first is always there.
 Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
-                                                const Options& options, StopRules& rules, int count);
+                                                const Options& options, StopRules& rules,
+                                                int count);
 
 }  // namespace efimd::completion

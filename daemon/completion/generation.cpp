@@ -55,12 +55,18 @@ Generation::Generation(const GenerationSetting& setting, engine::SequenceId sequ
       deadline_(setting.now() + std::chrono::milliseconds(options.time_max_ms)) {}
 
 Result<void> Generation::begin() {
+  if (setting_.begun) {
+    result_ = *setting_.begun;
+    result_.first_token.reset();
+    if (rules_.feed(result_.all_text)) end_ = End::kRule;
+  }
+  if (end_) return {};
   if (setting_.stop.stop_requested()) {
     end_ = End::kStopped;
   } else if (options_.tokens_max <= 0) {
     end_ = End::kTokens;
   } else {
-    return setting_.typed ? heal() : choose_next();
+    return setting_.typed && !setting_.begun ? heal() : choose_next();
   }
   return {};
 }
@@ -112,11 +118,13 @@ void Generation::remember_first(std::span<const float> logits) {
 std::vector<Generation::Choice> Generation::alternatives(int count) const {
   std::vector<TokenId> ids = first_spelling_ ? first_spelling_->fitting() : std::vector<TokenId>();
   if (!first_spelling_)
-    for (std::size_t id = 0; id < first_logits_.size(); ++id) ids.push_back(static_cast<TokenId>(id));
+    for (std::size_t id = 0; id < first_logits_.size(); ++id)
+      ids.push_back(static_cast<TokenId>(id));
   const auto logit = [&](TokenId id) { return first_logits_[static_cast<std::size_t>(id)]; };
   std::erase_if(ids, [&](TokenId id) {
     const bool known = id >= 0 && static_cast<std::size_t>(id) < first_logits_.size();
-    return !known || !is_text(id, tokenizer_) || !(logit(id) > -std::numeric_limits<float>::infinity());
+    return !known || !is_text(id, tokenizer_) ||
+           !(logit(id) > -std::numeric_limits<float>::infinity());
   });
   std::vector<std::string_view> chosen;
   if (!result_.tokens.empty()) chosen.push_back(tokenizer_.bytes(result_.tokens[0].id));
@@ -207,6 +215,7 @@ Generated Generation::finish() {
   const auto blank = [](const std::string& text) {
     return text.find_first_not_of(" \t\r\n") == std::string::npos;
   };
+  generated.all_text = rules_.text();
   generated.text = rules_.finish();
   if (generated.text.empty() && blank(rules_.text())) generated.text = rules_.text();
   generated.blank_line =

@@ -15,7 +15,7 @@ namespace efimd::completion {
 
 /// Tokens of a typed text's end that are healed. Backing up 3 keeps the tokens that the whole text
 /// would have had possible in 99.99 % of cases (facts.md, section 2).
-inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsMax - 1;
+inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsKept - 1;
 
 /// How many tokens at the end of `increment` can be healed: at most kHealedTokensMax, as far as
 /// they were typed, not generated, and their own bytes are what they cover.

@@ -22,10 +22,8 @@ constexpr Language kJava{.name = "java",
                          .quotes = "\"",
                          .char_literals = true,
                          .long_quotes = {"\"\"\""}};
-constexpr Language kPython{.name = "python",
-                           .line_comments = {"#"},
-                           .quotes = "\"'",
-                           .long_quotes = {"\"\"\"", "'''"}};
+constexpr Language kPython{
+    .name = "python", .line_comments = {"#"}, .quotes = "\"'", .long_quotes = {"\"\"\"", "'''"}};
 constexpr Language kGo{.name = "go",
                        .line_comments = {"//"},
                        .comment_open = "/*",
@@ -51,10 +49,8 @@ constexpr Language kJson{.name = "json",
                          .comment_open = "/*",
                          .comment_close = "*/",
                          .quotes = "\""};
-constexpr Language kShell{.name = "shellscript",
-                          .line_comments = {"#"},
-                          .quotes = "\"'`",
-                          .quotes_are_guessed = true};
+constexpr Language kShell{
+    .name = "shellscript", .line_comments = {"#"}, .quotes = "\"'`", .quotes_are_guessed = true};
 constexpr Language kMarkdown{.name = "markdown", .prose = true};
 constexpr Language kUnknown{.name = "", .quotes = "\"'`", .quotes_are_guessed = true};
 
@@ -89,12 +85,12 @@ constexpr Named kIds[] = {
     {"bash", kShell},
 };
 constexpr Named kEndings[] = {
-    {"c", kCpp},         {"h", kCpp},         {"cc", kCpp},         {"cpp", kCpp},
-    {"cxx", kCpp},       {"hpp", kCpp},       {"hh", kCpp},         {"cu", kCpp},
-    {"java", kJava},     {"kt", kJava},       {"cs", kJava},        {"py", kPython},
-    {"pyi", kPython},    {"go", kGo},         {"ts", kTypescript},  {"tsx", kTypescript},
+    {"c", kCpp},         {"h", kCpp},          {"cc", kCpp},         {"cpp", kCpp},
+    {"cxx", kCpp},       {"hpp", kCpp},        {"hh", kCpp},         {"cu", kCpp},
+    {"java", kJava},     {"kt", kJava},        {"cs", kJava},        {"py", kPython},
+    {"pyi", kPython},    {"go", kGo},          {"ts", kTypescript},  {"tsx", kTypescript},
     {"js", kTypescript}, {"mjs", kTypescript}, {"jsx", kTypescript}, {"rs", kRust},
-    {"json", kJson},     {"md", kMarkdown},   {"txt", kMarkdown},   {"sh", kShell},
+    {"json", kJson},     {"md", kMarkdown},    {"txt", kMarkdown},   {"sh", kShell},
 };
 
 template <std::size_t size>

@@ -13,7 +13,7 @@ struct Language {
   std::string_view name = {};
   std::array<std::string_view, 2> line_comments = {};
   std::string_view comment_open = {}, comment_close = {};  ///< of block comments
-  std::string_view quotes = {};                       ///< of strings that end on their line
+  std::string_view quotes = {};                            ///< of strings that end on their line
   bool char_literals = false;  ///< 'x' is one character; a lone ' (lifetime, digit separator) opens
                                ///< nothing
   std::array<std::string_view, 2> long_quotes = {};  ///< of strings that span lines

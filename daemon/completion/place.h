@@ -29,14 +29,14 @@ struct Place {
   const text::Snapshot& snapshot;
   const Language& language;
   std::size_t cursor = 0;
-  std::size_t tail_end = 0;      ///< of the closers and blanks behind the cursor, on its line
-  std::string line_before = {};       ///< the cursor's line up to the cursor
-  std::string_view rest = {};         ///< the cursor's line from the cursor on
-  bool rest_is_tail = true;      ///< it is blank, or closers and blanks only
-  std::string_view next_line = {};    ///< the next line that is not blank
-  Lexical state = {};                 ///< in which the cursor's line begins
+  std::size_t tail_end = 0;            ///< of the closers and blanks behind the cursor, on its line
+  std::string line_before = {};        ///< the cursor's line up to the cursor
+  std::string_view rest = {};          ///< the cursor's line from the cursor on
+  bool rest_is_tail = true;            ///< it is blank, or closers and blanks only
+  std::string_view next_line = {};     ///< the next line that is not blank
+  Lexical state = {};                  ///< in which the cursor's line begins
   std::vector<OpenBracket> open = {};  ///< in front of the cursor's line, outermost first
-  bool open_is_all = true;        ///< the text was read from its begin on
+  bool open_is_all = true;             ///< the text was read from its begin on
 };
 
 /// `tail_end` is the plan's; what lies on the cursor's line counts.

@@ -10,10 +10,15 @@ namespace {
 /// With no more than this to evaluate no other plan can be better.
 constexpr int kCheapTokens = 8;
 
-prompt::Candidate candidate_of(const PlanPlace& place, prompt::Plan plan, const KeptAnchor* kept,
-                               int remembered) {
+prompt::Candidate candidate_of(const PlanPlace& place, const DocumentState& document,
+                               prompt::Plan plan, const KeptAnchor* kept, int remembered) {
   prompt::Candidate candidate;
   candidate.evaluated = tokens_missing(place.engine, kept, plan.tokens);
+  if (kept == nullptr) {
+    const int start = place.documents.best_start(document, plan.tokens).tokens;
+    const int missing = std::max(1, static_cast<int>(plan.tokens.size()) - start);
+    candidate.evaluated = std::min(candidate.evaluated, missing);
+  }
   candidate.ms = place.costs.ms(candidate.evaluated);
   candidate.remembered = remembered;
   candidate.plan = std::move(plan);
@@ -45,7 +50,8 @@ std::vector<prompt::Candidate> possible_plans(const PlanPlace& place, DocumentSt
     auto plan =
         prompt::continued(kept.anchor, place.snapshot, place.cursor, tokenizer, place.windows);
     if (plan)
-      candidates.push_back(candidate_of(place, std::move(*plan), &kept, static_cast<int>(at)));
+      candidates.push_back(
+          candidate_of(place, document, std::move(*plan), &kept, static_cast<int>(at)));
   }
   if (std::ranges::any_of(candidates, cannot_be_better)) return candidates;
   std::size_t fuller_tokens = 0;
@@ -56,7 +62,7 @@ std::vector<prompt::Candidate> possible_plans(const PlanPlace& place, DocumentSt
     // In a small file a poorer view can show just as much.
     if (view != prompt::View::kFull && plan.tokens.size() >= fuller_tokens) continue;
     fuller_tokens = plan.tokens.size();
-    candidates.push_back(candidate_of(place, std::move(plan), nullptr, -1));
+    candidates.push_back(candidate_of(place, document, std::move(plan), nullptr, -1));
   }
   return candidates;
 }

@@ -16,6 +16,7 @@ struct PlanPlace {
   const text::Snapshot& snapshot;
   std::size_t cursor = 0;  ///< on a code point border
   const engine::Engine& engine;
+  const Documents& documents;
   const prompt::Windows& windows;
   const prompt::StepCosts& costs;
 };

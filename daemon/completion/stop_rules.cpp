@@ -66,8 +66,8 @@ bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word)
 }  // namespace
 
 StopPlace stop_place(const Place& place) {
-  return {place.line_before, std::string(place.next_line), !place.rest_is_tail,
-          place.language, place.state};
+  return {place.line_before, std::string(place.next_line), !place.rest_is_tail, place.language,
+          place.state};
 }
 
 StopRules::StopRules(StopRule rule, StopPlace place)
@@ -150,8 +150,8 @@ void StopRules::take_blank(const Line& line) {
       siblings_ = true;
       base_ = -1;
     }
-    const int depth = depth_after(0, place_.line_before, place_.language, state_,
-                                  place_.line_before.size());
+    const int depth =
+        depth_after(0, place_.line_before, place_.language, state_, place_.line_before.size());
     depth_ = siblings_ ? 0 : depth;
     opened_ = depth_ > 0;
   }

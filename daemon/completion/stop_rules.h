@@ -11,8 +11,8 @@ namespace efimd::completion {
 
 /// Where the cursor stands, as far as stop rules care.
 struct StopPlace {
-  std::string line_before;  ///< the cursor's line up to the cursor
-  std::string next_line;    ///< the next line behind the cursor's that is not blank
+  std::string line_before;   ///< the cursor's line up to the cursor
+  std::string next_line;     ///< the next line behind the cursor's that is not blank
   bool inside_line = false;  ///< more than closers and blanks stand behind the cursor
   const Language& language = language_of("");
   Lexical state = {};  ///< in which the cursor's line begins

@@ -10,6 +10,7 @@
 #include "daemon/completion/plans.h"
 #include "daemon/completion/selected.h"
 #include "daemon/completion/stop_rules.h"
+#include "daemon/prompt/places.h"
 
 namespace efimd::completion {
 
@@ -21,20 +22,19 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
 }
 
-/// Where `plan` puts the request's completion.
-Place place_of(const Request& request, const prompt::Plan& plan) {
-  const Language& language = language_of(request.language_id, request.document.uri);
-  Place place = place_at(*request.snapshot, language, plan.cursor, plan.tail_end);
-  if (request.selected) go_on_from(place, *request.selected);
-  return place;
-}
-
 /// Tokens kept free behind the prompt, so that there is room to generate.
 int reserved(const Options& options, int window_tokens) {
   return std::clamp(options.tokens_max, 0, window_tokens / 4);
 }
 
 }  // namespace
+
+Place place_of(const Request& request, const text::Snapshot& snapshot, std::size_t cursor) {
+  const Language& language = language_of(request.language_id, request.document.uri);
+  Place place = place_at(snapshot, language, cursor, prompt::choose_resume(snapshot, cursor));
+  if (request.selected) go_on_from(place, *request.selected);
+  return place;
+}
 
 Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
                std::shared_ptr<PageKeeper> keeper, Treatment treatment)
@@ -52,7 +52,23 @@ void Worker::close(const DocumentKey& document) {
   memory_.close(document);
 }
 
+void Worker::open(const OpenedDocument& opened) {
+  idle_.wake();
+  memory_.open(opened);
+  documents_.use(opened.document).snapshot = opened.snapshot;
+}
+
+Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
+  Idle::Clock::time_point later = kNever;
+  if (!treatment_.is_usual()) return later;
+  if (!idle_.prepare_cursor(stop)) return later;
+  look_ahead(stop);
+  if (!stop.stop_requested()) static_cast<void>(idle_.prepare_places(stop, later));
+  return later;
+}
+
 Answer Worker::serve(const Job& job) {
+  idle_.wake();
   const Request& request = job.request;
   Answer answer;
   Receipt& receipt = answer.outcome.receipt;
@@ -65,9 +81,11 @@ Answer Worker::serve(const Job& job) {
     Or<std::vector<Item>> items = complete(job, document, receipt);
     if (treatment_.reuse == Treatment::Reuse::kNone) forget_kv(document, documents_, *engine_);
     if (items) {
-      document.last->shown = Shown{items->front().text, items->front().replace_begin};
-      answer.outcome.item = std::move(items->front());
+      const Item& first = items->front();
+      document.last->shown = Shown{first.text, first.replace_begin};
+      if (!request.selected) document.shown = first;
       answer.outcome.more.assign(items->begin() + 1, items->end());
+      answer.outcome.item = std::move(items->front());
     } else if (items.error().superseded) {
       answer.outcome.superseded = true;
     } else {
@@ -80,31 +98,84 @@ Answer Worker::serve(const Job& job) {
   return answer;
 }
 
-Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& document, Receipt& receipt) {
+void Worker::note_request(const Request& request, std::size_t cursor, DocumentState& document,
+                          Receipt& receipt) {
+  const text::Snapshot& snapshot = *request.snapshot;
+  receipt.event = classify(document.last ? &*document.last : nullptr,
+                           documents_.is_current(request.document), snapshot, cursor);
+  documents_.set_current(request.document);
+  documents_.follow(document, snapshot);
+  if (!document.last) document.last.emplace();
+  forget_moved(*document.last, snapshot);
+  document.rejections.judge(*document.last, snapshot, cursor);
+  document.last->serial = snapshot.serial();
+  document.last->cursor = cursor;
+  document.snapshot = request.snapshot;
+  document.asked = request;
+  document.shown.reset();
+  document.asked->cursor = cursor;
+  const int window = engine_->window_tokens();
+  document.windows = prompt::Windows::of(
+      std::min(window - reserved(request.options, window), budgets_.prompt_tokens_max),
+      budgets_.near_tokens_max);
+}
+
+Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& document,
+                                               Receipt& receipt) {
   const Request& request = job.request;
   const std::size_t cursor = utf8::floor(request.snapshot->bytes(), request.cursor);
-  receipt.event = classify(document.last ? &*document.last : nullptr,
-                           documents_.is_current(request.document), *request.snapshot, cursor);
-  documents_.set_current(request.document);
-  documents_.follow(document, *request.snapshot);
-  if (!document.last) document.last.emplace();
-  forget_moved(*document.last, *request.snapshot);
-  document.rejections.judge(*document.last, *request.snapshot, cursor);
-  document.last->serial = request.snapshot->serial();
-  document.last->cursor = cursor;
-
+  note_request(request, cursor, document, receipt);
   if (request.selected && !can_go_on_from(*request.selected, *request.snapshot, cursor))
     return tl::unexpected(Nothing{false, {silence::kSelectedElse, {}}});
+  // Others than the one shown are wanted by hand; a menu's entry has its own way on.
+  if (request.by_hand || request.selected || !treatment_.is_usual())
+    return ask_model(job, document, cursor, nullptr, receipt);
+  return find_items(job, cursor, document, receipt);
+}
+
+Worker::Or<std::vector<Item>> Worker::find_items(const Job& job, std::size_t cursor,
+                                                 DocumentState& document, Receipt& receipt) {
+  const Request& request = job.request;
+  const Known known = known_suggestion(request, cursor, document);
+  if (known.suggestion == nullptr) return ask_model(job, document, cursor, nullptr, receipt);
+  if (fuller_is_whole(document, *known.suggestion, *request.snapshot, cursor))
+    return ask_model(job, document, cursor, known.suggestion, receipt);
+  if (can_answer(*known.suggestion, known.typed)) {
+    auto items = answer_from(known, request, cursor, document, receipt);
+    if (items) return items;
+    // What is remembered is no reason to be silent: the model may have something else by now.
+    document.suggestions.clear();
+  } else if (can_go_on(known, request, document)) {
+    return go_on(job, known, cursor, document, receipt);
+  }
+  return ask_model(job, document, cursor, nullptr, receipt);
+}
+
+Worker::Or<std::vector<Item>> Worker::ask_model(const Job& job, DocumentState& document,
+                                                std::size_t cursor, const Suggestion* shown,
+                                                Receipt& receipt) {
+  const Request& request = job.request;
+  std::string draft;
+  if (shown != nullptr)
+    if (const auto typed = typed_of(*shown, *request.snapshot, cursor))
+      draft = shown->generated.text.substr(std::min(*typed, shown->generated.text.size()));
   Or<prompt::Candidate> planned = plan(request, cursor, document);
   if (!planned) return tl::unexpected(planned.error());
   ++(planned->remembered >= 0 ? document.hits : document.misses);
   const prompt::Plan& plan = planned->plan;
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
-  if (auto held = hold(job, document.source, kept, plan, receipt); !held)
-    return tl::unexpected(held.error());
-  Or<std::vector<Generated>> generated = generate_text(job, kept, plan, receipt);
+  std::optional<Generated> begun;
+  if (draft.empty() || typed_tokens(request, kept.anchor) > 0) {
+    if (auto held = hold(job, kept, plan.tokens, receipt); !held)
+      return tl::unexpected(held.error());
+  } else {
+    Or<Generated> held = hold_draft(job, kept, plan, draft, receipt);
+    if (!held) return tl::unexpected(held.error());
+    if (!held->tokens.empty()) begun = std::move(*held);
+  }
+  auto generated = generate_text(job, document, kept, plan, std::move(begun), receipt);
   if (!generated) return tl::unexpected(generated.error());
-  return shape_all(request, document, plan, *generated, receipt);
+  return shape_all(request, document, cursor, *generated, receipt);
 }
 
 Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,
@@ -112,11 +183,8 @@ Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t c
   const engine::Tokenizer& tokenizer = engine_->tokenizer();
   if (const Result<void> able = prompt::can_fill_in(tokenizer); !able)
     return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + able.error().message()}});
-  const int window = engine_->window_tokens();
-  const int budget =
-      std::min(window - reserved(request.options, window), budgets_.prompt_tokens_max);
-  const auto windows = prompt::Windows::of(budget, budgets_.near_tokens_max);
-  const PlanPlace place{*request.snapshot, cursor, *engine_, windows, budgets_.costs};
+  const PlanPlace place{*request.snapshot, cursor,           *engine_,
+                        documents_,        document.windows, budgets_.costs};
   if (!treatment_.is_usual()) return compared_plan(place, document, treatment_.format);
   std::vector<prompt::Candidate> candidates = possible_plans(place, document);
   return std::move(candidates[prompt::choose(candidates)]);
@@ -128,21 +196,18 @@ tl::unexpected<Worker::Nothing> Worker::failed(KeptAnchor& kept, const Error& er
   return tl::unexpected(Nothing{false, {silence::kEngineFailed, ": " + error.message()}});
 }
 
-Worker::Or<void> Worker::hold(const Job& job, engine::SourceId source, KeptAnchor& kept,
-                              const prompt::Plan& plan, Receipt& receipt) {
+Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept,
+                              std::span<const engine::TokenId> tokens, Receipt& receipt) {
   const Nothing no_room{false, {silence::kNoRoom, {}}};
-  if (plan.tokens.size() > static_cast<std::size_t>(engine_->window_tokens()))
+  if (tokens.size() > static_cast<std::size_t>(engine_->window_tokens()))
     return tl::unexpected(no_room);
   for (;;) {
-    const engine::SequenceId sequence = documents_.sequence_of(kept);
-    engine_->set_source(sequence, source);
-    const auto cost =
-        engine_->hold(sequence, plan.tokens,
-                      {.stop = job.stop.get_token(),
-                       .logits_rows = 1 + typed_tokens(job.request, kept.anchor)});
+    const auto cost = engine_->hold(
+        documents_.sequence_of(kept), tokens,
+        {.stop = job.stop.get_token(), .logits_rows = 1 + typed_tokens(job.request, kept.anchor)});
     if (cost) {
       receipt.source = "engine";
-      receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
+      receipt.prompt_tokens = static_cast<int>(tokens.size());
       receipt.reused_tokens = cost->reused;
       receipt.evaluated_tokens = cost->evaluated;
       receipt.restored_tokens = cost->restored;
@@ -161,16 +226,22 @@ int Worker::typed_tokens(const Request& request, const prompt::Anchor& anchor) c
   return wanted || request.selected ? typed_tail(anchor.increment, engine_->tokenizer()) : 0;
 }
 
-Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, KeptAnchor& kept,
-                                            const prompt::Plan& plan, Receipt& receipt) {
+Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, DocumentState& document,
+                                                         KeptAnchor& kept, const prompt::Plan& plan,
+                                                         std::optional<Generated> begun,
+                                                         Receipt& receipt) {
   const Request& request = job.request;
-  StopRules rules(request.options.stop, stop_place(place_of(request, plan)));
+  StopRules rules(request.options.stop,
+                  stop_place(place_of(request, *request.snapshot, plan.cursor)));
   Options options = request.options;
   // The last token is not evaluated.
   const int room = engine_->window_tokens() - static_cast<int>(plan.tokens.size()) + 1;
   options.tokens_max = std::min(options.tokens_max, room);
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
+  if (treatment_.is_usual())
+    setting.passenger = [&] { return idle_.passenger(document, kept); };
+  setting.begun = std::move(begun);
   if (const int typed = typed_tokens(request, kept.anchor); typed > 0 || request.selected) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
     setting.typed.emplace(TypedEnd{*byte_order_, typed});
@@ -195,20 +266,29 @@ Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, KeptAnc
   if (first.first_token) receipt.first_token_ms = ms_between(request.arrived, *first.first_token);
   // also when superseded, for the KV of these tokens is there.
   if (!first.tokens.empty()) prompt::offer(kept.anchor, first.tokens, first.healed);
+  if (!request.selected)
+    remember(document, {.snapshot = request.snapshot,
+                        .begin = plan.cursor,
+                        .replace_end = plan.cursor,
+                        .lead = {},
+                        .options = request.options,
+                        .generated = first,
+                        .prompt = plan.tokens,
+                        .sequence = kept.sequence,
+                        .poverty = prompt::poverty(kept.anchor)});
   if (first.end == End::kStopped) return tl::unexpected(Nothing{true, {}});
   return std::move(*all);
 }
 
 Worker::Or<std::vector<Item>> Worker::shape_all(const Request& request,
-                                                const DocumentState& document,
-                                                const prompt::Plan& plan,
+                                                const DocumentState& document, std::size_t cursor,
                                                 const std::vector<Generated>& generated,
                                                 Receipt& receipt) const {
   std::vector<Item> items;
   std::optional<Nothing> why;
   for (const Generated& each : generated) {
     std::optional<double> confidence;
-    Or<Item> item = shape(request, plan, each, confidence);
+    Or<Item> item = shape(request, cursor, each, confidence);
     if (item && document.rejections.turned_down(*request.snapshot, item->replace_begin, item->text))
       item = tl::unexpected(Nothing{false, {silence::kRejected, {}}});
     if (items.empty() && (item || !why)) receipt.confidence = confidence;
@@ -220,7 +300,7 @@ Worker::Or<std::vector<Item>> Worker::shape_all(const Request& request,
   return items;
 }
 
-Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
+Worker::Or<Item> Worker::shape(const Request& request, std::size_t cursor,
                                const Generated& generated,
                                std::optional<double>& confidence) const {
   const auto nothing = [](std::string_view reason) {
@@ -229,7 +309,7 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
   if (generated.new_tokens == 0)
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
-  const Place place = place_of(request, plan);
+  const Place place = place_of(request, *request.snapshot, cursor);
   const Confident sure =
       confident_part(generated.text, generated.chances, place, least_confidence(request.options));
   const bool unsure = sure.size == 0 && (generated.end == End::kUnsure || !generated.text.empty());
@@ -237,7 +317,7 @@ Worker::Or<Item> Worker::shape(const Request& request, const prompt::Plan& plan,
   if (unsure) return nothing(silence::kUnsure);
   Fitted fitted = fit(std::string_view(generated.text).substr(0, sure.size), place);
   if (fitted.text.empty()) return nothing(fitted.silence);
-  if (!request.selected) return Item{std::move(fitted.text), plan.cursor, fitted.replace_end};
+  if (!request.selected) return Item{std::move(fitted.text), cursor, fitted.replace_end};
   return Item{request.selected->text + fitted.text, request.selected->begin, fitted.replace_end};
 }
 

@@ -34,6 +34,7 @@ class Harness {
   static completion::CompletionService::Settings fixed_window() {
     completion::CompletionService::Settings settings;
     settings.prompt_tokens_max = 2048;
+    settings.background = [] { return false; };  // what requests cost is what is counted
     return settings;
   }
 

@@ -271,9 +271,11 @@ ScriptedPrompt ScriptedEngine::split(std::span<const TokenId> tokens) const {
   return prompt;
 }
 
-Result<void> ScriptedEngine::step(std::span<const engine::BatchItem> items) {
+Result<void> ScriptedEngine::step(std::span<const engine::BatchItem> items,
+                                  std::stop_token stop) {
   ++script_->appends;
   script_->append_gate.pass();
+  if (stop.stop_requested()) return fail(Fault::kStopped, "stopped");
   if (script_->append_error) return tl::unexpected(*script_->append_error);
   for (const engine::BatchItem& item : items) {
     const std::size_t after = sequences_.at(item.sequence).held.size() + item.tokens.size();

@@ -150,7 +150,7 @@ class ScriptedEngine final : public engine::Engine {
                                   engine::HoldOptions options) override;
   Result<int> adopt(engine::SequenceId sequence, std::span<const engine::TokenId> tokens) override;
   int resident(std::span<const engine::TokenId> tokens) const override;
-  Result<void> step(std::span<const engine::BatchItem> items) override;
+  Result<void> step(std::span<const engine::BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
   engine::KvUsage kv_usage() const override;

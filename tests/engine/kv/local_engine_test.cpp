@@ -76,7 +76,7 @@ TEST_CASE("a prompt whose KV is there but not its logits costs its last token") 
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   bench.hold(sequence, counting(70));
-  for (int rows = 0; rows < Engine::kLogitsRowsMax; ++rows)
+  for (int rows = 0; rows < Engine::kLogitsRowsKept; ++rows)
     REQUIRE(bench.engine->append(sequence, 9).has_value());
   CHECK(bench.hold(sequence, counting(70)) == 1);
   CHECK(bench.hold(sequence, counting(64)) == 1);
@@ -113,6 +113,35 @@ TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   // The rows of another text are none of this one's.
   bench.hold(sequence, counting(71, 5));
   CHECK(rows_cost(71) == 7);
+}
+
+TEST_CASE("the logits of a draft are all there, though a step ends within it") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  const auto cost = bench.engine->hold(sequence, counting(70), {.logits_rows = 17});
+  REQUIRE(cost.has_value());
+  for (int back = 0; back < 17; ++back) {
+    const auto logits = bench.engine->logits(sequence, back);
+    CHECK(std::vector<float>(logits.begin(), logits.end()) ==
+          FakeBackend::logits_behind(counting(70 - back), bench.options));
+  }
+  bench.hold(sequence, counting(71));
+  CHECK(bench.engine->logits(sequence, Engine::kLogitsRowsKept).empty());
+}
+
+TEST_CASE("a step of idle work makes way within a layer and leaves nothing behind") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.hold(sequence, counting(40));
+  std::stop_source stop;
+  bench.backend->on_step = [&](const Step&) { stop.request_stop(); };
+  const std::vector<TokenId> more = counting(16, 7);
+  const BatchItem item{.sequence = sequence, .tokens = more};
+  CHECK(bench.engine->step({&item, 1}, stop.get_token()).error().fault == Fault::kStopped);
+  bench.backend->on_step = nullptr;
+  CHECK(bench.engine->held(sequence).size() == 40);
+  CHECK(bench.engine->pool().check() == "");
+  bench.hold(sequence, counting(45));
 }
 
 TEST_CASE("a fork holds the same tokens, shares full pages and goes its own way") {

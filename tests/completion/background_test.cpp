@@ -1,0 +1,208 @@
+// Idle work, and what was generated before, as a person at an editor meets them.
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+
+#include "tests/completion/harness.h"
+
+using namespace efimd;
+using completion::Outcome;
+using test::EngineScript;
+using test::Harness;
+using test::says;
+using test::ScriptedPrompt;
+
+namespace {
+
+/// A harness whose service works in idle time, and that can wait for the end of it.
+class IdleHarness {
+ public:
+  explicit IdleHarness(std::shared_ptr<EngineScript> script)
+      : harness(std::move(script), settings()) {}
+
+  /// Asks, and waits until idle time has done all that it wants to.
+  Outcome ask_and_rest(const std::string& uri = "file:///a") {
+    {
+      const std::lock_guard lock(mutex_);
+      idle_ = false;
+    }
+    Outcome outcome = harness.ask(uri);
+    std::unique_lock lock(mutex_);
+    rested_.wait(lock, [&] { return idle_; });
+    return outcome;
+  }
+
+ private:
+  completion::CompletionService::Settings settings() {
+    auto made = Harness::fixed_window();
+    made.background = [] { return true; };
+    made.settle = std::chrono::milliseconds(0);
+    made.on_idle = [this] {
+      const std::lock_guard lock(mutex_);
+      idle_ = true;
+      rested_.notify_all();
+    };
+    return made;
+  }
+
+  std::mutex mutex_;
+  std::condition_variable rested_;
+  bool idle_ = false;
+
+ public:
+  Harness harness;  ///< last: its engine thread uses all of the above
+};
+
+constexpr const char* kFile = "int f() {\n  int total = 0;\n  ^\n}\n";
+
+}  // namespace
+
+TEST_CASE("typing what is shown is answered from it, also after backspace") {
+  Harness harness(says("return total + 1;"));
+  harness.options.stop = completion::StopRule::kLine;
+  harness.set(kFile);
+  REQUIRE(harness.shown() == "return total + 1;");
+  const int evaluated = harness.script->evaluated;
+  for (const char* typed : {"r", "e", "t", "urn "}) {
+    harness.type(typed);
+    const Outcome outcome = harness.ask();
+    REQUIRE(outcome.item);
+    CHECK(outcome.receipt.source == "typed-through");
+    CHECK(outcome.receipt.evaluated_tokens == 0);
+  }
+  CHECK(harness.shown() == "total + 1;");
+  harness.erase(4);
+  CHECK(harness.shown() == "urn total + 1;");
+  CHECK(harness.script->evaluated == evaluated);
+}
+
+TEST_CASE("typing anything else asks the model") {
+  Harness harness(says("return total + 1;"));
+  harness.set(kFile);
+  harness.ask();
+  harness.type("x");
+  CHECK(harness.ask().receipt.source == "engine");
+}
+
+TEST_CASE("a bracket that the editor closes does not stand in the way of typing through") {
+  Harness harness(says("call(total, 1);"));
+  harness.set(kFile);
+  REQUIRE(harness.shown() == "call(total, 1);");
+  harness.type("call(");
+  harness.type(")");
+  harness.cursors["file:///a"] -= 1;
+  const Outcome outcome = harness.ask();
+  CHECK(outcome.receipt.source == "typed-through");
+  REQUIRE(outcome.item);
+  CHECK(outcome.item->text == "total, 1);");
+  CHECK(outcome.item->replace_end == outcome.item->replace_begin + 1);
+}
+
+TEST_CASE("a place that is asked about again without an edit is answered from memory") {
+  Harness harness(says("return total;"));
+  harness.set(kFile);
+  harness.ask();
+  const int holds = harness.script->holds;
+  const Outcome again = harness.ask();
+  CHECK(again.receipt.source == "remembered");
+  REQUIRE(again.item);
+  CHECK(harness.script->holds == holds);
+}
+
+TEST_CASE("a generation that a newer request stopped goes on while the text agrees") {
+  auto script = std::make_shared<EngineScript>();
+  script->continuation = [](const ScriptedPrompt& prompt) {
+    // The line's rest behind what stands in front of the cursor or was generated already.
+    const std::string line = "return total + 1 + 2 + 3;";
+    const std::size_t said = prompt.increment.size() - std::string("  ").size();
+    return line.substr(said);
+  };
+  Harness harness(script);
+  harness.set(kFile);
+  harness.script->append_gate.close();
+  auto older = harness.submit();
+  harness.script->append_gate.wait_until_reached();
+  harness.script->append_gate.step();
+  harness.script->append_gate.wait_until_reached();
+  harness.type("ret");
+  auto newer = harness.submit();
+  harness.script->append_gate.open();
+  CHECK(older.get().superseded);
+  const Outcome outcome = newer.get();
+  REQUIRE(outcome.item);
+  CHECK(outcome.item->text == "urn total + 1 + 2 + 3;");
+  CHECK(outcome.receipt.evaluated_tokens <= 1);
+}
+
+TEST_CASE("the next suggestion is there when the shown one is accepted") {
+  auto script = std::make_shared<EngineScript>();
+  script->continuation = [](const ScriptedPrompt& prompt) {
+    return prompt.increment.find("first();") == std::string::npos ? std::string("first();")
+                                                                  : std::string("\n  second();");
+  };
+  IdleHarness idle(script);
+  Harness& harness = idle.harness;
+  harness.options.stop = completion::StopRule::kNone;
+  harness.set(kFile);
+  const Outcome shown = idle.ask_and_rest();
+  REQUIRE(shown.item);
+  CHECK(shown.item->text == "first();");
+  harness.accept(*shown.item);
+  const Outcome next = harness.ask();
+  CHECK(next.receipt.source == "prefetched");
+  REQUIRE(next.item);
+  CHECK(next.item->text == "\n  second();");
+  CHECK(next.receipt.evaluated_tokens == 0);
+}
+
+TEST_CASE(
+    "A-5, A-6: idle time evaluates the spine, and a jump costs what stands behind the cursor") {
+  std::string file;
+  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
+  IdleHarness idle(says("return total;"));
+  Harness& harness = idle.harness;
+  harness.set("^" + file);
+  idle.ask_and_rest();
+  harness.cursors["file:///a"] = file.find("int value_36");
+  const Outcome outcome = harness.ask();
+  const auto behind = test::ScriptedTokenizer().encode(file.substr(harness.cursors["file:///a"]));
+  CHECK(outcome.receipt.evaluated_tokens <= static_cast<int>(behind.size()) + 8);
+  CHECK(outcome.receipt.prompt_tokens > 3 * outcome.receipt.evaluated_tokens);
+}
+
+TEST_CASE(
+    "I-2: a place that an edit far above made stale is ready again when the user comes back") {
+  std::string file;
+  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
+  IdleHarness idle(says("return total;"));
+  Harness& harness = idle.harness;
+  harness.set(file + "^\n" + file);
+  idle.ask_and_rest();
+  const std::size_t place = harness.cursors["file:///a"];
+  harness.cursors["file:///a"] = 0;
+  harness.type("// note\n");
+  idle.ask_and_rest();
+  harness.cursors["file:///a"] = place + 8;
+  CHECK(harness.ask().receipt.evaluated_tokens <= 6);
+}
+
+TEST_CASE("nothing runs when nothing changed") {
+  IdleHarness idle(says("return total;"));
+  Harness& harness = idle.harness;
+  harness.set(kFile);
+  idle.ask_and_rest();
+  const int evaluated = harness.script->evaluated;
+  const Outcome again = idle.ask_and_rest();
+  CHECK(again.receipt.source == "remembered");
+  CHECK(harness.script->evaluated == evaluated);
+}
+
+TEST_CASE("where the machine is to save power, nothing runs in the background") {
+  Harness harness(says("return total;"));
+  harness.set(kFile);
+  harness.ask();
+  const int evaluated = harness.script->evaluated;
+  harness.set("^", "file:///other");
+  harness.ask("file:///other");
+  CHECK(harness.script->evaluated - evaluated < 32);
+}
