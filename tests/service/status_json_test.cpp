@@ -37,6 +37,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
   const Json expected = Json::parse(R"({
     "version": "1.2.3", "pid": 42, "uptimeS": 7,
     "state": {"name": "ready", "progress": 1.0, "message": ""},
+    "store": null,
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
               "digest": "00ff"},
