@@ -82,7 +82,7 @@ Result<SequenceId> LocalEngine::fork(SequenceId id) {
     return tl::unexpected(std::move(shared).error());
   }
   const int last = from->kv.size() - 1;
-  if (from->logits.has(last)) keep_logits(copy, last, 1, from->logits.at(last));
+  if (const auto row = row_at(*from, last); !row.empty()) keep_logits(copy, last, 1, row);
   return copy;
 }
 
@@ -95,11 +95,23 @@ Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tok
   const int logits_begin = std::max(0, total - std::clamp(options.logits_rows, 1, kLogitsRowsMax));
   if (Result<void> ready = prepare(*sequence, tokens, logits_begin, options.stop); !ready)
     return tl::unexpected(std::move(ready).error());
-  sequence->logits.make_room(total - logits_begin);
+  sequence->holding = true;
+  Result<PromptCost> cost = evaluate_prompt(id, *sequence, tokens, logits_begin, options.stop);
+  sequence->holding = false;
+  return cost;
+}
 
-  const int reused = sequence->kv.size();
-  for (int done = reused; done < total; done = sequence->kv.size()) {
-    if (options.stop.stop_requested())
+Result<PromptCost> LocalEngine::evaluate_prompt(SequenceId id, Sequence& sequence,
+                                                std::span<const TokenId> tokens, int logits_begin,
+                                                const std::stop_token& stop) {
+  const int total = static_cast<int>(tokens.size());
+  const int reused = sequence.kv.size();
+  sequence.prompt_logits.make_room(total - logits_begin);
+  for (int position = logits_begin; position < reused; ++position)
+    if (!sequence.prompt_logits.has(position))
+      sequence.prompt_logits.add(position, sequence.logits.at(position));
+  for (int done = reused; done < total; done = sequence.kv.size()) {
+    if (stop.stop_requested())
       return fail(Fault::kStopped, fmt::format("stopped after {} of {} tokens", done, total));
     const int count = std::min(step_tokens_, total - done);
     const BatchItem item{
@@ -109,7 +121,7 @@ Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tok
     if (Result<void> evaluated = step({&item, 1}); !evaluated)
       return tl::unexpected(std::move(evaluated).error());
   }
-  const int restored = std::min(std::exchange(sequence->restored, 0), reused);
+  const int restored = std::min(std::exchange(sequence.restored, 0), reused);
   return PromptCost{.reused = reused, .evaluated = total - reused, .restored = restored};
 }
 
@@ -150,6 +162,7 @@ Result<int> LocalEngine::reuse(Sequence& sequence, std::span<const TokenId> toke
   const std::span<const TokenId> held = sequence.kv.tokens();
   const auto differ = std::mismatch(held.begin(), held.end(), tokens.begin(), tokens.end()).first;
   sequence.logits.drop_from(static_cast<int>(differ - held.begin()));
+  sequence.prompt_logits.drop_from(static_cast<int>(differ - held.begin()));
   return sequence.kv.reuse(tokens, Wanted::kNow, stop);
 }
 
@@ -159,9 +172,10 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
   Result<int> kept = reuse(sequence, tokens, stop);
   sequence.restored += sequence.kv.take_restored();
   int ready = logits_begin;
-  while (ready < total && sequence.logits.has(ready)) ++ready;
+  while (ready < total && !row_at(sequence, ready).empty()) ++ready;
   if (kept && *kept > ready) {
     sequence.logits.drop_from(ready);
+    sequence.prompt_logits.drop_from(ready);
     kept = sequence.kv.rewind_to(ready);
   }
   if (!kept) return tl::unexpected(std::move(kept).error());
@@ -228,10 +242,12 @@ void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
   logits_kept_.push_back(id);
   if (logits_kept_.size() > kLogitsKeptMax) {
     find(logits_kept_.front())->logits.clear();
+    find(logits_kept_.front())->prompt_logits.clear();
     logits_kept_.erase(logits_kept_.begin());
   }
   const auto row_values = static_cast<std::size_t>(facts_.vocabulary);
-  LogitsRows& kept = find(id)->logits;
+  Sequence& sequence = *find(id);
+  LogitsRows& kept = sequence.holding ? sequence.prompt_logits : sequence.logits;
   for (int row = 0; row < rows; ++row)
     kept.add(first_position + row,
              logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
@@ -239,8 +255,12 @@ void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
 
 std::span<const float> LocalEngine::logits(SequenceId sequence, int back) const {
   const Sequence* found = find(sequence);
-  return found == nullptr ? std::span<const float>()
-                          : found->logits.at(found->kv.size() - 1 - back);
+  return found == nullptr ? std::span<const float>() : row_at(*found, found->kv.size() - 1 - back);
+}
+
+std::span<const float> LocalEngine::row_at(const Sequence& sequence, int position) {
+  const std::span<const float> row = sequence.prompt_logits.at(position);
+  return row.empty() ? sequence.logits.at(position) : row;
 }
 
 std::span<const TokenId> LocalEngine::held(SequenceId sequence) const {

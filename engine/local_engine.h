@@ -68,10 +68,14 @@ class LocalEngine final : public Engine {
  private:
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
-        : kv(pool, backend, tier), logits(kLogitsRowsKept) {}
+        : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
     KvSequence kv;
-    LogitsRows logits;  ///< behind its last tokens, as far as they were wanted
-    int restored = 0;   ///< tokens from the store that no PromptCost has told yet
+    /// Behind the last tokens of what hold() made it hold: what is generated afterwards does not
+    /// push them out, for the next keystroke's prompt ends near there.
+    LogitsRows prompt_logits;
+    LogitsRows logits;     ///< behind the last tokens of steps since
+    bool holding = false;  ///< steps belong to hold()
+    int restored = 0;      ///< tokens from the store that no PromptCost has told yet
   };
 
   LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,
@@ -87,9 +91,13 @@ class LocalEngine final : public Engine {
   /// `logits_begin` on are at hand for, and room for the rest.
   Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin,
                        const std::stop_token& stop);
+  Result<PromptCost> evaluate_prompt(SequenceId id, Sequence& sequence,
+                                     std::span<const TokenId> tokens, int logits_begin,
+                                     const std::stop_token& stop);
   Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens,
                     const std::stop_token& stop);
   Result<void> run_step(std::span<const BatchItem> items, const std::stop_token& stop);
+  static std::span<const float> row_at(const Sequence& sequence, int position);
   void keep_logits(SequenceId id, int first_position, int rows, std::span<const float> logits);
 
   ModelFacts facts_;

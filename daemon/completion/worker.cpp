@@ -239,8 +239,7 @@ Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, Documen
   options.tokens_max = std::min(options.tokens_max, room);
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
-  if (treatment_.is_usual())
-    setting.passenger = [&] { return idle_.passenger(document, kept); };
+  if (treatment_.is_usual()) setting.passenger = [&] { return idle_.passenger(document, kept); };
   setting.begun = std::move(begun);
   if (const int typed = typed_tokens(request, kept.anchor); typed > 0 || request.selected) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
