@@ -10,7 +10,7 @@ namespace efimd::completion {
 struct Budgets {
   int prompt_tokens_max = 0;  ///< most tokens of a prompt, at most the engine's window
   int near_tokens_max = 0;    ///< most tokens of a first prompt that shows little (A-10)
-  prompt::StepCosts costs;    ///< no points where nothing was measured: everything is cheap then
+  prompt::StepCosts costs;    ///< no points where nothing was measured
   /// How long a text must stand still before idle time looks behind the cursor and at other places.
   std::chrono::milliseconds settle{1000};
 };

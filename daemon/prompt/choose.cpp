@@ -11,7 +11,8 @@
 namespace efimd::prompt {
 
 double StepCosts::ms(int tokens) const {
-  if (tokens <= 0 || points.empty()) return 0;
+  if (tokens <= 0) return 0;
+  if (points.empty()) return tokens / 4.0;
   if (points.size() == 1)
     return points.front().ms * std::max(1.0, static_cast<double>(tokens) / points.front().tokens);
   if (tokens <= points.front().tokens) return points.front().ms;

@@ -17,7 +17,8 @@ struct StepCosts {
   };
   std::vector<Point> points;
 
-  /// Between points and past the last the cost is a straight line. 0 for no tokens or no table.
+  /// Between points and past the last the cost is a straight line. Without a table it is that of
+  /// 4,000 tokens/s: a fast device, where fewer are still better.
   double ms(int tokens) const;
   /// Most tokens whose step takes at most `ms`; 1 at least.
   int tokens_within(double ms) const;

@@ -102,8 +102,8 @@ struct Exercise {
 
 Exercise exercise() {
   const std::string text = file_text(kSource / "daemon/prompt/planner.cpp");
-  const std::size_t begin = text.find("Anchor moved(");
-  const std::size_t end = text.find("std::vector<TokenId> prompt_tokens(", begin);
+  const std::size_t begin = text.find("Plan plan_for(Anchor anchor");
+  const std::size_t end = text.find("}  // namespace", begin);
   REQUIRE(begin != std::string::npos);
   REQUIRE(end != std::string::npos);
   return {text.substr(0, begin) + "\n" + text.substr(end), text.substr(begin, end - begin), begin};
@@ -164,7 +164,7 @@ TEST_CASE("accepting the suggestion that is shown evaluates next to nothing") {
   const Exercise work = exercise();
   Typist typist(work.open);
   typist.cursor = work.at;
-  typist.type("Anchor moved(const");
+  typist.type("Plan plan_for(Anchor");
   const completion::Outcome shown = typist.ask(12);
   REQUIRE(shown.item);
   typist.replace(shown.item->replace_begin, shown.item->replace_end, shown.item->text);

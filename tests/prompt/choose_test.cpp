@@ -32,7 +32,7 @@ TEST_CASE("step costs follow straight lines between the measured points and past
   CHECK(costs.tokens_within(1) == 1);
   CHECK(costs.tokens_within(1e6) == 64);
   CHECK(StepCosts{{{8, 400}}}.ms(16) == Approx(800));
-  CHECK(StepCosts{}.ms(100) == 0);
+  CHECK(StepCosts{}.ms(100) == 25);
 }
 
 TEST_CASE(
