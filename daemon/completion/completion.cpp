@@ -150,6 +150,7 @@ struct CompletionService::Impl {
     publish(worker);
     if (!answer.outcome.superseded) board.count_answer(answer.outcome.receipt);
     if (!answer.silence.empty()) board.count_silence(answer.silence);
+    if (answer.plan) board.add_plan(std::move(*answer.plan));
     job.done(std::move(answer.outcome));
   }
 

@@ -181,6 +181,14 @@ struct ServiceStatus {
   };
   std::map<std::string, EventCounts> events;
   std::map<std::string, std::uint64_t> silence;  ///< reason, without its details -> count
+  /// How the last requests that asked the model were planned, newest first.
+  struct PlanNote {
+    std::string uri;
+    std::string event;
+    std::string taken;                    ///< prompt::describe()
+    std::vector<std::string> considered;  ///< the others
+  };
+  std::vector<PlanNote> plans;
 };
 
 /// Runs completions on its own engine thread: request -> plan -> sequence -> generated text -> the

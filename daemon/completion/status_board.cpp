@@ -85,6 +85,12 @@ void StatusBoard::count_answer(const Receipt& receipt) {
   }
 }
 
+void StatusBoard::add_plan(ServiceStatus::PlanNote plan) {
+  const std::lock_guard lock(mutex_);
+  status_.plans.insert(status_.plans.begin(), std::move(plan));
+  if (status_.plans.size() > kPlansMax) status_.plans.pop_back();
+}
+
 void StatusBoard::set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv) {
   const std::lock_guard lock(mutex_);
   rows_ = std::move(rows);

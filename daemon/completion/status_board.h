@@ -20,6 +20,8 @@ namespace efimd::completion {
 /// thread is busy for seconds. Nothing is done under the lock but copying.
 class StatusBoard {
  public:
+  static constexpr std::size_t kPlansMax = 16;
+
   void set_load_progress(double progress);
   void set_ready(const engine::Engine& engine, const Budgets& budgets);
   void set_failed(const Error& error);
@@ -29,6 +31,8 @@ class StatusBoard {
 
   void count_silence(std::string_view reason);
   void count_answer(const Receipt& receipt);
+  /// The last kPlansMax are kept.
+  void add_plan(ServiceStatus::PlanNote plan);
   void set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv);
 
   ServiceStatus status() const;

@@ -72,6 +72,7 @@ Answer Worker::serve(const Job& job) {
   const Request& request = job.request;
   Answer answer;
   Receipt& receipt = answer.outcome.receipt;
+  planned_.reset();
   receipt.queue_ms = ms_between(request.arrived, Clock::now());
   if (job.stop.stop_requested()) {
     answer.outcome.superseded = true;
@@ -95,6 +96,11 @@ Answer Worker::serve(const Job& job) {
     }
   }
   receipt.total_ms = ms_between(request.arrived, Clock::now());
+  if (planned_) {
+    planned_->uri = request.document.uri;
+    planned_->event = event_name(receipt.event);
+    answer.plan = std::move(planned_);
+  }
   return answer;
 }
 
@@ -179,7 +185,7 @@ Worker::Or<std::vector<Item>> Worker::ask_model(const Job& job, DocumentState& d
 }
 
 Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,
-                                           DocumentState& document) const {
+                                           DocumentState& document) {
   const engine::Tokenizer& tokenizer = engine_->tokenizer();
   if (const Result<void> able = prompt::can_fill_in(tokenizer); !able)
     return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + able.error().message()}});
@@ -187,7 +193,12 @@ Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t c
                         documents_,        document.windows, budgets_.costs};
   if (!treatment_.is_usual()) return compared_plan(place, document, treatment_.format);
   std::vector<prompt::Candidate> candidates = possible_plans(place, document);
-  return std::move(candidates[prompt::choose(candidates)]);
+  const std::size_t taken = prompt::choose(candidates);
+  planned_.emplace();
+  for (std::size_t at = 0; at < candidates.size(); ++at)
+    if (at != taken) planned_->considered.push_back(prompt::describe(candidates[at]));
+  planned_->taken = prompt::describe(candidates[taken]);
+  return std::move(candidates[taken]);
 }
 
 tl::unexpected<Worker::Nothing> Worker::failed(KeptAnchor& kept, const Error& error) {

@@ -22,6 +22,7 @@ namespace efimd::completion {
 struct Answer {
   Outcome outcome;
   std::string_view silence;
+  std::optional<ServiceStatus::PlanNote> plan;  ///< where the model was asked
 };
 
 /// Where a completion for `request` stands in `snapshot`, a version of its text.
@@ -70,8 +71,7 @@ class Worker {
                                   const Suggestion* shown, Receipt& receipt);
   void note_request(const Request& request, std::size_t cursor, DocumentState& document,
                     Receipt& receipt);
-  Or<prompt::Candidate> plan(const Request& request, std::size_t cursor,
-                             DocumentState& document) const;
+  Or<prompt::Candidate> plan(const Request& request, std::size_t cursor, DocumentState& document);
   Or<void> hold(const Job& job, KeptAnchor& kept, std::span<const engine::TokenId> tokens,
                 Receipt& receipt);
   Or<std::vector<Generated>> generate_text(const Job& job, DocumentState& document,
@@ -121,6 +121,7 @@ class Worker {
   Documents documents_;
   SessionMemory memory_;
   const Treatment treatment_;
+  std::optional<ServiceStatus::PlanNote> planned_;  ///< of the request at hand
   Idle idle_{*engine_, documents_, budgets_};
 };
 

@@ -164,6 +164,14 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   completion::CompletionService::Settings limits;
   limits.keeper = settings_.keeper;
   limits.cold_prompt_ms = settings_.config.cold_prompt_ms;
+  limits.background = [battery = false, asked = Clock::time_point()]() mutable {
+    constexpr auto kAskAgain = std::chrono::seconds(5);
+    if (Clock::now() - asked > kAskAgain) {
+      battery = on_battery();
+      asked = Clock::now();
+    }
+    return !battery;
+  };
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
                                                              [this] { post_change(); });
 }

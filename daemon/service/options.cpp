@@ -224,6 +224,7 @@ void Grammar::add_status() {
       command(app_, "status", "What the running daemon does: model, memory, files, latencies",
               "efimd status --watch", commands_, Command::kStatus);
   status->add_flag("--json", line_.json, "As JSON");
+  status->add_flag("--why", line_.why, "How the last requests were planned, and what else was considered");
   status->add_flag("--watch", line_.watch, "Again every second, until q or Ctrl-C");
 }
 

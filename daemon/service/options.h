@@ -43,6 +43,7 @@ struct CommandLine {
   Command command = Command::kLsp;
   bool json = false;
   bool watch = false;  ///< status: again and again
+  bool why = false;    ///< status: how the last requests were planned
 
   enum class Autostart { kEnable, kDisable, kStatus };
   Autostart autostart = Autostart::kStatus;

@@ -51,6 +51,9 @@ Json device_json(const StatusParts& parts) {
   if (!parts.service.device_kind.empty()) {
     device["kind"] = parts.service.device_kind;
     device["name"] = parts.service.device_name;
+    Json& costs = device["stepCosts"] = Json::array();
+    for (const auto& cost : parts.service.step_costs)
+      costs.push_back({{"tokens", cost.tokens}, {"ms", cost.ms}});
   }
   return device;
 }
@@ -81,6 +84,13 @@ Json event_json(const completion::ServiceStatus::EventCounts& event) {
           {"reusedMean", event.reused_mean},
           {"firstTokenMsP50", event.first_token_ms_p50},
           {"firstTokenMsP95", event.first_token_ms_p95}};
+}
+
+Json plan_json(const completion::ServiceStatus::PlanNote& plan) {
+  return {{"uri", plan.uri},
+          {"event", plan.event},
+          {"taken", plan.taken},
+          {"considered", plan.considered}};
 }
 
 Json silence_json(const completion::ServiceStatus& service) {
@@ -156,6 +166,7 @@ Json status_json(const StatusParts& parts) {
        list_of(parts.service.files, [&](const auto& file) { return file_json(file, parts); })},
       {"events", std::move(events)},
       {"silence", silence_json(parts.service)},
+      {"plans", list_of(parts.service.plans, plan_json)},
       {"sessions", list_of(parts.sessions, session_json)},
       {"config", config_json(parts.config)}};
 }

@@ -48,11 +48,12 @@ struct StatusParts {
 ///   digest}
 ///             path and reason at once, the rest when the model was opened; windowTokens with the
 ///             device
-///   device    {kind, name, reason}                      kind and name when there is one
+///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}   all but the reason when there is one
 ///   memory    {device, host, disk}: {budgetBytes, usedBytes}; a tier that this build lacks has 0
 ///   and 0 files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits,
 ///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
 ///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
+///   plans     [{uri, event, taken, considered: [...]}]   the last that asked the model, newest first
 ///   sessions  [{id, client, documents, requests, shown, accepted, acceptedPartly, focus}]
 ///   config    {file, read, warnings: [{line, message}]}
 ///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,

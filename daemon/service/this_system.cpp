@@ -1,5 +1,7 @@
 #include "daemon/service/this_system.h"
 
+#include <fstream>
+#include <string>
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -54,6 +56,22 @@ void close_on_exec_from(int first) {
 #endif
   const int descriptors_max = static_cast<int>(std::min(::sysconf(_SC_OPEN_MAX), 65536L));
   for (int fd = first; fd < descriptors_max; ++fd) ::fcntl(fd, F_SETFD, FD_CLOEXEC);
+}
+
+bool on_battery(const std::filesystem::path& supplies) {
+  const auto word = [](const std::filesystem::path& file) {
+    std::string read;
+    std::ifstream(file) >> read;
+    return read;
+  };
+  bool discharging = false;
+  std::error_code error;
+  for (const auto& supply : std::filesystem::directory_iterator(supplies, error)) {
+    const std::string type = word(supply.path() / "type");
+    if (type == "Mains" && word(supply.path() / "online") == "1") return false;
+    discharging = discharging || (type == "Battery" && word(supply.path() / "status") == "Discharging");
+  }
+  return discharging;
 }
 
 std::uint64_t memory_bytes() {

@@ -18,6 +18,10 @@ Result<std::filesystem::path> own_executable();
 /// Marks descriptors from `first` on close-on-exec. Async-signal-safe.
 void close_on_exec_from(int first);
 
+/// Whether the machine runs on a battery: one is discharging, and no mains supply is online. False
+/// where the system does not say. `supplies` is Linux's power supply class.
+bool on_battery(const std::filesystem::path& supplies = "/sys/class/power_supply");
+
 /// Bytes of memory in this machine, 0 when the system does not say.
 std::uint64_t memory_bytes();
 

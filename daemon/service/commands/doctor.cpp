@@ -122,6 +122,15 @@ void examine_model(const Config& config, std::vector<Finding>& findings) {
                         "choose a model with FIM tokens, see 'efimd model info'"});
 }
 
+/// "1: 29 ms, 4: 31 ms": what steps of so many tokens cost on the daemon's device.
+std::string step_costs_text(const Json& status) {
+  std::string out;
+  for (const Json& cost : status.value("device", Json::object()).value("stepCosts", Json::array()))
+    out += fmt::format("{}{}: {:.3g} ms", out.empty() ? "; steps of " : ", ",
+                       cost.value("tokens", 0), cost.value("ms", 0.0));
+  return out;
+}
+
 Finding examine_daemon(const Paths& paths) {
   auto socket = connect_to_daemon(paths);
   if (!socket && socket.error().fault == Fault::kNotFound) {
@@ -142,8 +151,9 @@ Finding examine_daemon(const Paths& paths) {
     return {Level::kWrong, "daemon", state.value("message", "its model failed"),
             "correct it, then run 'efimd stop'"};
   return {Level::kGood, "daemon",
-          fmt::format("process {}, up {}, {}", status->value("pid", 0),
-                      duration_text(status->value("uptimeS", 0.0)), state.value("name", "?")),
+          fmt::format("process {}, up {}, {}{}", status->value("pid", 0),
+                      duration_text(status->value("uptimeS", 0.0)), state.value("name", "?"),
+                      step_costs_text(*status)),
           ""};
 }
 

@@ -25,7 +25,7 @@ int run_status(const Paths& paths, const CommandLine& line) {
   if (line.json)
     fmt::print("{}\n", lsp::json_text(*status));
   else
-    fmt::print("{}", status_text(*status));
+    fmt::print("{}", line.why ? plans_text(*status) : status_text(*status));
   return 0;
 }
 

@@ -208,6 +208,18 @@ std::string status_text(const Json& status) {
   return fmt::format("{}", fmt::join(parts, "\n"));
 }
 
+std::string plans_text(const Json& status) {
+  const Json& plans = at(status, "plans");
+  if (!plans.is_array() || plans.empty()) return "nothing was planned yet\n";
+  std::string out;
+  for (const Json& plan : plans) {
+    out += fmt::format("{}  {}\n    {}\n", text(at(plan, "event")), text(at(plan, "uri")),
+                       text(at(plan, "taken")));
+    for (const Json& other : at(plan, "considered")) out += fmt::format("    not {}\n", text(other));
+  }
+  return out;
+}
+
 std::vector<std::string> status_screen(const Json& status, Screen screen) {
   constexpr std::size_t kFileColumns = 60;  // what the table of files needs beside the name
   constexpr std::size_t kNameMin = 12;

@@ -11,6 +11,9 @@ namespace efimd::service {
 /// another type show as "-": the daemon may be of another version.
 std::string status_text(const nlohmann::json& status);
 
+/// How the last requests were planned (`efimd status --why`).
+std::string plans_text(const nlohmann::json& status);
+
 /// Cells of a terminal.
 struct Screen {
   std::size_t rows = 24;
