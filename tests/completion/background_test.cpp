@@ -1,4 +1,5 @@
 // Idle work, and what was generated before, as a person at an editor meets them.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <mutex>
@@ -35,7 +36,7 @@ class IdleHarness {
  private:
   completion::CompletionService::Settings settings() {
     auto made = Harness::fixed_window();
-    made.background = [] { return true; };
+    made.background = [this] { return allowed.load(); };
     made.settle = std::chrono::milliseconds(0);
     made.on_idle = [this] {
       const std::lock_guard lock(mutex_);
@@ -50,7 +51,8 @@ class IdleHarness {
   bool idle_ = false;
 
  public:
-  Harness harness;  ///< last: its engine thread uses all of the above
+  std::atomic<bool> allowed = true;  ///< whether idle time is used
+  Harness harness;                   ///< last: its engine thread uses all of the above
 };
 
 constexpr const char* kFile = "int f() {\n  int total = 0;\n  ^\n}\n";
@@ -184,6 +186,37 @@ TEST_CASE(
   idle.ask_and_rest();
   harness.cursors["file:///a"] = place + 8;
   CHECK(harness.ask().receipt.evaluated_tokens <= 6);
+}
+
+TEST_CASE("A-11: what is shown is a draft when a fuller anchor takes over, checked in one step") {
+  auto script = std::make_shared<EngineScript>();
+  script->continuation = [](const ScriptedPrompt& prompt) {
+    const std::string line = "return total + 1 + 2;";
+    return prompt.increment.ends_with(line) ? std::string() : line;
+  };
+  IdleHarness idle(script);
+  Harness& harness = idle.harness;
+  harness.options.healing = completion::Healing::kOff;
+  harness.options.stop = completion::StopRule::kNone;
+  harness.set(kFile);
+  idle.ask_and_rest();
+  idle.allowed = false;
+  Outcome shown;
+  for (int i = 0; i < 30; ++i) {
+    harness.type("call(a, b);\n  ");
+    shown = harness.ask();
+  }
+  REQUIRE(shown.item);
+  // The increment has grown: idle time makes an anchor that has it in its before.
+  idle.allowed = true;
+  CHECK(idle.ask_and_rest().receipt.source == "remembered");
+  const int steps = harness.script->appends;
+  const Outcome again = harness.ask();
+  CHECK(again.receipt.source == "engine");
+  REQUIRE(again.item);
+  CHECK(again.item->text == shown.item->text);
+  CHECK(again.receipt.evaluated_tokens <= 1);
+  CHECK(harness.script->appends - steps <= 1);
 }
 
 TEST_CASE("nothing runs when nothing changed") {

@@ -21,6 +21,8 @@ service::StatusParts ready_parts() {
   parts.service.device_kind = "cpu";
   parts.service.device_name = "a processor";
   parts.service.window_tokens = 1024;
+  parts.service.step_costs = {{1, 30.0}, {4, 33.5}};
+  parts.service.plans.push_back({"file:///a", "type", "full, kept", {"full, new"}});
   parts.service.kv = {1000, 10};
   parts.service.files.push_back({"file:///a", true, 1, 50, 2.5, 3, 1});
   parts.service.events["type"] = {4, 1.5, 90.0, 20.0, 30.0};
@@ -41,7 +43,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
               "digest": "00ff"},
-    "device": {"kind": "cpu", "name": "a processor", "reason": "configured"},
+    "device": {"kind": "cpu", "name": "a processor", "reason": "configured",
+               "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
                "host": {"budgetBytes": 0, "usedBytes": 0},
                "disk": {"budgetBytes": 0, "usedBytes": 0}},
@@ -50,6 +53,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "events": {"type": {"count": 4, "evaluatedMean": 1.5, "reusedMean": 90.0,
                         "firstTokenMsP50": 20.0, "firstTokenMsP95": 30.0}},
     "silence": [{"reason": "often", "count": 9}, {"reason": "rare", "count": 1}],
+    "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
+               "considered": ["full, new"]}],
     "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9,
                   "accepted": 4, "acceptedPartly": 5, "focus": "file:///a"}],
     "config": {"file": "/c.toml", "read": false,
