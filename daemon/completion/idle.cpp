@@ -90,8 +90,10 @@ bool Idle::prepare_spine(DocumentState& document, const std::stop_token& stop) {
   const text::Snapshot& snapshot = *document.snapshot;
   const std::size_t cursor = document.asked ? document.asked->cursor : 0;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
-  document.spine.follow(snapshot, prompt::choose_cut(snapshot.bytes(), cursor, tokenizer),
-                        document.windows.before_max);
+  // A window that was restored stands until a request says where the cursor is.
+  if (document.asked || document.spine.tokens().empty())
+    document.spine.follow(snapshot, prompt::choose_cut(snapshot.bytes(), cursor, tokenizer),
+                          document.windows.before_max);
   std::vector<engine::TokenId> tokens = prompt::spine_prompt(document.spine, tokenizer);
   const auto most = static_cast<std::size_t>(engine_.window_tokens());
   if (tokens.size() > most) tokens.resize(most);

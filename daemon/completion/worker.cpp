@@ -55,7 +55,9 @@ void Worker::close(const DocumentKey& document) {
 void Worker::open(const OpenedDocument& opened) {
   idle_.wake();
   memory_.open(opened);
-  documents_.use(opened.document).snapshot = opened.snapshot;
+  DocumentState& document = documents_.use(opened.document);
+  document.snapshot = opened.snapshot;
+  document.windows = windows_for({});
 }
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
@@ -120,9 +122,13 @@ void Worker::note_request(const Request& request, std::size_t cursor, DocumentSt
   document.asked = request;
   document.shown.reset();
   document.asked->cursor = cursor;
+  document.windows = windows_for(request.options);
+}
+
+prompt::Windows Worker::windows_for(const Options& options) const {
   const int window = engine_->window_tokens();
-  document.windows = prompt::Windows::of(
-      std::min(window - reserved(request.options, window), budgets_.prompt_tokens_max),
+  return prompt::Windows::of(
+      std::min(window - reserved(options, window), budgets_.prompt_tokens_max),
       budgets_.near_tokens_max);
 }
 

@@ -71,6 +71,7 @@ class Worker {
                                   const Suggestion* shown, Receipt& receipt);
   void note_request(const Request& request, std::size_t cursor, DocumentState& document,
                     Receipt& receipt);
+  prompt::Windows windows_for(const Options& options) const;
   Or<prompt::Candidate> plan(const Request& request, std::size_t cursor, DocumentState& document);
   Or<void> hold(const Job& job, KeptAnchor& kept, std::span<const engine::TokenId> tokens,
                 Receipt& receipt);

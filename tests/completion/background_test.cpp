@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "daemon/completion/session_memory.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;
@@ -170,6 +171,23 @@ TEST_CASE(
   const auto behind = test::ScriptedTokenizer().encode(file.substr(harness.cursors["file:///a"]));
   CHECK(outcome.receipt.evaluated_tokens <= static_cast<int>(behind.size()) + 8);
   CHECK(outcome.receipt.prompt_tokens > 3 * outcome.receipt.evaluated_tokens);
+}
+
+TEST_CASE("I-4: a file that was only opened is evaluated from its start") {
+  std::string file;
+  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
+  IdleHarness idle(says("return total;"));
+  Harness& harness = idle.harness;
+  harness.set(file + "^");
+  completion::OpenedDocument opened;
+  opened.document = {1, "file:///a"};
+  opened.snapshot = harness.documents.at("file:///a").snapshot();
+  harness.service->open(std::move(opened));
+  harness.set("^", "file:///b");
+  idle.ask_and_rest("file:///b");
+  const Outcome outcome = harness.ask();
+  CHECK(outcome.receipt.evaluated_tokens <= 8);
+  CHECK(outcome.receipt.prompt_tokens > 100);
 }
 
 TEST_CASE(
