@@ -33,7 +33,7 @@ std::string units(const std::string& source, const std::string& text,
   std::string shown = text;
   const std::vector<std::size_t> ends = unit_ends(text, place);
   for (auto end = ends.rbegin(); end != ends.rend(); ++end)
-    if (end == ends.rbegin() | *end != *(end - 1)) shown.insert(*end, "|");
+    if (end == ends.rbegin() || *end != *(end - 1)) shown.insert(*end, "|");
   return shown;
 }
 
