@@ -62,9 +62,10 @@ TEST_CASE("a request while typing gets one") {
 }
 
 TEST_CASE("without KV memory for forks there is one suggestion") {
-  Harness harness(says("sum(a, b);"));
-  harness.script->alternatives = {"max(a, b);"};
-  harness.script->page_count = 1;
+  auto script = says("sum(a, b);");
+  script->alternatives = {"max(a, b);"};
+  script->page_count = 1;
+  Harness harness(script);
   harness.set("int total = ^\n");
   CHECK(texts(ask_by_hand(harness)) == std::vector<std::string>{"sum(a, b);"});
 }
