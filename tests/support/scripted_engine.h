@@ -114,7 +114,8 @@ struct EngineScript {
   bool continues_everywhere = false;
   bool fragment_trained = true;
   int window_tokens = 4096;
-  int page_count = 1 << 20;  ///< pages of kPageTokens; open sequences share none here
+  /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
+  std::atomic<int> page_count = 1 << 20;
   int step_tokens = 16;      ///< the stop token is looked at before each step of hold()
   std::optional<Error> hold_error, append_error;  ///< the latter of step()
 
