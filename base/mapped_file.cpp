@@ -13,9 +13,10 @@ namespace efimd {
 
 namespace {
 
-/// Closes a file descriptor at the end of a scope.
+/// Closes a file descriptor at the end of a scope, unless it was released.
 struct Descriptor {
   int value;
+  int release() { return std::exchange(value, -1); }
   ~Descriptor() {
     if (value >= 0) ::close(value);
   }
@@ -25,7 +26,7 @@ struct Descriptor {
 
 Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   // A pipe without a writer would hold a blocking open for ever.
-  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
   if (file.value < 0) {
     const Fault fault = errno == ENOENT ? Fault::kNotFound : Fault::kIo;
     return fail(fault, path.string() + ": cannot be opened: " + std::strerror(errno),
@@ -36,15 +37,30 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
     return fail(Fault::kIo, path.string() + ": " + std::strerror(errno));
   if (!S_ISREG(info.st_mode))
     return fail(Fault::kBadInput, path.string() + ": not a regular file", "name a file");
-  if (info.st_size == 0) return MappedFile({});
+  if (info.st_size == 0) return MappedFile({}, file.release(), info.st_mtim);
   const auto size = static_cast<std::size_t>(info.st_size);
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
   if (start == MAP_FAILED)
     return fail(Fault::kNoMemory, path.string() + ": cannot be mapped: " + std::strerror(errno));
-  return MappedFile({static_cast<const std::byte*>(start), size});
+  return MappedFile({static_cast<const std::byte*>(start), size}, file.release(), info.st_mtim);
+}
+
+MappedFile::MappedFile(std::span<const std::byte> bytes, int descriptor, timespec modified)
+    : bytes_(bytes),
+      descriptor_(descriptor),
+      modified_(modified),
+      guard_(bytes.empty() ? nullptr : std::make_unique<MappingGuard>(bytes)) {}
+
+bool MappedFile::intact() const {
+  struct stat info {};
+  return (guard_ == nullptr || !guard_->was_cut()) && ::fstat(descriptor_, &info) == 0 &&
+         static_cast<std::size_t>(info.st_size) == bytes_.size() &&
+         info.st_mtim.tv_sec == modified_.tv_sec && info.st_mtim.tv_nsec == modified_.tv_nsec;
 }
 
 MappedFile::~MappedFile() {
+  guard_.reset();
+  if (descriptor_ >= 0) ::close(descriptor_);
   if (!bytes_.empty()) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 

@@ -1,33 +1,50 @@
 #pragma once
 
 #include <cstddef>
+#include <ctime>
 #include <filesystem>
+#include <memory>
 #include <span>
 #include <utility>
 
 #include "base/error.h"
+#include "base/mapping_guard.h"
 
 namespace efimd {
 
 /// A whole file, mapped read-only and private.
 ///
-/// Owns: the mapping; spans into bytes() live as long as this object. A file that another program
-/// shortens under the mapping raises SIGBUS on access: size changes are the caller's to check.
+/// Owns: the mapping and an open descriptor; spans into bytes() live as long as this object. What
+/// another program writes into the file changes bytes(), and what it takes away from the end reads
+/// as zeros: intact() tells. Writing a new file under the same name leaves the mapped one alone.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::filesystem::path& path);
-  MappedFile(MappedFile&& other) noexcept : bytes_(std::exchange(other.bytes_, {})) {}
+  MappedFile(MappedFile&& other) noexcept
+      : bytes_(std::exchange(other.bytes_, {})),
+        descriptor_(std::exchange(other.descriptor_, -1)),
+        modified_(other.modified_),
+        guard_(std::move(other.guard_)) {}
   MappedFile& operator=(MappedFile&& other) noexcept {
     std::swap(bytes_, other.bytes_);
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(modified_, other.modified_);
+    std::swap(guard_, other.guard_);
     return *this;
   }
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// Whether the file still is as it was when it was opened, by its size and time. Costs a system
+  /// call.
+  bool intact() const;
 
  private:
-  explicit MappedFile(std::span<const std::byte> bytes) : bytes_(bytes) {}
+  MappedFile(std::span<const std::byte> bytes, int descriptor, timespec modified);
   std::span<const std::byte> bytes_;
+  int descriptor_;
+  timespec modified_;
+  std::unique_ptr<MappingGuard> guard_;  ///< null for an empty file
 };
 
 }  // namespace efimd

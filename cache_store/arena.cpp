@@ -112,6 +112,13 @@ Result<void> Arena::read(std::uint32_t slot, std::span<std::byte> page) const {
   return system_error(path_, "cannot be read");
 }
 
+void Arena::will_read([[maybe_unused]] std::uint32_t slot) const {
+#ifdef POSIX_FADV_WILLNEED
+  ::posix_fadvise(handle_.get(), offset(slot), static_cast<off_t>(slot_bytes_),
+                  POSIX_FADV_WILLNEED);
+#endif
+}
+
 Result<void> Arena::erase(std::uint32_t slot) {
 #ifdef SEEK_DATA
   const off_t data = ::lseek(handle_.get(), offset(slot), SEEK_DATA);

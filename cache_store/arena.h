@@ -48,11 +48,15 @@ class Arena {
   std::size_t page_bytes() const { return page_bytes_; }
   std::size_t slot_bytes() const { return slot_bytes_; }
   const std::filesystem::path& file() const { return path_; }
+  bool is_in_place() const { return store::is_in_place(handle_, path_); }
 
   Result<void> write(std::uint32_t slot, std::span<const std::byte> page);
   Result<void> sync();
   /// Fills `page`. kIo also when the slot ends past the file's end.
   Result<void> read(std::uint32_t slot, std::span<std::byte> page) const;
+
+  /// The slot will be read soon: the system may begin now. Returns at once, thread as read().
+  void will_read(std::uint32_t slot) const;
 
   /// Overwrites the slot with zeros if there is anything in it, and gives its blocks back where the
   /// file system can.

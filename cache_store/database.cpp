@@ -19,6 +19,8 @@ tl::unexpected<Error> sqlite_failure(sqlite3* database, int code) {
               std::string("the store's database: ") + reason);
 }
 
+tl::unexpected<Error> closed() { return fail(Fault::kIo, "the store's database is not open"); }
+
 }  // namespace
 
 void Statement::Finalize::operator()(sqlite3_stmt* statement) const { sqlite3_finalize(statement); }
@@ -106,13 +108,22 @@ Result<Database> Database::open(const std::filesystem::path& file, const char* v
   return database;
 }
 
+bool Database::is_in_place() const {
+  if (!database_) return false;
+  int moved = 0;
+  const int code = sqlite3_file_control(database_.get(), "main", SQLITE_FCNTL_HAS_MOVED, &moved);
+  return code != SQLITE_OK || moved == 0;
+}
+
 Result<void> Database::run(const char* sql) {
+  if (!database_) return closed();
   const int code = sqlite3_exec(database_.get(), sql, nullptr, nullptr, nullptr);
   if (code != SQLITE_OK) return sqlite_failure(database_.get(), code);
   return {};
 }
 
 Result<Statement> Database::prepare(std::string_view sql) {
+  if (!database_) return closed();
   sqlite3_stmt* statement = nullptr;
   const int code = sqlite3_prepare_v2(database_.get(), sql.data(), static_cast<int>(sql.size()),
                                       &statement, nullptr);

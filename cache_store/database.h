@@ -54,9 +54,11 @@ class Statement {
 
 /// One SQLite connection. Nothing else in efimd includes sqlite3.h.
 ///
-/// Thread: one at a time.  Errors as Statement's.
+/// Thread: one at a time.  Errors as Statement's; kIo for all that is asked of a closed one.
 class Database {
  public:
+  /// Closed.
+  Database() = default;
   /// Opens `file`, which must exist (private_file.h makes it). `vfs` is SQLite's name of how to
   /// reach files; nullptr: its default, "unix-none": without locks.
   static Result<Database> open(const std::filesystem::path& file, const char* vfs);
@@ -65,6 +67,8 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   /// The only column of the only row of `sql`, as text.
   Result<std::string> value(const char* sql);
+  /// Whether it is open, and under the name that it was opened by.
+  bool is_in_place() const;
 
  private:
   struct Close {

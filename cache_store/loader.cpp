@@ -21,6 +21,7 @@ void Loader::want(std::span<const Digest> pages) {
     loaded_bytes_ = 0;
     for (const auto& [page, bytes] : loaded_) loaded_bytes_ += bytes.size();
     queue_.clear();
+    ahead_ = 0;
     for (const Digest& page : pages)
       if (!loaded_.contains(page) && reading_ != page) queue_.push_back(page);
   }
@@ -55,15 +56,25 @@ bool Loader::may_read() const {
   return loaded_bytes_ < bytes_max_ || queue_.front() == awaited_;
 }
 
+/// The queue's first pages that the system does not know of yet.
+std::vector<Digest> Loader::take_ahead() {
+  std::vector<Digest> fresh;
+  for (; ahead_ < std::min(queue_.size(), kAheadPages); ++ahead_) fresh.push_back(queue_[ahead_]);
+  return fresh;
+}
+
 void Loader::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return closing_ || may_read(); });
     if (closing_) return;
+    const std::vector<Digest> soon = take_ahead();
     const Digest page = queue_.front();
     queue_.pop_front();
+    ahead_ -= std::min<std::size_t>(ahead_, 1);
     reading_ = page;
     lock.unlock();
+    for (const Digest& each : soon) will_read_(each);
     std::optional<Bytes> bytes = read_(page);
     lock.lock();
     reading_.reset();

@@ -30,7 +30,13 @@ class Loader {
   using Bytes = std::vector<std::byte>;
   /// Reads one page, on the loader's thread; nullopt when there is none.
   using Read = std::function<std::optional<Bytes>(const Digest&)>;
-  Loader(Read read, std::size_t bytes_max) : read_(std::move(read)), bytes_max_(bytes_max) {}
+  /// Lets the system begin with a page that is read soon, on the loader's thread: the disk is not
+  /// idle while a page is checked.
+  using WillRead = std::function<void(const Digest&)>;
+  /// Pages that the system reads at a time.
+  static constexpr std::size_t kAheadPages = 8;
+  Loader(Read read, WillRead will_read, std::size_t bytes_max)
+      : read_(std::move(read)), will_read_(std::move(will_read)), bytes_max_(bytes_max) {}
 
   /// Reads what is wanted; returns soon after close(), when the file system lets it.
   void run();
@@ -46,12 +52,15 @@ class Loader {
 
  private:
   bool may_read() const;
+  std::vector<Digest> take_ahead();
 
   const Read read_;
+  const WillRead will_read_;
   const std::size_t bytes_max_;
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Digest> queue_;
+  std::size_t ahead_ = 0;  ///< about so many of the queue's first were said to will_read_
   std::optional<Digest> reading_;
   std::optional<Digest> awaited_;  ///< by load(): read also when bytes_max is reached
   std::unordered_map<Digest, Bytes> loaded_;

@@ -34,6 +34,10 @@ Result<std::vector<Row>> rows_of(Database& database, std::string_view sql, Make 
   }
 }
 
+std::uint64_t use_from(std::int64_t column) {
+  return column < 0 || column > kUsesMax ? 0 : static_cast<std::uint64_t>(column);
+}
+
 Digest random_digest() {
   std::random_device device;
   const auto half = [&] { return std::uint64_t{device()} << 32U | device(); };
@@ -134,12 +138,12 @@ Result<std::vector<ArenaRow>> Metadata::arenas() {
 }
 
 Result<std::vector<SourceRow>> Metadata::sources() {
-  return rows_of<SourceRow>(database_, "SELECT id, uri, pinned, last_use, used_at_s FROM sources",
-                            [](const Statement& row) {
-                              return std::optional<SourceRow>(
-                                  {row.integer(0), row.text(1), row.integer(2) != 0,
-                                   static_cast<std::uint64_t>(row.integer(3)), row.integer(4)});
-                            });
+  return rows_of<SourceRow>(
+      database_, "SELECT id, uri, pinned, last_use, used_at_s FROM sources",
+      [](const Statement& row) {
+        return std::optional<SourceRow>({row.integer(0), row.text(1), row.integer(2) != 0,
+                                         use_from(row.integer(3)), row.integer(4)});
+      });
 }
 
 Result<std::vector<PageRow>> Metadata::pages() {
@@ -160,7 +164,7 @@ Result<std::vector<PageRow>> Metadata::pages() {
                                            *page,
                                            row.digest(2),
                                            static_cast<std::uint64_t>(row.integer(3)),
-                                           static_cast<std::uint64_t>(row.integer(4)),
+                                           use_from(row.integer(4)),
                                            std::move(sources_of[id])};
                           });
 }
@@ -202,7 +206,7 @@ Result<SourceRow> Metadata::add_source(std::string_view uri) {
   const Result<bool> added = insert->step();
   if (!added) return tl::unexpected(added.error());
   SourceRow row{insert->integer(0), std::string(uri), insert->integer(1) != 0,
-                static_cast<std::uint64_t>(insert->integer(2)), insert->integer(3)};
+                use_from(insert->integer(2)), insert->integer(3)};
   if (const Result<void> done = insert->run(); !done) return tl::unexpected(done.error());
   return row;
 }

@@ -46,6 +46,9 @@ struct PageRow {
   std::vector<SourceId> sources;
 };
 
+/// Uses are counted from 0 to this; a row with another number is damaged, and its use long ago.
+inline constexpr std::int64_t kUsesMax = std::int64_t{1} << 62;
+
 /// The store's tables (schema.h): rows in, rows out, no policy.
 ///
 /// Thread: disk.  Fails with kBadInput when the database is damaged or of another schema (start it
@@ -54,6 +57,10 @@ class Metadata {
  public:
   /// Opens or makes the database. `notes` gets what a user should know of how it is kept.
   static Result<Metadata> open(const std::filesystem::path& file, std::vector<std::string>& notes);
+  /// Closed: every call fails with kIo.
+  Metadata() = default;
+  /// Whether it is open, and its file where it was.
+  bool is_in_place() const { return database_.is_in_place(); }
   /// Removes the database's files.
   static void remove(const std::filesystem::path& file);
 

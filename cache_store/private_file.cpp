@@ -16,6 +16,13 @@ FileHandle::~FileHandle() {
   if (fd_ >= 0) ::close(fd_);
 }
 
+bool is_in_place(const FileHandle& file, const std::filesystem::path& path) {
+  struct stat ours {
+  }, there{};
+  return ::fstat(file.get(), &ours) == 0 && ::lstat(path.c_str(), &there) == 0 &&
+         ours.st_dev == there.st_dev && ours.st_ino == there.st_ino;
+}
+
 tl::unexpected<Error> system_error(const std::filesystem::path& file, const char* what,
                                    const char* remedy) {
   return fail(Fault::kIo, file.string() + ": " + what + ": " + std::strerror(errno), remedy);

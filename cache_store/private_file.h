@@ -25,6 +25,9 @@ class FileHandle {
   int fd_ = -1;
 };
 
+/// Whether `path` names the file that is open as `file`: false once it was removed or replaced.
+bool is_in_place(const FileHandle& file, const std::filesystem::path& path);
+
 /// Makes `folder` with all above it, or checks one that is there: a real folder of this user; group
 /// and other bits are taken away (ST-2).
 Result<void> make_private_folder(const std::filesystem::path& folder);

@@ -69,19 +69,38 @@ Result<T> Store::or_start_over(Result<T> result) {
 
 Result<std::unique_ptr<Store>> Store::open(Settings settings) {
   std::unique_ptr<Store> store(new Store(std::move(settings)));
-  if (const auto made = make_private_folder(store->settings_.folder); !made)
-    return tl::unexpected(made.error());
-  if (const auto locked = store->lock(); !locked) return tl::unexpected(locked.error());
-  Result<void> loaded = store->load();
-  if (!loaded && loaded.error().fault == Fault::kBadInput)
-    loaded = store->start_over(loaded.error().what);
-  if (!loaded) return tl::unexpected(loaded.error());
-  if (const auto fits = store->fit_budget(); !fits) return tl::unexpected(fits.error());
+  if (const auto opened = store->open_folder(); !opened) return tl::unexpected(opened.error());
   return store;
 }
 
+Result<void> Store::open_folder() {
+  if (auto made = make_private_folder(settings_.folder); !made) return made;
+  if (auto locked = lock(); !locked) return locked;
+  if (auto loaded = or_start_over(load()); !loaded) return loaded;
+  return fit_budget();
+}
+
+bool Store::is_in_place() const {
+  return store::is_in_place(lock_, lock_file()) && metadata_.is_in_place() &&
+         std::ranges::all_of(shelves_,
+                             [](const auto& each) { return each.second.arena->is_in_place(); });
+}
+
+Result<void> Store::reopen() {
+  let_go();
+  lock_ = {};
+  return open_folder();
+}
+
+void Store::let_go() {
+  metadata_ = {};
+  catalog_.clear();
+  shelves_.clear();
+  sources_.clear();
+}
+
 Result<void> Store::lock() {
-  const fs::path file = settings_.folder / "lock";
+  const fs::path file = lock_file();
   Result<FileHandle> opened = open_private_file(file);
   if (!opened) return tl::unexpected(opened.error());
   lock_ = std::move(*opened);
@@ -97,13 +116,19 @@ Result<void> Store::lock() {
 }
 
 Result<void> Store::load() {
+  Result<void> loaded = load_parts();
+  if (!loaded) let_go();
+  return loaded;
+}
+
+Result<void> Store::load_parts() {
   std::vector<std::string> notes;
   Result<Metadata> opened = Metadata::open(database_file(), notes);
   if (!opened) return tl::unexpected(opened.error());
-  metadata_.emplace(std::move(*opened));
+  metadata_ = std::move(*opened);
   for (const std::string& note : notes) tell(note);
   if (auto done = load_sources(); !done) return done;
-  const auto arenas = metadata_->arenas();
+  const auto arenas = metadata_.arenas();
   if (!arenas) return tl::unexpected(arenas.error());
   for (const ArenaRow& row : *arenas)
     if (auto done = load_arena(row); !done) return done;
@@ -114,17 +139,14 @@ Result<void> Store::load() {
 
 Result<void> Store::start_over(const std::string& reason) {
   tell("the store is started over: " + reason);
-  metadata_.reset();
-  catalog_.clear();
-  shelves_.clear();
-  sources_.clear();
+  let_go();
   Metadata::remove(database_file());
   remove_stray_files();
   return load();
 }
 
 Result<void> Store::load_sources() {
-  const auto rows = metadata_->sources();
+  const auto rows = metadata_.sources();
   if (!rows) return tl::unexpected(rows.error());
   for (const SourceRow& row : *rows) {
     uses_ = std::max(uses_, row.last_use);
@@ -142,7 +164,7 @@ Result<void> Store::load_arena(const ArenaRow& row) {
 }
 
 Result<void> Store::load_pages() {
-  auto rows = metadata_->pages();
+  auto rows = metadata_.pages();
   if (!rows) return tl::unexpected(rows.error());
   std::unordered_set<SourceId> known;
   std::map<SourceId, std::uint64_t> last_use;
@@ -176,7 +198,7 @@ Result<void> Store::load_pages() {
     for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
       if (!used[id].contains(slot)) home.free.push_back(slot);
   if (!removed.empty())
-    if (auto done = metadata_->change_pages(removed, {}); !done) return done;
+    if (auto done = metadata_.change_pages(removed, {}); !done) return done;
   return forget_old_sources();
 }
 
@@ -191,7 +213,7 @@ Result<void> Store::forget_old_sources() {
   std::ranges::sort(idle, {}, [](const SourceRow* source) { return source->last_use; });
   idle.resize(std::min(idle.size(), sources_.size() - kSourcesMax));
   for (const SourceRow* source : idle) {
-    if (auto done = metadata_->remove_source(source->id); !done) return done;
+    if (auto done = metadata_.remove_source(source->id); !done) return done;
     sources_.erase(std::string(source->uri));
   }
   return {};
@@ -225,6 +247,11 @@ std::optional<std::size_t> Store::page_bytes(const Digest& page) const {
   return place->arena->page_bytes();
 }
 
+void Store::will_read(const Digest& page) const {
+  if (const std::optional<PagePlace> place = catalog_.find(page))
+    place->arena->will_read(place->slot);
+}
+
 Store::Read Store::read(const Digest& page, std::span<std::byte> bytes) const {
   const std::optional<PagePlace> place = catalog_.find(page);
   if (!place || bytes.size() != place->arena->page_bytes()) return Read::kMissing;
@@ -245,7 +272,7 @@ Result<int> Store::use_arena(const ArenaKey& key) {
   if (key.page_bytes == 0 || key.page_bytes > kPageBytesMax)
     return fail(Fault::kUnsupported,
                 fmt::format("KV pages of {} bytes are not kept on disk", key.page_bytes));
-  const Result<ArenaRow> row = or_start_over(metadata_->add_arena(key));
+  const Result<ArenaRow> row = or_start_over(metadata_.add_arena(key));
   if (!row) return tl::unexpected(row.error());
   if (const Result<void> loaded = load_arena(*row); !loaded) return tl::unexpected(loaded.error());
   return row->id;
@@ -253,7 +280,7 @@ Result<int> Store::use_arena(const ArenaKey& key) {
 
 Result<SourceId> Store::source_of(const std::string& uri) {
   if (const auto known = sources_.find(uri); known != sources_.end()) return known->second.id;
-  const Result<SourceRow> row = metadata_->add_source(uri);
+  const Result<SourceRow> row = metadata_.add_source(uri);
   if (!row) return tl::unexpected(row.error());
   sources_.insert_or_assign(uri, *row);
   return row->id;
@@ -333,7 +360,7 @@ Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
 
 Result<void> Store::finish(Shelf& home, Batch& batch) {
   if (Result<void> synced = home.arena->sync(); !synced) return synced;  // ST-1: before the rows
-  if (Result<void> stored = metadata_->change_pages(batch.removed, batch.added); !stored)
+  if (Result<void> stored = metadata_.change_pages(batch.removed, batch.added); !stored)
     return stored;
   for (PageRow& row : batch.added) {
     const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
@@ -380,7 +407,7 @@ Result<void> Store::fit_budget() {
     home.arena->release(home.free.back());
   }
   if (batch.removed.empty()) return {};
-  return metadata_->change_pages(batch.removed, {});
+  return metadata_.change_pages(batch.removed, {});
 }
 
 Result<void> Store::add_source(const Digest& page, const std::string& uri) {
@@ -390,7 +417,7 @@ Result<void> Store::add_source(const Digest& page, const std::string& uri) {
   if (!source) return tl::unexpected(source.error());
   if (!catalog_.add_source(page, *source)) return {};
   return or_start_over(
-      metadata_->add_page_source(page_row_id(place->arena_id, place->slot), *source));
+      metadata_.add_page_source(page_row_id(place->arena_id, place->slot), *source));
 }
 
 Result<void> Store::drop(const Digest& page) {
@@ -399,7 +426,7 @@ Result<void> Store::drop(const Digest& page) {
   catalog_.remove(page);
   if (Shelf* home = shelf(place->arena_id)) home->free.push_back(place->slot);
   const std::int64_t row = page_row_id(place->arena_id, place->slot);
-  return or_start_over(metadata_->change_pages({&row, 1}, {}));
+  return or_start_over(metadata_.change_pages({&row, 1}, {}));
 }
 
 Result<void> Store::use(const std::string& uri) {
@@ -408,7 +435,7 @@ Result<void> Store::use(const std::string& uri) {
   found->second.last_use = ++uses_;
   found->second.used_at_s = now_s();
   catalog_.use(found->second.id, uses_);
-  return or_start_over(metadata_->use_source(found->second.id, uses_, found->second.used_at_s));
+  return or_start_over(metadata_.use_source(found->second.id, uses_, found->second.used_at_s));
 }
 
 void Store::set_open(const std::string& uri, bool open) {
@@ -421,11 +448,11 @@ Result<void> Store::pin(const std::string& uri, bool pinned) {
   if (!source) return tl::unexpected(source.error());
   sources_.at(uri).pinned = pinned;
   catalog_.set_pinned(*source, pinned);
-  return or_start_over(metadata_->pin_source(*source, pinned));
+  return or_start_over(metadata_.pin_source(*source, pinned));
 }
 
 Result<std::map<std::string, std::string>> Store::notes(const Digest& model) {
-  auto by_source = or_start_over(metadata_->notes(model));
+  auto by_source = or_start_over(metadata_.notes(model));
   if (!by_source) return tl::unexpected(by_source.error());
   std::map<std::string, std::string> notes;
   for (const auto& [uri, source] : sources_)
@@ -439,7 +466,7 @@ Result<void> Store::set_note(const std::string& uri, const Digest& model, std::s
     return fail(Fault::kUnsupported, "a document's note is longer than the store keeps");
   const Result<SourceId> source = or_start_over(source_of(uri));
   if (!source) return tl::unexpected(source.error());
-  return or_start_over(metadata_->set_note(*source, model, note));
+  return or_start_over(metadata_.set_note(*source, model, note));
 }
 
 StoreUse Store::usage() const {

@@ -59,7 +59,7 @@ struct Purged {
 /// It knows no tokens and no editor: a page is bytes with a digest, a parent and the documents that
 /// it is of.
 ///
-/// Thread: holds(), page_bytes() and read() from any; the rest from one, the disk thread.  Owns: the folder, by a
+/// Thread: holds(), page_bytes(), will_read() and read() from any; the rest from one, the disk thread.  Owns: the folder, by a
 /// lock in it.
 /// Limits: budget_bytes, files and database together; kDiskShareLeft of the file system stays free.
 /// Fails: open() when the folder cannot be used (kIo) or another process uses it (kNotReady); the
@@ -84,11 +84,20 @@ class Store {
   static Result<std::unique_ptr<Store>> open(Settings settings);
   ~Store();
   /// The last call of the disk thread; holds() and read() go on.
-  void close_database() { metadata_.reset(); }
+  void close_database() { metadata_ = {}; }
+
+  /// Whether all that it has open is still what its folder shows. False when somebody removed the
+  /// folder, moved it, unmounted it or put another there; also after a failure that left nothing
+  /// open, when all calls find and keep nothing.
+  bool is_in_place() const;
+  /// Lets go of everything and opens what the folder's name stands for now; fails as open().
+  Result<void> reopen();
 
   bool holds(const Digest& page) const { return catalog_.holds(page); }
   /// nullopt when it is not there.
   std::optional<std::size_t> page_bytes(const Digest& page) const;
+  /// The page will be read soon: the system may begin now.
+  void will_read(const Digest& page) const;
   enum class Read { kDone, kMissing, kDamaged };
   /// Fills `bytes` with the page's, checked against its checksum. kDamaged: drop() it.
   Read read(const Digest& page, std::span<std::byte> bytes) const;
@@ -126,9 +135,9 @@ class Store {
   std::vector<std::string> document_uris() const;
   StoreUse usage() const;
 
-  Result<std::int64_t> counter(std::string_view name) { return metadata_->counter(name); }
+  Result<std::int64_t> counter(std::string_view name) { return metadata_.counter(name); }
   Result<void> set_counter(std::string_view name, std::int64_t value) {
-    return metadata_->set_counter(name, value);
+    return metadata_.set_counter(name, value);
   }
 
  private:
@@ -150,9 +159,13 @@ class Store {
     return settings_.folder / (std::to_string(id) + ".kv");
   }
   void tell(const std::string& message) const;
+  std::filesystem::path lock_file() const { return settings_.folder / "lock"; }
+  Result<void> open_folder();
   Result<void> lock();
-  /// Opens what is there; kBadInput when it must be started over.
+  /// Opens what is there, or nothing when it fails; kBadInput when it must be started over.
   Result<void> load();
+  Result<void> load_parts();
+  void let_go();
   Result<void> start_over(const std::string& reason);
   Result<void> load_arena(const ArenaRow& row);
   Result<void> load_pages();
@@ -184,7 +197,7 @@ class Store {
 
   const Settings settings_;
   FileHandle lock_;
-  std::optional<Metadata> metadata_;
+  Metadata metadata_;  ///< closed when a failure left it so
   Catalog catalog_;
   std::map<int, Shelf> shelves_;
   std::map<std::string, SourceRow, std::less<>> sources_;

@@ -53,7 +53,7 @@ Result<Verified> Store::verify() {
     if (Shelf* home = shelf(row.stored.place.arena_id)) home->free.push_back(row.stored.place.slot);
   }
   if (removed.empty()) return verified;
-  if (const auto done = or_start_over(metadata_->change_pages(removed, {})); !done)
+  if (const auto done = or_start_over(metadata_.change_pages(removed, {})); !done)
     return tl::unexpected(done.error());
   if (catalog_.size() == 0) verified.dropped = verified.pages;  // it was started over
   return verified;
@@ -71,7 +71,7 @@ Result<std::size_t> Store::erase_pages(std::span<const Digest> pages) {
     removed.push_back(page_row_id(place->arena_id, place->slot));
     if (Shelf* home = shelf(place->arena_id)) home->free.push_back(place->slot);
   }
-  if (const auto done = or_start_over(metadata_->change_pages(removed, {})); !done)
+  if (const auto done = or_start_over(metadata_.change_pages(removed, {})); !done)
     return tl::unexpected(done.error());
   return removed.size();
 }
@@ -94,9 +94,9 @@ Result<Purged> Store::purge(const std::string& uri) {
   catalog_.set_pinned(source, false);
   catalog_.set_open(source, false);
   sources_.erase(found);
-  if (const auto done = or_start_over(metadata_->remove_source(source)); !done)
+  if (const auto done = or_start_over(metadata_.remove_source(source)); !done)
     return tl::unexpected(done.error());
-  if (const auto done = or_start_over(metadata_->compact()); !done)
+  if (const auto done = or_start_over(metadata_.compact()); !done)
     return tl::unexpected(done.error());
   return Purged{*pages};
 }
@@ -112,7 +112,7 @@ Result<void> Store::erase_arena(int id) {
   std::error_code ignored;
   std::filesystem::remove(arena_file(id), ignored);
   shelves_.erase(id);
-  return or_start_over(metadata_->remove_arena(id));
+  return or_start_over(metadata_.remove_arena(id));
 }
 
 Result<Purged> Store::purge_model(std::string_view name) {
@@ -140,9 +140,9 @@ Result<Purged> Store::purge_all() {
   sources_.clear();
   catalog_.clear();
   for (const SourceId source : sources)
-    if (const auto done = or_start_over(metadata_->remove_source(source)); !done)
+    if (const auto done = or_start_over(metadata_.remove_source(source)); !done)
       return tl::unexpected(done.error());
-  if (const auto done = or_start_over(metadata_->compact()); !done)
+  if (const auto done = or_start_over(metadata_.compact()); !done)
     return tl::unexpected(done.error());
   return Purged{before};
 }

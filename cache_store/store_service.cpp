@@ -19,8 +19,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// After a failure of writing, until it is tried again: a full disk may be emptied.
-constexpr auto kRetryAfter = std::chrono::seconds(60);
 constexpr std::int64_t kDayS = 24 * 3600;
 constexpr char kDayCounter[] = "write_day";
 constexpr char kWrittenCounter[] = "write_day_bytes";
@@ -46,7 +44,8 @@ std::int64_t today() {
 struct StoreService::State {
   explicit State(Settings settings_)
       : settings(std::move(settings_)),
-        loader([this](const Digest& page) { return read(page); }, settings.load_ahead_bytes_max) {}
+        loader([this](const Digest& page) { return read(page); },
+               [this](const Digest& page) { will_read(page); }, settings.load_ahead_bytes_max) {}
 
   Settings settings;
   mutable std::mutex mutex;
@@ -60,6 +59,8 @@ struct StoreService::State {
   bool closing = false;
   Clock::time_point close_deadline;
   Clock::time_point write_after;  ///< rate, or a failure
+  Clock::time_point reopen_after;
+  bool failing = false;  ///< writing, or opening the folder anew, failed the last time
   bool day_full = false;
   StoreStatus status;
   Speed write_speed, load_speed;
@@ -73,6 +74,7 @@ struct StoreService::State {
   // The disk thread.
   void run();
   void open();
+  void stay_in_place();
   void run_task();
   void write_batch();
   std::vector<PageToWrite> take_batch();
@@ -82,6 +84,7 @@ struct StoreService::State {
   void publish_use();
 
   // The loading thread.
+  void will_read(const Digest& page) const;
   std::optional<Loader::Bytes> read(const Digest& page);
 
   void tell(const std::string& message);
@@ -157,6 +160,7 @@ void StoreService::State::run() {
     busy = true;
     const bool task = !tasks.empty();
     lock.unlock();
+    stay_in_place();
     if (task) {
       run_task();
     } else {
@@ -168,6 +172,18 @@ void StoreService::State::run() {
     lock.unlock();
     changed.notify_all();
   }
+}
+
+/// A folder that was removed, moved or unmounted takes nothing any more that lasts.
+void StoreService::State::stay_in_place() {
+  if (store->is_in_place() || Clock::now() < reopen_after) return;
+  if (!failing)
+    tell(fmt::format("{}: what the store had open there is gone: it opens what is there now",
+                     settings.store.folder.string()));
+  const Result<void> reopened = store->reopen();
+  if (reopened) return;
+  reopen_after = Clock::now() + settings.retry_after;
+  failed(reopened.error());
 }
 
 void StoreService::State::run_task() {
@@ -191,12 +207,12 @@ std::vector<PageToWrite> StoreService::State::take_batch() {
   return batch;
 }
 
-/// Bytes that may still be written today, and counts `bytes` as written. A clock that jumps back
-/// goes on with the day that it left.
+/// Bytes that may still be written today, and counts `bytes` as written. A clock that jumps begins
+/// another day, whichever way: one that was far ahead for once must not end writing for good.
 std::int64_t StoreService::State::day_allowance(std::size_t bytes) {
   const std::int64_t day = store->counter(kDayCounter).value_or(0);
   std::int64_t written = store->counter(kWrittenCounter).value_or(0);
-  if (today() > day) {
+  if (today() != day) {
     static_cast<void>(store->set_counter(kDayCounter, today()));
     written = 0;
   }
@@ -237,17 +253,23 @@ void StoreService::State::write_batch() {
   write_after = begin + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
                             static_cast<double>(bytes) / static_cast<double>(std::max<std::size_t>(
                                                              settings.write_bytes_per_s_max, 1))));
+  if (std::exchange(failing, false)) status.trouble.clear();
   status.written_pages += *kept;
   status.written_bytes += bytes;
 }
 
 void StoreService::State::failed(const Error& error) {
-  tell(fmt::format("the store cannot be written: {}; tried again in {} s", error.message(),
-                   kRetryAfter.count()));
+  if (!std::exchange(failing, true))
+    tell(fmt::format("the store cannot be written: {}; tried again every {} s", error.message(),
+                     seconds(settings.retry_after)));
   const std::lock_guard lock(mutex);
-  write_after = Clock::now() + kRetryAfter;
+  write_after = Clock::now() + settings.retry_after;
   pages.clear();
   queued_bytes = 0;
+}
+
+void StoreService::State::will_read(const Digest& page) const {
+  if (const Store* const opened_store = usable) opened_store->will_read(page);
 }
 
 std::optional<Loader::Bytes> StoreService::State::read(const Digest& page) {

@@ -38,7 +38,8 @@ struct StoreStatus {
 
 /// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
 ///
-/// Never fails its owner: without a usable folder nothing is kept, and `tell` said why.
+/// Never fails its owner: without a usable folder nothing is kept, and `tell` said why. When the
+/// folder is removed or unmounted, what its name stands for then is opened, and that is said once.
 ///
 /// Thread: any, except want() and load(): one, the engine's. A lock and not BoundedQueue: commands
 /// overtake pages, and pages are counted in bytes.
@@ -64,6 +65,8 @@ class StoreService {
     std::size_t load_ahead_bytes_max = std::size_t{32} << 20;
     std::size_t write_bytes_per_s_max = std::size_t{256} << 20;
     std::size_t write_bytes_per_day_max = std::size_t{32} << 30;
+    /// After a failure of writing or opening, until it is tried again: a full disk may be emptied.
+    std::chrono::milliseconds retry_after = std::chrono::seconds(60);
   };
   /// Opens the store on the disk thread; returns at once.
   explicit StoreService(Settings settings);

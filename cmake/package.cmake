@@ -20,7 +20,7 @@ machine. A small model is included.")
 # What Debian wants of every package.
 set(doc ${CMAKE_BINARY_DIR}/package)
 file(MAKE_DIRECTORY ${doc})
-file(WRITE ${doc}/copyright "efimd\n\nCopyright (C) 2026 the efimd authors. No licence has been chosen yet: all rights are reserved.\n")
+configure_file(${CMAKE_SOURCE_DIR}/LICENSE ${doc}/copyright COPYONLY)
 file(WRITE ${doc}/changelog
 "efimd (${PROJECT_VERSION}) unstable; urgency=medium
 

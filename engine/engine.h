@@ -123,6 +123,9 @@ class Engine {
   /// these before.
   virtual void forget(SourceId) {}
 
+  /// Gives the device's memory back until the next call that needs it; sequences hold what they held.
+  virtual void release_device() {}
+
   virtual KvUsage kv_usage() const = 0;
   virtual std::string device_kind() const = 0;
   virtual std::string device_name() const = 0;

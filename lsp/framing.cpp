@@ -33,7 +33,9 @@ tl::unexpected<Error> bad_header(std::string_view what, std::string_view bytes) 
               kRemedy);
 }
 
-Result<std::size_t> content_length_of(std::string_view value) {
+}  // namespace
+
+Result<std::size_t> FrameReader::content_length_of(std::string_view value) const {
   std::size_t length = 0;
   const char* end = value.data() + value.size();
   const auto [stop, status] = std::from_chars(value.data(), end, length);
@@ -41,12 +43,11 @@ Result<std::size_t> content_length_of(std::string_view value) {
     return bad_header("Content-Length is too large", value);
   if (status != std::errc{} || stop != end)
     return bad_header("Content-Length is no count of bytes", value);
-  if (length > kMessageBytesMax)
-    return bad_header("Content-Length is over " + std::to_string(kMessageBytesMax), value);
+  const std::size_t max =
+      oversized_ == Oversized::kSkipped ? kSkippedBytesMax : kMessageBytesMax;
+  if (length > max) return bad_header("Content-Length is over " + std::to_string(max), value);
   return length;
 }
-
-}  // namespace
 
 void FrameReader::feed(std::string_view bytes) {
   if (!broken_) pending_.append(bytes);
@@ -57,8 +58,10 @@ bool FrameReader::inside_frame() const {
 }
 
 Result<std::optional<std::string>> FrameReader::next() {
-  if (!broken_ && !in_body_) {
+  if (at_oversized()) skip();
+  while (!broken_ && !in_body_) {
     if (Result<void> header = read_header(); !header) broken_ = std::move(header).error();
+    if (!at_oversized() || !skip()) break;
   }
   if (broken_) {
     pending_ = {};
@@ -119,10 +122,24 @@ std::string FrameReader::take_body() {
     body = pending_.substr(consumed_, length);
     consumed_ += length;
   }
+  end_frame();
+  return body;
+}
+
+bool FrameReader::skip() {
+  const std::size_t arrived = std::min(pending_.size() - consumed_, *content_length_ - dropped_);
+  consumed_ += arrived;
+  dropped_ += arrived;
+  if (dropped_ < *content_length_) return false;
+  skipped_ = std::exchange(dropped_, 0);
+  end_frame();
+  return true;
+}
+
+void FrameReader::end_frame() {
   scanned_ = header_bytes_ = 0;
   content_length_.reset();
   in_body_ = false;
-  return body;
 }
 
 /// Called when what is left is an unfinished frame, at most once per feed(): moving it to the front

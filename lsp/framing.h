@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -11,8 +12,10 @@ namespace efimd::lsp {
 
 /// A header longer than this is refused: no client sends more than two short lines.
 inline constexpr std::size_t kHeaderBytesMax = 4096;
-/// A longer body is refused. Twice the largest document, as JSON writes "\n" in two bytes.
+/// A longer body is refused or skipped. Twice the largest document, as JSON writes "\n" in two bytes.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{128} << 20;
+/// A body that claims more is refused in any case: no editor opens such a file.
+inline constexpr std::size_t kSkippedBytesMax = std::size_t{4} << 30;
 
 /// Cuts a byte stream into message bodies:
 ///
@@ -26,11 +29,19 @@ inline constexpr std::size_t kMessageBytesMax = std::size_t{128} << 20;
 /// caller closes the connection.
 class FrameReader {
  public:
+  /// Of bodies over kMessageBytesMax: the stream ends with them, or they are dropped as they come, so
+  /// that an editor which opens a huge file keeps its server.
+  enum class Oversized { kRefused, kSkipped };
+  FrameReader() = default;
+  explicit FrameReader(Oversized oversized) : oversized_(oversized) {}
+
   /// Bytes as they came, cut anywhere.
   void feed(std::string_view bytes);
   /// The next whole body, or nullopt when it has not arrived yet. To be called until nullopt after
   /// each feed().
   Result<std::optional<std::string>> next();
+  /// The size of the body that next() skipped since this was last asked; 0 when it skipped none.
+  std::size_t take_skipped() { return std::exchange(skipped_, 0); }
   /// Whether the stream stands inside a frame: an end of the stream here is a cut message,
   /// elsewhere a clean one.
   bool inside_frame() const;
@@ -38,9 +49,17 @@ class FrameReader {
  private:
   Result<void> read_header_line(std::string_view line);
   Result<void> read_header();
+  Result<std::size_t> content_length_of(std::string_view value) const;
+  /// Drops what has arrived of an oversized body; whether that was all of it.
+  bool skip();
+  bool at_oversized() const { return in_body_ && *content_length_ > kMessageBytesMax; }
+  void end_frame();
   std::string take_body();
   void drop_consumed();
 
+  Oversized oversized_ = Oversized::kRefused;
+  std::size_t skipped_ = 0;
+  std::size_t dropped_ = 0;  ///< of the body that is being skipped
   std::string pending_;  ///< fed bytes; those before consumed_ are done with
   std::size_t consumed_ = 0;
   std::size_t scanned_ =

@@ -233,6 +233,13 @@ Result<EfimDidShowParams> params_of(const Json& params) {
 }
 
 template <>
+Result<EfimDidDismissParams> params_of(const Json& params) {
+  Reading reading;
+  EfimDidDismissParams out{uri_in(root_of(reading, params))};
+  return reading.finish(std::move(out));
+}
+
+template <>
 Result<EfimDidPartiallyAcceptParams> params_of(const Json& params) {
   Reading reading;
   const Field root = root_of(reading, params);

@@ -123,6 +123,10 @@ struct EfimDidShowParams {
   std::string uri;
 };
 
+struct EfimDidDismissParams {
+  std::string uri;
+};
+
 struct EfimDidPartiallyAcceptParams {
   std::string uri;
   std::int64_t acceptedLength = 0;  ///< UTF-16 code units taken of the item's insertText; >= 1

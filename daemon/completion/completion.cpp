@@ -65,6 +65,12 @@ struct CompletionService::Impl {
   void handle(Worker* worker, OpenedDocument& opened) {
     if (worker != nullptr) worker->open(opened);
   }
+  void handle(Worker* worker, Focused& focused) {
+    if (worker != nullptr) worker->focus(focused.document);
+  }
+  void handle(Worker* worker, Dismissal& dismissal) {
+    if (worker != nullptr) worker->dismiss(dismissal);
+  }
   void handle(Worker* worker, Forgetting& forgetting) {
     if (worker != nullptr) {
       worker->forget(forgetting.uri);
@@ -81,16 +87,27 @@ struct CompletionService::Impl {
       const std::stop_token stop = mailbox.until_next();
       while (!stop.stop_requested() && worker.restore_one(stop)) publish(worker);
       auto later = settings.background() ? worker.idle(stop) : kNever;
+      board.set_pace(worker.budgets());
       publish(worker);
       if (stop.stop_requested()) return;
       if (settings.keeper) {
         if (mailbox.wait(kTypingPause)) return;
         if (!write_pages(worker, stop)) later = std::min(later, Idle::Clock::now() + kStorePause);
       }
-      if (later == kNever) return settings.on_idle();
+      if (later == kNever) {
+        settings.on_idle();
+        return rest(worker);
+      }
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(later - Idle::Clock::now());
       if (mailbox.wait(wait)) return;
     }
+  }
+
+  /// Nothing is left to do: after a while the device is given back, until the next message needs it.
+  void rest(Worker& worker) {
+    if (settings.release_after.count() == 0 || mailbox.wait(settings.release_after)) return;
+    worker.release_device();
+    publish(worker);
   }
 
   /// False when the store has no room for what there is to write.
@@ -138,9 +155,9 @@ struct CompletionService::Impl {
     if (settings.prompt_tokens_max > 0) return budgets;
     Result<prompt::StepCosts> costs = measure_step_costs(engine, loading.get_token());
     if (!costs) return tl::unexpected(std::move(costs).error());
-    budgets.prompt_tokens_max = prompt_tokens_for(*costs, settings.cold_prompt_ms, window);
-    budgets.near_tokens_max = near_tokens_for(*costs);
     budgets.costs = std::move(*costs);
+    budgets.cold_prompt_ms = settings.cold_prompt_ms;
+    set_pace(budgets, window);
     return budgets;
   }
 
@@ -155,7 +172,7 @@ struct CompletionService::Impl {
   }
 
   void publish(const Worker& worker) {
-    board.set_documents(worker.documents().rows(), worker.engine().kv_usage());
+    board.set_documents(worker.documents().rows(), worker.engine());
   }
 
   void refuse(Job& job, const Silence& silence) {
@@ -196,6 +213,14 @@ void CompletionService::close(DocumentKey document) {
 
 void CompletionService::open(OpenedDocument opened) {
   static_cast<void>(impl_->mailbox.post(std::move(opened)));
+}
+
+void CompletionService::focus(DocumentKey document) {
+  static_cast<void>(impl_->mailbox.post(Focused{std::move(document)}));
+}
+
+void CompletionService::dismiss(Dismissal dismissal) {
+  static_cast<void>(impl_->mailbox.post(std::move(dismissal)));
 }
 
 void CompletionService::forget(std::string uri, std::function<void()> done) {

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "daemon/completion/event.h"
+#include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 
@@ -135,6 +136,13 @@ struct Request {
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;
   bool may_be_stored = false;  ///< whether KV of the document may go to the disk (ST-2)
+  prompt::FileName file = {};  ///< counts at the document's first opening or request
+};
+
+/// The user waved away what was shown in `document` while its text was that of `snapshot`.
+struct Dismissal {
+  DocumentKey document;
+  text::SnapshotPtr snapshot;
 };
 
 struct OpenedDocument;
@@ -154,7 +162,7 @@ struct ServiceStatus {
   std::string failure;  ///< Error::message() when kFailed
   std::string device_kind, device_name;
   int window_tokens = 0;  ///< most tokens of a prompt (A-4); 0 until ready
-  /// Measured once after loading; 0 and empty when Settings fixed the window.
+  /// Measured after loading, and learned since; 0 and empty when Settings fixed the window.
   double prompt_tokens_per_s = 0;
   struct StepCost {
     int tokens = 0;
@@ -216,6 +224,8 @@ class CompletionService {
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };
     std::chrono::milliseconds settle{1000};  ///< Budgets::settle
+    /// Idleness after which the device's memory is given back; the next request brings it again. 0: never.
+    std::chrono::seconds release_after{0};
     /// Called on the engine thread when nothing is left to do before the next message.
     std::function<void()> on_idle = [] {};
   };
@@ -232,6 +242,10 @@ class CompletionService {
   void close(DocumentKey document);
   /// The editor opened the document: what is stored of it is brought back in idle time.
   void open(OpenedDocument opened);
+  /// The user came to the document: idle time takes it first.
+  void focus(DocumentKey document);
+  /// The user waved away what is shown: it is not suggested there again.
+  void dismiss(Dismissal dismissal);
   /// Drops what is held of the document, or of all below it, or of all documents when `uri` is
   /// empty; then calls `done`, on the engine thread, or at once when the service is at its end.
   void forget(std::string uri, std::function<void()> done);

@@ -5,6 +5,8 @@
 #include <span>
 #include <tuple>
 
+#include "daemon/prompt/path_head.h"
+
 namespace efimd::completion {
 
 namespace {
@@ -33,8 +35,12 @@ Documents::~Documents() {
   for (auto& [key, state] : states_) drop(state);
 }
 
-DocumentState& Documents::use(const DocumentKey& document) {
-  DocumentState& state = states_.try_emplace(document, engine_.tokenizer()).first->second;
+DocumentState& Documents::use(const DocumentKey& document, const prompt::FileName& file) {
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  auto found = states_.find(document);
+  if (found == states_.end())
+    found = states_.try_emplace(document, tokenizer, prompt::path_head(file, tokenizer)).first;
+  DocumentState& state = found->second;
   state.used = ++uses_;
   state.used_at = std::chrono::steady_clock::now();
   while (states_.size() > documents_max_) {
@@ -48,6 +54,11 @@ DocumentState& Documents::use(const DocumentKey& document) {
   return state;
 }
 
+const DocumentState* Documents::find(const DocumentKey& document) const {
+  const auto found = states_.find(document);
+  return found == states_.end() ? nullptr : &found->second;
+}
+
 void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
   for (KeptAnchor& kept : state.anchors) {
@@ -59,7 +70,7 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   }
   // A text that was closed is another one when it is opened again; its versions count from 1.
   if (!state.open) {
-    state.spine = prompt::Spine(tokenizer);
+    state.spine = prompt::Spine(tokenizer, {state.spine.path().begin(), state.spine.path().end()});
     state.suggestions.clear();
     state.asked.reset();
   }
@@ -89,6 +100,18 @@ void Documents::close(const DocumentKey& document) {
   found->second.last.reset();
   found->second.rejections = {};
   found->second.suggestions.clear();
+}
+
+void Documents::focus(const DocumentKey& document) {
+  if (const auto found = states_.find(document); found != states_.end())
+    found->second.used = ++uses_;
+}
+
+void Documents::dismiss(const DocumentKey& document, const text::Snapshot& snapshot) {
+  const auto found = states_.find(document);
+  if (found == states_.end() || !found->second.last) return;
+  found->second.rejections.dismiss(*found->second.last, snapshot);
+  found->second.shown.reset();
 }
 
 bool Documents::is_current(const DocumentKey& document) const {

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/completion/completion.h"
@@ -35,7 +36,9 @@ struct KeptAnchor {
 
 /// What is remembered of one document between requests.
 struct DocumentState {
-  explicit DocumentState(const engine::Tokenizer& tokenizer) : spine(tokenizer) {
+  /// `path`: path_head() of its file.
+  DocumentState(const engine::Tokenizer& tokenizer, std::vector<engine::TokenId> path)
+      : spine(tokenizer, std::move(path)) {
     anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
   }
 
@@ -45,6 +48,9 @@ struct DocumentState {
   prompt::Windows windows;              ///< of the last request
   text::SnapshotPtr snapshot;           ///< the newest that was seen
   std::optional<Request> asked;         ///< the last request
+  /// Where the cursor was when the document was noted (SessionMemory), until a request says where it
+  /// is.
+  std::optional<std::size_t> recalled_cursor;
   std::optional<Item> shown;            ///< its answer
   std::vector<Suggestion> suggestions;  ///< the newest first, at most kSuggestionsMax
   std::optional<LastRequest> last;
@@ -69,12 +75,18 @@ class Documents {
   Documents& operator=(const Documents&) = delete;
 
   /// The state of `document`, made if there is none. The reference lives until the next use().
-  DocumentState& use(const DocumentKey& document);
+  DocumentState& use(const DocumentKey& document, const prompt::FileName& file);
+  const DocumentState* find(const DocumentKey& document) const;  ///< null when it is not known
   /// Carries the document's anchors over to `snapshot`, which is a version of the same text, or
   /// another text where the document was closed meanwhile. What has lost its place is dropped.
   void follow(DocumentState& state, const text::Snapshot& snapshot);
   /// Makes it the first to be dropped. A document of this name that comes later is another text.
   void close(const DocumentKey& document);
+
+  /// Makes it the one used last, if it is known.
+  void focus(const DocumentKey& document);
+  /// What is shown in it, if it is known, is not wanted there, and no work goes into its being taken.
+  void dismiss(const DocumentKey& document, const text::Snapshot& snapshot);
 
   /// Whether the session's last request was for this document, or it had none.
   bool is_current(const DocumentKey& document) const;

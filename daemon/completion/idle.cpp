@@ -61,7 +61,23 @@ Idle::Wanted Idle::wanted_anchor(DocumentState& document) {
   return {&documents_.add_behind(document, plan), std::move(plan.tokens)};
 }
 
+bool Idle::complete_recalled(DocumentState& document, const std::stop_token& stop) {
+  if (document.asked || !document.recalled_cursor || !document.snapshot) return true;
+  for (KeptAnchor& kept : document.anchors) {
+    const prompt::Anchor& anchor = kept.anchor;
+    const auto plan = prompt::continued(
+        anchor, *document.snapshot,
+        std::clamp(*document.recalled_cursor, anchor.cut, anchor.resume), engine_.tokenizer(),
+        document.windows);
+    // More than a page means that its pages are gone: that is the next request's to say.
+    if (!plan || tokens_missing(engine_, &kept, plan->tokens) > engine::kPageTokens) continue;
+    if (!evaluate(documents_.sequence_of(kept), plan->tokens, stop)) return false;
+  }
+  return true;
+}
+
 bool Idle::prepare_anchor(DocumentState& document, const std::stop_token& stop) {
+  if (!complete_recalled(document, stop)) return false;
   Wanted wanted = wanted_anchor(document);
   if (wanted.kept == nullptr) return true;
   const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
@@ -114,8 +130,12 @@ bool Idle::evaluate(engine::SequenceId sequence, std::span<const engine::TokenId
         .sequence = sequence,
         .tokens = tokens.subspan(static_cast<std::size_t>(*held), static_cast<std::size_t>(count))};
     // What does not fit the KV memory stays for the request; what fails is told there, too.
+    const Clock::time_point begin = Clock::now();
     const Result<void> done = engine_.step({&item, 1}, stop);
     if (!done) return done.error().fault == Fault::kWindowFull;
+    if (!budgets_.are_fixed())
+      budgets_.costs.learn(count,
+                           std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     *held += count;
   }
   return held.has_value();
@@ -128,18 +148,26 @@ int Idle::step_tokens() const {
   return std::min(costs.tokens_within(limit), engine_.step_tokens());
 }
 
-engine::BatchItem Idle::passenger(DocumentState& document, const KeptAnchor& serving) {
+int Idle::free_ride_tokens() const {
   const prompt::StepCosts& costs = budgets_.costs;
-  const int free = costs.tokens_within(costs.ms(1) * kFreeRide) - 1;
-  if (free <= 0 || prompt::poverty(serving.anchor) == 0) return {};
-  Wanted wanted = wanted_anchor(document);
-  if (wanted.kept == nullptr || wanted.kept == &serving) return {};
-  const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
-  const Result<int> held = engine_.adopt(sequence, wanted.tokens);
-  if (!held || *held + 1 >= static_cast<int>(wanted.tokens.size())) return {};
-  riding_.assign(wanted.tokens.begin() + *held, wanted.tokens.end());
-  riding_.resize(std::min(riding_.size(), static_cast<std::size_t>(free)));
-  return {.sequence = sequence, .tokens = riding_};
+  return costs.tokens_within(costs.ms(1) * kFreeRide) - 1;
+}
+
+engine::BatchItem Idle::Ride::next() {
+  if (!step_tokens_) {
+    step_tokens_ = idle_.free_ride_tokens();
+    if (*step_tokens_ <= 0 || prompt::poverty(serving_.anchor) == 0) return {};
+    Wanted wanted = idle_.wanted_anchor(document_);
+    if (wanted.kept != &serving_) riding_ = wanted.kept;
+    tokens_ = std::move(wanted.tokens);
+  }
+  if (riding_ == nullptr) return {};
+  const engine::SequenceId sequence = idle_.documents_.sequence_of(*riding_);
+  const Result<int> held = idle_.engine_.adopt(sequence, tokens_);
+  if (!held || *held + 1 >= static_cast<int>(tokens_.size())) return {};
+  const auto from = static_cast<std::size_t>(*held);
+  const auto count = std::min(tokens_.size() - from, static_cast<std::size_t>(*step_tokens_));
+  return {.sequence = sequence, .tokens = std::span(tokens_).subspan(from, count)};
 }
 
 }  // namespace efimd::completion

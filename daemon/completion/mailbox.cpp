@@ -36,6 +36,9 @@ void Mailbox::close_document(DocumentKey document) {
 
 bool Mailbox::post(OpenedDocument opened) { return post_other(std::move(opened)); }
 
+bool Mailbox::post(Focused focused) { return post_other(std::move(focused)); }
+bool Mailbox::post(Dismissal dismissal) { return post_other(std::move(dismissal)); }
+
 bool Mailbox::post(Forgetting forgetting) { return post_other(std::move(forgetting)); }
 
 bool Mailbox::post_other(Message message) {

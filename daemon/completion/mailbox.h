@@ -37,8 +37,13 @@ struct Forgetting {
   std::string uri;
   std::function<void()> done;
 };
-/// A request; a document that was closed; one that was opened; what is to be forgotten.
-using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Forgetting>;
+/// The user came to this document.
+struct Focused {
+  DocumentKey document;
+};
+/// A request; a document that was closed; one that was opened; one that the user came to; what is not
+/// wanted there; what is to be forgotten.
+using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
 /// stop of the one before, whether that waits here or is being worked on. Stopped jobs stay in line
@@ -54,8 +59,10 @@ class Mailbox {
   /// False, and `job` untouched, when full.
   [[nodiscard]] bool post(JobPtr& job);
   void close_document(DocumentKey document);
-  /// Opened documents and what is to be forgotten; false, and nothing done, once closed.
+  /// What is no request and no closing; false, and nothing done, once closed.
   bool post(OpenedDocument opened);
+  bool post(Focused focused);
+  bool post(Dismissal dismissal);
   bool post(Forgetting forgetting);
 
   /// Fires when the next message arrives, or one waits already: for work in idle time.

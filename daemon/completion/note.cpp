@@ -6,6 +6,7 @@
 #include <array>
 #include <charconv>
 #include <span>
+#include <tuple>
 
 #include "base/utf8.h"
 
@@ -13,7 +14,7 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kHead = "1";  ///< the form's version
+constexpr std::string_view kHead = "2";  ///< the form's version
 
 /// Takes fields off a line, each up to the next blank.
 class Fields {
@@ -74,7 +75,8 @@ std::vector<engine::TokenId> encode(const text::Snapshot& snapshot, std::size_t 
 
 std::string note_text(const Note& note) {
   std::string text =
-      fmt::format("{} {} {} {}\n", kHead, note.cursor, note.window_begin, note.window_end);
+      fmt::format("{} {} {} {} {}\n", kHead, note.cursor, note.text_bytes, note.window_begin,
+                  note.window_end);
   for (const NotedAnchor& anchor :
        std::span(note.anchors).first(std::min(note.anchors.size(), kNotedAnchorsMax)))
     text += fmt::format("{} {} {} {} {} {} {}\n", static_cast<unsigned>(anchor.view),
@@ -94,7 +96,7 @@ std::optional<Note> parse_note(std::string_view text) {
     if (first) {
       Fields fields(line);
       if (fields.next() != kHead || !fields.number(note.cursor) ||
-          !fields.number(note.window_begin) || !fields.number(note.window_end) || !fields.over())
+          !fields.number(note.text_bytes) || !fields.number(note.window_begin) || !fields.number(note.window_end) || !fields.over())
         return std::nullopt;
       first = false;
       continue;
@@ -118,21 +120,23 @@ NotedAnchor noted(const prompt::Anchor& anchor) {
 }
 
 std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,
+                                          std::ptrdiff_t grown,
                                           const engine::Tokenizer& tokenizer) {
   const std::string_view text = snapshot.bytes();
-  const std::array places = {noted.window_begin, noted.cut, noted.resume, noted.window_end};
+  // Modulo 2^64: a place in front of 0 is past the end.
+  const auto moved = static_cast<std::size_t>(grown);
+  const std::array places = {noted.window_begin, noted.cut, noted.resume + moved,
+                             noted.window_end + moved};
   if (!std::ranges::is_sorted(places) || places.back() > text.size()) return std::nullopt;
   for (const std::size_t place : places)
     if (utf8::floor(text, place) != place) return std::nullopt;
   prompt::Anchor anchor;
   anchor.view = noted.view;
   anchor.serial = snapshot.serial();
-  anchor.window_begin = noted.window_begin;
-  anchor.cut = noted.cut;
-  anchor.resume = noted.resume;
-  anchor.window_end = noted.window_end;
-  anchor.before = encode(snapshot, noted.window_begin, noted.cut, tokenizer);
-  anchor.after = tokenizer.encode(text.substr(noted.resume, noted.window_end - noted.resume),
+  std::tie(anchor.window_begin, anchor.cut, anchor.resume, anchor.window_end) =
+      std::tuple_cat(places);
+  anchor.before = encode(snapshot, anchor.window_begin, anchor.cut, tokenizer);
+  anchor.after = tokenizer.encode(text.substr(anchor.resume, anchor.window_end - anchor.resume),
                                   engine::Fragment::kInside);
   if (digest_of_tokens(anchor.before) != noted.before ||
       digest_of_tokens(anchor.after) != noted.after)

@@ -25,6 +25,7 @@ struct NotedAnchor {
 /// their KV is found.
 struct Note {
   std::size_t cursor = 0;
+  std::size_t text_bytes = 0;                    ///< of the whole text
   std::size_t window_begin = 0, window_end = 0;  ///< of the spine
   std::vector<NotedAnchor> anchors;              ///< the last one used first
   bool operator==(const Note&) const = default;
@@ -39,9 +40,9 @@ std::string note_text(const Note& note);
 std::optional<Note> parse_note(std::string_view text);
 
 NotedAnchor noted(const prompt::Anchor& anchor);
-/// The anchor in `snapshot`, nullopt when the text at its place gives other tokens: the file was
-/// changed meanwhile.
+/// The anchor in `snapshot`, nullopt when the text at its places gives other tokens: the file was
+/// changed meanwhile. A change inside the hole moves what is behind it by `grown` bytes.
 std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,
-                                          const engine::Tokenizer& tokenizer);
+                                          std::ptrdiff_t grown, const engine::Tokenizer& tokenizer);
 
 }  // namespace efimd::completion

@@ -90,4 +90,17 @@ int near_tokens_for(const prompt::StepCosts& costs) {
   return static_cast<int>(std::clamp<double>(affordable, kTokensMin, kTokensMax));
 }
 
+void set_pace(Budgets& budgets, int window_tokens) {
+  budgets.prompt_tokens_max =
+      prompt_tokens_for(budgets.costs, budgets.cold_prompt_ms, window_tokens);
+  budgets.near_tokens_max = near_tokens_for(budgets.costs);
+}
+
+void widen(Budgets& budgets, int window_tokens) {
+  if (budgets.are_fixed()) return;
+  Budgets wider = budgets;
+  set_pace(wider, window_tokens);
+  if (wider.prompt_tokens_max * 4 >= budgets.prompt_tokens_max * 5) budgets = std::move(wider);
+}
+
 }  // namespace efimd::completion

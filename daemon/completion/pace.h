@@ -3,6 +3,7 @@
 #include <stop_token>
 
 #include "base/error.h"
+#include "daemon/completion/budgets.h"
 #include "daemon/prompt/choose.h"
 #include "engine/engine.h"
 
@@ -23,5 +24,11 @@ int prompt_tokens_for(const prompt::StepCosts& costs, int cold_prompt_ms, int wi
 /// Tokens of a first prompt that is to be answered at once: what kFirstAnswerMs allow, but no
 /// fewer than show the lines around the cursor.
 int near_tokens_for(const prompt::StepCosts& costs);
+
+/// The budgets that `costs` and `cold_prompt_ms` allow.
+void set_pace(Budgets& budgets, int window_tokens);
+/// The same again once idle time has learned that the device is faster by a quarter: a window that
+/// moved for less would cost more than it shows. Fixed budgets stay.
+void widen(Budgets& budgets, int window_tokens);
 
 }  // namespace efimd::completion

@@ -84,6 +84,14 @@ void Rejections::judge(const LastRequest& last, const text::Snapshot& snapshot,
   }
 }
 
+void Rejections::dismiss(const LastRequest& last, const text::Snapshot& snapshot) {
+  if (!last.shown || last.serial != snapshot.serial()) return;
+  const std::size_t typed = last.cursor - std::min(last.cursor, last.shown->begin);
+  if (typed >= last.shown->text.size()) return;
+  const std::size_t begin = last.shown->begin + typed;
+  turn_down({{last.shown->text.substr(typed), begin}, line_before(snapshot, begin)});
+}
+
 bool Rejections::turned_down(const text::Snapshot& snapshot, std::size_t begin,
                              std::string_view text) const {
   return std::ranges::any_of(turned_down_, [&](const Suggestion& each) {

@@ -16,9 +16,11 @@ namespace efimd::completion {
 /// they were.
 ///
 /// LSP does not tell of a dismissal, and editors ask again by themselves; so what counts is what was
-/// written. A suggestion is turned down when, after it was shown,
+/// written, and efim/didDismiss of editors that send it. A suggestion is turned down when, after it
+/// was shown,
 ///
-///   - other text than it says was written at its begin, or
+///   - other text than it says was written at its begin,
+///   - it was dismissed before anything else was written: what was left of it then, or
 ///   - it was taken whole, and at a later request the cursor is back at its begin and it is gone.
 ///
 /// Text that agrees with it turns nothing down, nor does moving away or deleting what stands in
@@ -34,6 +36,9 @@ class Rejections {
   /// To be told of each request, before its answer: `last` is the request before, with what was
   /// shown then.
   void judge(const LastRequest& last, const text::Snapshot& snapshot, std::size_t cursor);
+  /// The user dismissed what `last` showed, when the text was that of `snapshot`. What is no longer
+  /// on the screen, because the text has changed since, is not dismissed.
+  void dismiss(const LastRequest& last, const text::Snapshot& snapshot);
   /// Whether `text` was turned down for the byte `begin` of `snapshot`.
   bool turned_down(const text::Snapshot& snapshot, std::size_t begin, std::string_view text) const;
 

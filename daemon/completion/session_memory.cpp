@@ -14,6 +14,7 @@ namespace {
 Note note_of(const DocumentState& state) {
   Note note;
   if (state.last) note.cursor = state.last->cursor;
+  if (state.snapshot) note.text_bytes = state.snapshot->bytes().size();
   note.window_begin = state.spine.begin();
   note.window_end = state.spine.end();
   for (const KeptAnchor& kept : state.anchors)
@@ -25,13 +26,13 @@ Note note_of(const DocumentState& state) {
 }  // namespace
 
 engine::SourceId SessionMemory::source_of(const DocumentKey& document, bool may_be_stored) const {
-  if (!keeper_ || !may_be_stored) return engine::SourceId::kNone;
+  if (!keeper_ || !may_be_stored || forgotten_.contains(document)) return engine::SourceId::kNone;
   return keeper_->source_of(document.uri);
 }
 
 void SessionMemory::open(const OpenedDocument& opened) {
   if (!keeper_ || !opened.may_be_stored) return;
-  DocumentState& state = documents_.use(opened.document);
+  DocumentState& state = documents_.use(opened.document, opened.file);
   state.source = source_of(opened.document, true);
   keeper_->set_open(opened.document.uri, true);
   // Anchors that are there are of this daemon's own time, and better.
@@ -41,6 +42,7 @@ void SessionMemory::open(const OpenedDocument& opened) {
 }
 
 void SessionMemory::close(const DocumentKey& document) {
+  forgotten_.erase(document);
   if (keeper_) keeper_->set_open(document.uri, false);
 }
 
@@ -50,12 +52,17 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
   prompt::Windows windows;
   windows.increment_max = std::numeric_limits<int>::max();
   const std::size_t cursor = utf8::floor(snapshot.bytes(), note.cursor);
+  state.recalled_cursor = cursor;
+  const auto grown = static_cast<std::ptrdiff_t>(snapshot.bytes().size()) -
+                     static_cast<std::ptrdiff_t>(note.text_bytes);
   for (const NotedAnchor& each : note.anchors) {
-    std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, tokenizer);
+    std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
+    // What was typed last and not saved, or typed elsewhere, is most often where the cursor was.
+    if (!anchor && grown != 0) anchor = anchor_from(each, snapshot, grown, tokenizer);
     if (!anchor) continue;
-    const bool holds_cursor = anchor->cut <= cursor && cursor <= anchor->resume;
-    if (auto plan = prompt::continued(*anchor, snapshot, holds_cursor ? cursor : anchor->cut,
-                                      tokenizer, windows))
+    anchor->path.assign(state.spine.path().begin(), state.spine.path().end());
+    if (auto plan = prompt::continued(
+            *anchor, snapshot, std::clamp(cursor, anchor->cut, anchor->resume), tokenizer, windows))
       want(std::move(plan->tokens), state.source);
     KeptAnchor kept;
     kept.anchor = std::move(*anchor);
@@ -94,8 +101,10 @@ void SessionMemory::note_places() {
 
 void SessionMemory::forget(const std::string& uri) {
   documents_.for_each([&](const DocumentKey& document, DocumentState& state) {
-    if (uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/"))
-      documents_.drop_anchors(state);
+    if (!uri.empty() && document.uri != uri && !document.uri.starts_with(uri + "/")) return;
+    documents_.drop_anchors(state);
+    state.source = engine::SourceId::kNone;
+    if (state.open) forgotten_.insert(document);
   });
   prompts_.clear();
   if (!keeper_) return;

@@ -2,6 +2,7 @@
 
 #include <deque>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -18,6 +19,7 @@ struct OpenedDocument {
   DocumentKey document;
   text::SnapshotPtr snapshot;
   bool may_be_stored = false;
+  prompt::FileName file = {};
 };
 
 /// What of each document outlives the daemon: where the user was in it, and the KV of that.
@@ -41,6 +43,7 @@ class SessionMemory {
   /// Notes the documents that were used since.
   void note_places();
   /// Drops what is held of the document, and of all behind its pages; every document when empty.
+  /// What is open of them is not stored any more until it is opened again.
   void forget(const std::string& uri);
 
  private:
@@ -57,6 +60,7 @@ class SessionMemory {
   Documents& documents_;
   std::shared_ptr<PageKeeper> keeper_;
   std::deque<Prompt> prompts_;
+  std::set<DocumentKey> forgotten_;  ///< open, and not stored any more
 };
 
 }  // namespace efimd::completion

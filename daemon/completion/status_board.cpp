@@ -33,11 +33,21 @@ void StatusBoard::set_ready(const engine::Engine& engine, const Budgets& budgets
   status_.load_progress = 1;
   status_.device_kind = engine.device_kind();
   status_.device_name = engine.device_name();
+  status_.kv = engine.kv_usage();
+  take_pace(budgets);
+}
+
+void StatusBoard::set_pace(const Budgets& budgets) {
+  const std::lock_guard lock(mutex_);
+  take_pace(budgets);
+}
+
+void StatusBoard::take_pace(const Budgets& budgets) {
   status_.window_tokens = budgets.prompt_tokens_max;
   status_.prompt_tokens_per_s = prompt_tokens_per_s(budgets.costs);
+  status_.step_costs.clear();
   for (const prompt::StepCosts::Point& point : budgets.costs.points)
     status_.step_costs.push_back({point.tokens, point.ms});
-  status_.kv = engine.kv_usage();
 }
 
 void StatusBoard::set_failed(const Error& error) {
@@ -91,10 +101,13 @@ void StatusBoard::add_plan(ServiceStatus::PlanNote plan) {
   if (status_.plans.size() > kPlansMax) status_.plans.pop_back();
 }
 
-void StatusBoard::set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv) {
+void StatusBoard::set_documents(std::vector<Documents::Row> rows,
+                                const engine::Engine& engine) {
   const std::lock_guard lock(mutex_);
   rows_ = std::move(rows);
-  status_.kv = kv;
+  status_.kv = engine.kv_usage();
+  status_.device_kind = engine.device_kind();
+  status_.device_name = engine.device_name();
 }
 
 ServiceStatus StatusBoard::status() const {

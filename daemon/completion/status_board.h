@@ -25,6 +25,7 @@ class StatusBoard {
   void set_load_progress(double progress);
   void set_ready(const engine::Engine& engine, const Budgets& budgets);
   void set_failed(const Error& error);
+  void set_pace(const Budgets& budgets);
 
   /// Why a request cannot even be queued: nullopt when the engine is ready.
   std::optional<Silence> refusal() const;
@@ -33,11 +34,14 @@ class StatusBoard {
   void count_answer(const Receipt& receipt);
   /// The last kPlansMax are kept.
   void add_plan(ServiceStatus::PlanNote plan);
-  void set_documents(std::vector<Documents::Row> rows, engine::KvUsage kv);
+  /// And what the engine says of its KV, and of its device, which may be another than before.
+  void set_documents(std::vector<Documents::Row> rows, const engine::Engine& engine);
 
   ServiceStatus status() const;
 
  private:
+  void take_pace(const Budgets& budgets);
+
   struct Counts {
     std::uint64_t count = 0;
     double evaluated = 0, reused = 0;    ///< sums

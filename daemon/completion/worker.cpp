@@ -7,6 +7,7 @@
 #include "daemon/completion/compared.h"
 #include "daemon/completion/fit.h"
 #include "daemon/completion/healing.h"
+#include "daemon/completion/pace.h"
 #include "daemon/completion/plans.h"
 #include "daemon/completion/selected.h"
 #include "daemon/completion/stop_rules.h"
@@ -55,14 +56,24 @@ void Worker::close(const DocumentKey& document) {
 void Worker::open(const OpenedDocument& opened) {
   idle_.wake();
   memory_.open(opened);
-  DocumentState& document = documents_.use(opened.document);
+  DocumentState& document = documents_.use(opened.document, opened.file);
   document.snapshot = opened.snapshot;
-  document.windows = windows_for({});
+  document.windows = windows_for({}, document);
+}
+
+void Worker::focus(const DocumentKey& document) {
+  idle_.wake();
+  documents_.focus(document);
+}
+
+void Worker::dismiss(const Dismissal& dismissal) {
+  documents_.dismiss(dismissal.document, *dismissal.snapshot);
 }
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
   if (!treatment_.is_usual()) return later;
+  widen(budgets_, engine_->window_tokens());
   if (!idle_.prepare_cursor(stop)) return later;
   look_ahead(stop);
   if (!stop.stop_requested()) static_cast<void>(idle_.prepare_places(stop, later));
@@ -79,7 +90,7 @@ Answer Worker::serve(const Job& job) {
   if (job.stop.stop_requested()) {
     answer.outcome.superseded = true;
   } else {
-    DocumentState& document = documents_.use(request.document);
+    DocumentState& document = documents_.use(request.document, request.file);
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Or<std::vector<Item>> items = complete(job, document, receipt);
     if (treatment_.reuse == Treatment::Reuse::kNone) forget_kv(document, documents_, *engine_);
@@ -122,14 +133,15 @@ void Worker::note_request(const Request& request, std::size_t cursor, DocumentSt
   document.asked = request;
   document.shown.reset();
   document.asked->cursor = cursor;
-  document.windows = windows_for(request.options);
+  document.windows = windows_for(request.options, document);
 }
 
-prompt::Windows Worker::windows_for(const Options& options) const {
+prompt::Windows Worker::windows_for(const Options& options, const DocumentState& document) const {
   const int window = engine_->window_tokens();
-  return prompt::Windows::of(
-      std::min(window - reserved(options, window), budgets_.prompt_tokens_max),
-      budgets_.near_tokens_max);
+  const int prompt_tokens =
+      std::min(window - reserved(options, window), budgets_.prompt_tokens_max);
+  return prompt::Windows::of(prompt_tokens - static_cast<int>(document.spine.path().size()),
+                             budgets_.near_tokens_max);
 }
 
 Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& document,
@@ -185,9 +197,10 @@ Worker::Or<std::vector<Item>> Worker::ask_model(const Job& job, DocumentState& d
     if (!held) return tl::unexpected(held.error());
     if (!held->tokens.empty()) begun = std::move(*held);
   }
-  auto generated = generate_text(job, document, kept, plan, std::move(begun), receipt);
+  const Place place = place_of(request, *request.snapshot, cursor);
+  auto generated = generate_text(job, document, kept, plan, place, std::move(begun), receipt);
   if (!generated) return tl::unexpected(generated.error());
-  return shape_all(request, document, cursor, *generated, receipt);
+  return shape_all(request, document, place, *generated, receipt);
 }
 
 Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t cursor,
@@ -245,18 +258,19 @@ int Worker::typed_tokens(const Request& request, const prompt::Anchor& anchor) c
 
 Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, DocumentState& document,
                                                          KeptAnchor& kept, const prompt::Plan& plan,
+                                                         const Place& place,
                                                          std::optional<Generated> begun,
                                                          Receipt& receipt) {
   const Request& request = job.request;
-  StopRules rules(request.options.stop,
-                  stop_place(place_of(request, *request.snapshot, plan.cursor)));
+  StopRules rules(request.options.stop, stop_place(place));
   Options options = request.options;
   // The last token is not evaluated.
   const int room = engine_->window_tokens() - static_cast<int>(plan.tokens.size()) + 1;
   options.tokens_max = std::min(options.tokens_max, room);
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
-  if (treatment_.is_usual()) setting.passenger = [&] { return idle_.passenger(document, kept); };
+  Idle::Ride ride(idle_, document, kept);
+  if (treatment_.is_usual()) setting.passenger = [&] { return ride.next(); };
   setting.begun = std::move(begun);
   if (const int typed = typed_tokens(request, kept.anchor); typed > 0 || request.selected) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());
@@ -297,14 +311,14 @@ Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, Documen
 }
 
 Worker::Or<std::vector<Item>> Worker::shape_all(const Request& request,
-                                                const DocumentState& document, std::size_t cursor,
+                                                const DocumentState& document, const Place& place,
                                                 const std::vector<Generated>& generated,
                                                 Receipt& receipt) const {
   std::vector<Item> items;
   std::optional<Nothing> why;
   for (const Generated& each : generated) {
     std::optional<double> confidence;
-    Or<Item> item = shape(request, cursor, each, confidence);
+    Or<Item> item = shape(request, place, each, confidence);
     if (item && document.rejections.turned_down(*request.snapshot, item->replace_begin, item->text))
       item = tl::unexpected(Nothing{false, {silence::kRejected, {}}});
     if (items.empty() && (item || !why)) receipt.confidence = confidence;
@@ -316,7 +330,7 @@ Worker::Or<std::vector<Item>> Worker::shape_all(const Request& request,
   return items;
 }
 
-Worker::Or<Item> Worker::shape(const Request& request, std::size_t cursor,
+Worker::Or<Item> Worker::shape(const Request& request, const Place& place,
                                const Generated& generated,
                                std::optional<double>& confidence) const {
   const auto nothing = [](std::string_view reason) {
@@ -325,7 +339,6 @@ Worker::Or<Item> Worker::shape(const Request& request, std::size_t cursor,
   if (generated.new_tokens == 0)
     return nothing(generated.first_token ? silence::kNothing : silence::kNoBudget);
   if (generated.blank_line) return nothing(silence::kNothingOnLine);
-  const Place place = place_of(request, *request.snapshot, cursor);
   const Confident sure =
       confident_part(generated.text, generated.chances, place, least_confidence(request.options));
   const bool unsure = sure.size == 0 && (generated.end == End::kUnsure || !generated.text.empty());
@@ -333,7 +346,7 @@ Worker::Or<Item> Worker::shape(const Request& request, std::size_t cursor,
   if (unsure) return nothing(silence::kUnsure);
   Fitted fitted = fit(std::string_view(generated.text).substr(0, sure.size), place);
   if (fitted.text.empty()) return nothing(fitted.silence);
-  if (!request.selected) return Item{std::move(fitted.text), cursor, fitted.replace_end};
+  if (!request.selected) return Item{std::move(fitted.text), place.cursor, fitted.replace_end};
   return Item{request.selected->text + fitted.text, request.selected->begin, fitted.replace_end};
 }
 

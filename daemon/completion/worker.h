@@ -26,6 +26,7 @@ struct Answer {
 };
 
 /// Where a completion for `request` stands in `snapshot`, a version of its text.
+/// Borrows the snapshot.
 Place place_of(const Request& request, const text::Snapshot& snapshot, std::size_t cursor);
 
 /// Answers one request after the other: event, plan, KV, generation, fit.
@@ -39,6 +40,8 @@ class Worker {
   Answer serve(const Job& job);
   void close(const DocumentKey& document);
   void open(const OpenedDocument& opened);
+  void focus(const DocumentKey& document);
+  void dismiss(const Dismissal& dismissal);
   void forget(const std::string& uri) { memory_.forget(uri); }
 
   /// Idle time's work, in pieces. Restores a prompt, or a part of it when `stop` fires; false when
@@ -50,8 +53,11 @@ class Worker {
   /// there will be more to do without any message, or kNever.
   Idle::Clock::time_point idle(const std::stop_token& stop);
 
+  void release_device() { engine_->release_device(); }
+
   const engine::Engine& engine() const { return *engine_; }
   const Documents& documents() const { return documents_; }
+  const Budgets& budgets() const { return budgets_; }
 
  private:
   /// Why there is nothing to show.
@@ -71,18 +77,19 @@ class Worker {
                                   const Suggestion* shown, Receipt& receipt);
   void note_request(const Request& request, std::size_t cursor, DocumentState& document,
                     Receipt& receipt);
-  prompt::Windows windows_for(const Options& options) const;
+  prompt::Windows windows_for(const Options& options, const DocumentState& document) const;
   Or<prompt::Candidate> plan(const Request& request, std::size_t cursor, DocumentState& document);
   Or<void> hold(const Job& job, KeptAnchor& kept, std::span<const engine::TokenId> tokens,
                 Receipt& receipt);
   Or<std::vector<Generated>> generate_text(const Job& job, DocumentState& document,
                                            KeptAnchor& kept, const prompt::Plan& plan,
-                                           std::optional<Generated> begun, Receipt& receipt);
+                                           const Place& place, std::optional<Generated> begun,
+                                           Receipt& receipt);
   /// Fails with why the first has nothing to show.
   Or<std::vector<Item>> shape_all(const Request& request, const DocumentState& document,
-                                  std::size_t cursor, const std::vector<Generated>& generated,
+                                  const Place& place, const std::vector<Generated>& generated,
                                   Receipt& receipt) const;
-  Or<Item> shape(const Request& request, std::size_t cursor, const Generated& generated,
+  Or<Item> shape(const Request& request, const Place& place, const Generated& generated,
                  std::optional<double>& confidence) const;
 
   // worker_suggestions.cpp: what was generated before.

@@ -59,8 +59,9 @@ Worker::Or<std::vector<Item>> Worker::answer_from(const Known& known, const Requ
                                                   std::size_t cursor, DocumentState& document,
                                                   Receipt& receipt) {
   Suggestion& suggestion = *known.suggestion;
+  const Place place = place_of(request, *request.snapshot, cursor);
   auto items =
-      shape_all(request, document, cursor, {rest_of(suggestion.generated, known.typed)}, receipt);
+      shape_all(request, document, place, {rest_of(suggestion.generated, known.typed)}, receipt);
   if (!items) return items;
   const bool unchanged = request.snapshot->serial() == suggestion.snapshot->serial();
   const bool ahead = !suggestion.lead.empty() && known.typed == 0;
@@ -109,7 +110,8 @@ Worker::Or<std::vector<Item>> Worker::go_on(const Job& job, const Known& known, 
   options.tokens_max += tokens_typed(begun, known.typed);
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
-  setting.passenger = [&] { return idle_.passenger(document, kept); };
+  Idle::Ride ride(idle_, document, kept);
+  setting.passenger = [&] { return ride.next(); };
   setting.begun = begun;
   Result<Generated> generated = generate(setting, options, rules);
   if (!generated) return failed(kept, generated.error());
@@ -122,7 +124,8 @@ Worker::Or<std::vector<Item>> Worker::go_on(const Job& job, const Known& known, 
   suggestion.generated = *generated;
   remember(document, std::move(suggestion));
   if (generated->end == End::kStopped) return tl::unexpected(Nothing{true, {}});
-  return shape_all(request, document, cursor, {rest_of(*generated, known.typed)}, receipt);
+  return shape_all(request, document, place_of(request, *request.snapshot, cursor),
+                   {rest_of(*generated, known.typed)}, receipt);
 }
 
 Worker::Or<Generated> Worker::hold_draft(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,

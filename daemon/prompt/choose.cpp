@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 #include <limits>
 #include <tuple>
 
@@ -31,6 +30,13 @@ int StepCosts::tokens_within(double limit_ms) const {
   return tokens;
 }
 
+void StepCosts::learn(int tokens, double ms) {
+  for (Point& point : points) {
+    const int steps = std::max(1, (point.tokens + tokens - 1) / tokens);
+    point.ms = std::min(point.ms, steps * ms);
+  }
+}
+
 int poverty(const Anchor& anchor) {
   constexpr int kGrown = 1;
   if (anchor.view == View::kFull) return anchor.increment.size() > kGrownTokens ? kGrown : 0;
@@ -43,7 +49,7 @@ std::size_t choose(std::span<const Candidate> candidates) {
   double kept = std::numeric_limits<double>::infinity();
   for (const Candidate& candidate : candidates)
     if (candidate.remembered >= 0) kept = std::min(kept, candidate.ms);
-  if (std::isfinite(kept)) limit = kept + kFullerMs;
+  limit = std::min(limit, kept + kFullerMs);
   const auto rank = [&](const Candidate& candidate) {
     const bool affordable = candidate.ms <= limit;
     return std::tuple(!affordable, affordable ? poverty(candidate.plan.anchor) : 0, candidate.ms);

@@ -22,6 +22,9 @@ struct StepCosts {
   double ms(int tokens) const;
   /// Most tokens whose step takes at most `ms`; 1 at least.
   int tokens_within(double ms) const;
+  /// A step of `tokens` tokens took `ms`: no smaller one costs more, nor does a larger one cost more
+  /// than steps like it. So a table that was measured on a busy machine comes to tell the truth.
+  void learn(int tokens, double ms);
 };
 
 /// A plan that could serve a request, and what it would cost.
@@ -38,9 +41,9 @@ inline constexpr double kFirstAnswerMs = 150;
 inline constexpr double kFullerMs = 15;
 
 /// The candidate to take, of at least one: the fullest view whose cost stays within a limit, the
-/// cheapest of its kind; else the cheapest. The limit is kFullerMs over the cheapest anchor that is
-/// kept, so that a keystroke never pays for what idle time will evaluate; where none is kept,
-/// kFirstAnswerMs.
+/// cheapest of its kind; else the cheapest. The limit is kFirstAnswerMs, or kFullerMs over the
+/// cheapest anchor that is kept where that is less, so that a keystroke never pays for what idle
+/// time will evaluate.
 std::size_t choose(std::span<const Candidate> candidates);
 
 /// Less is fuller: a full view, then one whose increment has grown (kGrownTokens), then the others.

@@ -15,6 +15,9 @@ namespace {
 using engine::Fragment;
 using engine::TokenId;
 using engine::Tokenizer;
+using Place = engine::FimFiles::Place;
+
+constexpr int kFraming = 4;  // BOS, PRE, SUF, MID
 
 /// How many lines a cut may go up to find a border of the spine's tokens: one newline in 200 is in
 /// the middle of a token (facts.md, section 2).
@@ -93,16 +96,35 @@ void append(std::vector<TokenId>& tokens, std::span<const TokenId> more) {
   tokens.insert(tokens.end(), more.begin(), more.end());
 }
 
+/// The prefix mark, and the text in front of the cut with what is said of its file.
+void append_before(std::vector<TokenId>& tokens, const engine::FimTokens& fim,
+                   std::span<const TokenId> path, std::span<const TokenId> before) {
+  append(tokens, fim.prefix);
+  if (fim.files.place == Place::kInsidePrefix) append(tokens, path);
+  append(tokens, before);
+}
+
+void append_after(std::vector<TokenId>& tokens, const engine::FimTokens& fim,
+                  std::span<const TokenId> after) {
+  append(tokens, fim.suffix);
+  append(tokens, after);
+}
+
+std::vector<TokenId> opening(std::span<const TokenId> path, const Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens;
+  append(tokens, tokenizer.bos());
+  if (tokenizer.fim().files.place == Place::kBeforePrefix) append(tokens, path);
+  return tokens;
+}
+
 std::vector<TokenId> prompt_tokens(const Anchor& anchor, const Tokenizer& tokenizer) {
   const engine::FimTokens& fim = tokenizer.fim();
-  const bool after_first = fim.order == engine::FimOrder::kSpm;
-  std::vector<TokenId> tokens;
-  tokens.reserve(anchor.before.size() + anchor.after.size() + anchor.increment.size() + 4);
-  append(tokens, tokenizer.bos());
-  append(tokens, after_first ? fim.suffix : fim.prefix);
-  append(tokens, after_first ? anchor.after : anchor.before);
-  append(tokens, after_first ? fim.prefix : fim.suffix);
-  append(tokens, after_first ? anchor.before : anchor.after);
+  std::vector<TokenId> tokens = opening(anchor.path, tokenizer);
+  tokens.reserve(anchor.path.size() + anchor.before.size() + anchor.after.size() +
+                 anchor.increment.size() + kFraming);
+  if (fim.order == engine::FimOrder::kSpm) append_after(tokens, fim, anchor.after);
+  append_before(tokens, fim, anchor.path, anchor.before);
+  if (fim.order != engine::FimOrder::kSpm) append_after(tokens, fim, anchor.after);
   append(tokens, fim.middle);
   for (const CoveredToken& token : anchor.increment) tokens.push_back(token.id);
   return tokens;
@@ -119,24 +141,6 @@ Plan plan_for(Anchor anchor, std::size_t cursor, const Tokenizer& tokenizer) {
 
 }  // namespace
 
-std::string_view change_name(AnchorChange change) {
-  switch (change) {
-    case AnchorChange::kKept:
-      return "kept";
-    case AnchorChange::kFirst:
-      return "first";
-    case AnchorChange::kJump:
-      return "the cursor is elsewhere";
-    case AnchorChange::kEditOutside:
-      return "its text was edited";
-    case AnchorChange::kHoleTooLong:
-      return "its increment is too long";
-    case AnchorChange::kTail:
-      return "text stands behind the cursor";
-  }
-  return "";
-}
-
 std::string_view view_name(View view) {
   switch (view) {
     case View::kFull:
@@ -150,7 +154,6 @@ std::string_view view_name(View view) {
 }
 
 Windows Windows::of(int prompt_tokens, int near_tokens) {
-  constexpr int kFraming = 4;  // BOS, PRE, SUF, MID
   constexpr int kShortAfter = 64;
   const int text = std::max(prompt_tokens - kFraming, 0);
   Windows windows;
@@ -189,6 +192,7 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
               const Tokenizer& tokenizer, const Windows& windows) {
   Anchor anchor;
   anchor.view = view;
+  anchor.path.assign(spine.path().begin(), spine.path().end());
   anchor.serial = snapshot.serial();
   anchor.cut = choose_cut(snapshot.bytes(), cursor, tokenizer);
   anchor.resume = choose_resume(snapshot, cursor);
@@ -206,6 +210,7 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
 Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
            const Tokenizer& tokenizer, const Windows& windows) {
   Anchor anchor;
+  anchor.path.assign(spine.path().begin(), spine.path().end());
   anchor.serial = snapshot.serial();
   anchor.cut = anchor.resume = cursor;
   spine.follow(snapshot, cursor, windows.before_max);
@@ -217,12 +222,10 @@ Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
 }
 
 std::vector<TokenId> spine_prompt(const Spine& spine, const Tokenizer& tokenizer) {
-  std::vector<TokenId> tokens;
   const engine::FimTokens& fim = tokenizer.fim();
-  if (fim.order != engine::FimOrder::kPsm || spine.tokens().empty()) return tokens;
-  append(tokens, tokenizer.bos());
-  append(tokens, fim.prefix);
-  append(tokens, spine.tokens());
+  if (fim.order != engine::FimOrder::kPsm || spine.tokens().empty()) return {};
+  std::vector<TokenId> tokens = opening(spine.path(), tokenizer);
+  append_before(tokens, fim, spine.path(), spine.tokens());
   return tokens;
 }
 

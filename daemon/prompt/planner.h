@@ -37,16 +37,13 @@ struct Windows {
 /// A longer increment is better read as a part of before: idle time prepares an anchor for it.
 inline constexpr std::size_t kGrownTokens = 64;
 
-/// Why an anchor does not serve a cursor, or the plan has the anchor that it has.
+/// Why an anchor does not serve a cursor.
 enum class AnchorChange {
-  kKept,
-  kFirst,        ///< there was none
   kJump,         ///< the cursor left the hole
   kEditOutside,  ///< an edit touched before or after, or more edits came than are remembered
   kHoleTooLong,  ///< the increment outgrew its window
   kTail,         ///< more than closers and blanks stands between the cursor and after
 };
-std::string_view change_name(AnchorChange change);
 std::string_view view_name(View view);
 
 /// What to show the model for one cursor position.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8.h"
 #include "daemon/prompt/places.h"
@@ -18,8 +19,8 @@ Fragment fragment_at(std::size_t byte) {
 
 }  // namespace
 
-Spine::Spine(const engine::Tokenizer& tokenizer)
-    : tokenizer_(&tokenizer), tokens_(tokenizer, Fragment::kTextStart) {}
+Spine::Spine(const engine::Tokenizer& tokenizer, std::vector<engine::TokenId> path)
+    : tokenizer_(&tokenizer), path_(std::move(path)), tokens_(tokenizer, Fragment::kTextStart) {}
 
 void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max) {
   const auto most = static_cast<std::size_t>(std::max(tokens_max, 1));

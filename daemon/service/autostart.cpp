@@ -39,6 +39,9 @@ std::string service_unit(const std::filesystem::path& program) {
 Description=efimd: inline code completions from a model on this machine
 Documentation=man:efimd(1)
 Requires={}
+# Idle daemons and people start it now and then; one that fails at each start is given up.
+StartLimitIntervalSec=30
+StartLimitBurst=30
 
 [Service]
 ExecStart={} serve --background

@@ -122,6 +122,7 @@ void Bridge::read_editor() {
     session_.editor_says(std::move(**body));
     if (const auto code = session_.exit_code()) return finish(*code);
   }
+  if (const std::size_t bytes = from_editor_.take_skipped()) session_.skipped(bytes);
   if (read != Read::kEnd) return;
   if (from_editor_.inside_frame()) ends_.log("the editor closed its end inside a message");
   finish(0);
@@ -158,12 +159,14 @@ void Bridge::daemon_gone(const std::string& why) {
   from_daemon_ = {};
   to_daemon_ = {};
   session_.disconnected();
-  if (Clock::now() - connected_at_ >= kSteady) {
+  if (session_.daemon_leaves() || Clock::now() - connected_at_ >= kSteady) {
     failures_ = 0;
     resting_ = false;
     session_.forget_outage();
   }
-  failed(why);
+  if (!session_.daemon_leaves()) return failed(why);
+  ends_.log("the daemon was asked to finish");
+  next_attempt_ = Clock::now();
 }
 
 void Bridge::failed(const std::string& reason) {

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "daemon/service/bridge_session.h"
@@ -19,6 +21,7 @@ struct BridgeEnds {
   std::function<Result<UniqueFd>(Deadline)> connect;
   std::function<void(const std::string&)>
       log;  ///< one line for whoever reads the editor's log of us
+  std::optional<Build> build = {};  ///< that daemons should have; none: any will do
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
@@ -26,6 +29,7 @@ struct BridgeEnds {
 /// Lives as long as the editor does, whatever happens to the daemon (bridge_session.h says what the
 /// editor sees then).
 ///
+///   asked to finish  the next is looked for at once, when the editor says something
 ///   a daemon ends    looked for again at once, then after 100 ms, then 400 ms; after kAttemptsMax
 ///   failures in a row
 ///                    what waits is answered with nothing, and the next request tries again, at
@@ -42,7 +46,9 @@ class Bridge {
   static constexpr auto kRest = std::chrono::seconds(2);
   static constexpr auto kConnectMax = std::chrono::seconds(10);
 
-  explicit Bridge(BridgeEnds ends) : ends_(std::move(ends)) {}
+  explicit Bridge(BridgeEnds ends)
+      : ends_(std::move(ends)),
+        session_(ends_.build ? BridgeSession(*ends_.build) : BridgeSession()) {}
 
   /// Until the editor says `exit` (0 after shutdown, else 1), closes its end (0), or sends what is
   /// no LSP (1, logged).
@@ -74,7 +80,7 @@ class Bridge {
   BridgeEnds ends_;
   BridgeSession session_;
   UniqueFd daemon_;
-  lsp::FrameReader from_editor_;
+  lsp::FrameReader from_editor_{lsp::FrameReader::Oversized::kSkipped};
   lsp::FrameReader from_daemon_;
   Outbox to_editor_;
   Outbox to_daemon_;

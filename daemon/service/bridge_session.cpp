@@ -1,9 +1,9 @@
 #include "daemon/service/bridge_session.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
-
-#include "lsp/protocol.h"
 
 namespace efimd::service {
 
@@ -121,12 +121,18 @@ void BridgeSession::daemon_says(std::string body) {
   }
   if (message->kind == Kind::kResponse) return on_daemon_response(*message, std::move(body));
   if (message->kind == Kind::kRequest) return on_daemon_request(*message);
+  if (message->method == "efim/leaving") {
+    daemon_leaves_ = true;
+    return;
+  }
   if (message->method == "$/progress") note_progress(message->params);
+  if (message->method == "window/showMessage" && !is_news(message->params)) return;
   to_editor(std::move(body));
 }
 
 void BridgeSession::on_daemon_response(const lsp::Message& message, std::string body) {
   if (link_ == Link::kGreeting && message.id == greeting_id_) return on_greeting_answered(message);
+  if (message.id == version_id_) return on_build_answered(message);
   const auto found = std::ranges::find(pending_, message.id, &Pending::id);
   if (found == pending_.end()) return;
   pending_.erase(found);
@@ -147,8 +153,16 @@ void BridgeSession::note_progress(const Json& params) {
   if (kind == "end") progress_.erase(token);
 }
 
+void BridgeSession::skipped(std::size_t bytes) {
+  tell(lsp::MessageType::kWarning,
+       fmt::format("No completions in a file of about {} MiB: efimd reads at most {}. Other files "
+                   "are served as before.",
+                   bytes >> 20, text::kDocumentBytesMax >> 20));
+}
+
 void BridgeSession::connected() {
   link_ = Link::kGreeting;
+  daemon_leaves_ = false;
   hang_up_.reset();
   if (!greeting_) return;
   Json params = greeting_->params;
@@ -176,6 +190,43 @@ void BridgeSession::on_greeting_answered(const lsp::Message& message) {
   link_ = Link::kUp;
   touched_ = false;
   replay();
+  ask_build();
+}
+
+void BridgeSession::ask_build() {
+  if (!ours_) return;
+  version_id_ = "efimd-version-" + std::to_string(++ids_made_);
+  to_daemon(lsp::request_body(*version_id_, "efim/version", nullptr));
+}
+
+/// B-4.
+void BridgeSession::on_build_answered(const lsp::Message& message) {
+  version_id_.reset();
+  const auto theirs = build_of(member(message.result, "build"));
+  if (!theirs)
+    return tell(lsp::MessageType::kWarning,
+                "An older efimd is running than the one that this editor starts (" +
+                    ours_->version + "). Run 'efimd stop': the new one takes over.");
+  if (!ours_->replaces(*theirs)) return;
+  if (retired_.contains(theirs->id))
+    return tell(lsp::MessageType::kWarning,
+                "Something starts an older efimd again (" + theirs->program + ", " +
+                    theirs->version + "). Run '" + ours_->program +
+                    " autostart enable', or remove the old one.");
+  retiring_ = theirs->id;
+  // Its answer is null and goes nowhere.
+  to_daemon(lsp::request_body("efimd-retire-" + std::to_string(++ids_made_), "efim/retire", nullptr));
+}
+
+void BridgeSession::tell(lsp::MessageType type, const std::string& text) {
+  Json params = lsp::message_params(type, text);
+  if (is_news(params))
+    to_editor(lsp::notification_body("window/showMessage", std::move(params)));
+}
+
+bool BridgeSession::is_news(const Json& params) {
+  if (told_.size() >= kToldMax) told_.clear();
+  return told_.insert(lsp::json_text(params)).second;
 }
 
 bool BridgeSession::accept_encoding(const Json& result) {
@@ -198,6 +249,9 @@ void BridgeSession::replay() {
 void BridgeSession::disconnected() {
   link_ = Link::kNone;
   hang_up_.reset();
+  version_id_.reset();
+  if (retiring_) touched_ = true;  // as good as a keystroke: a daemon is wanted now
+  if (retiring_) retired_.insert(*std::exchange(retiring_, std::nullopt));
   for_daemon_.clear();
   daemon_requests_.clear();
   for (const std::string& token : std::exchange(progress_, {}))

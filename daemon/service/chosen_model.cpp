@@ -51,4 +51,10 @@ void take_chosen_model(Config& config, const Paths& paths) {
   config.model_source = "efimd model use";
 }
 
+Config config_in_force(const Paths& paths) {
+  Config config = load_config(paths.config_file);
+  take_chosen_model(config, paths);
+  return config;
+}
+
 }  // namespace efimd::service

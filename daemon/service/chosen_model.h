@@ -17,5 +17,7 @@ Result<void> forget_chosen_model(const Paths& paths);
 /// Puts the choice, if there is one, into the configuration. A file that is no such line counts as
 /// none.
 void take_chosen_model(Config& config, const Paths& paths);
+/// What the daemon would be configured with: config.toml with the choice in it.
+Config config_in_force(const Paths& paths);
 
 }  // namespace efimd::service

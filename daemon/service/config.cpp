@@ -93,6 +93,13 @@ bool token(const toml::node& node, std::string& target) {
   return true;
 }
 
+bool set_kv_type(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"f16", "q8"}, value)) return false;
+  config.kv_type = value == "q8" ? engine::KvType::kQ8 : engine::KvType::kF16;
+  return true;
+}
+
 bool set_memory(Config& config, const toml::node& node) {
   config.cache_memory_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -161,14 +168,26 @@ constexpr std::array kEntries = {
           [](Config& c, const toml::node& n) { return token(n, c.fim.repository); }},
     Entry{{"model.fim.file_separator", "text of a token", "\"\"", "the token between files"},
           [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
-    Entry{{"device.kind", "\"auto\" | \"cpu\"", "\"auto\"",
-           "where the model runs; this build has the CPU only"},
+    Entry{{"device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
+           "where the model runs; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else the CPU. "
+           "A kind that cannot be used gives way to the next"},
           [](Config& c, const toml::node& n) {
-            return one_of(n, {"auto", "cpu"}, c.device_kind);
+            return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
+          }},
+    Entry{{"device.idle_release_s", "integer 0-2592000", "600",
+           "seconds without work after which a GPU's memory is given back; the next request takes "
+           "it again. 0: never"},
+          [](Config& c, const toml::node& n) {
+            return integer(n, 0, 30 * 24 * 3600, c.device_idle_release_s);
           }},
     Entry{{"device.threads", "integer 0-1024", "0",
            "worker threads of the CPU device; 0: one per physical core"},
           [](Config& c, const toml::node& n) { return integer(n, 0, 1024, c.device_threads); }},
+    Entry{{"cache.kv_type", "\"f16\" | \"q8\"", "\"f16\"",
+           "what is kept of the text, in memory and on disk: 16 bits an element, or 8, which take "
+           "half the room; q8 is measured when a model is first loaded with it, and f16 used where "
+           "it changes too much"},
+          set_kv_type},
     Entry{{"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
            "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024"},
           set_memory},
@@ -178,10 +197,10 @@ constexpr std::array kEntries = {
           set_disk},
     Entry{{"cache.exclude", "array of globs", "[]",
            "files whose KV never goes to the disk, as in .gitignore: \"*.sql\", \"private/\", "
-           "\"/work/client/**\", \"~/diary\""},
+           "\"/srv/client/**\", \"~/diary\""},
           set_exclude},
     Entry{{"cache.gitignore", "boolean", "false",
-           "whether KV of files that .gitignore names stays off the disk, too"},
+           "whether KV of files that git ignores stays off the disk, too"},
           [](Config& c, const toml::node& n) { return boolean(n, c.cache_gitignore); }},
     Entry{{"completion.max_tokens", "integer 1-4096", "64",
            "most tokens that one suggestion may have"},
@@ -291,13 +310,10 @@ void take_environment(Config& config, const std::function<const char*(const char
   const char* device = environment("EFIMD_DEVICE");
   const std::string_view kind = device == nullptr ? "" : device;
   if (kind.empty()) return;
-  if (kind == "cuda" || kind == "vulkan")
-    warn(config, 0,
-         fmt::format("EFIMD_DEVICE={}: this build has the CPU only; the CPU is used", kind));
-  else if (kind == "cpu" || kind == "auto")
+  if (kind == "cpu" || kind == "cuda" || kind == "vulkan" || kind == "auto")
     config.device_kind = kind;
   else
-    warn(config, 0, "EFIMD_DEVICE must be cpu, cuda or vulkan; it is ignored");
+    warn(config, 0, "EFIMD_DEVICE must be cpu, cuda, vulkan or auto; it is ignored");
 }
 
 /// The file's text; nullopt when there is none or it cannot be used (then with a warning).

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/completion/completion.h"
+#include "engine/backend/kv_type.h"
 
 namespace efimd::service {
 
@@ -24,8 +25,10 @@ struct Config {
   std::optional<std::filesystem::path> model;  ///< as written; model_catalog.h finds the file
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
   engine::FimOverride fim;           ///< [model.fim]
-  std::string device_kind = "auto";  ///< "auto" or "cpu"
+  std::string device_kind = "auto";  ///< "auto" or one of engine::kDeviceKinds
+  int device_idle_release_s = 600;   ///< 0: never
   int device_threads = 0;            ///< 0: one per physical core
+  engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
   std::optional<std::size_t> cache_disk_mb;    ///< nullopt: automatic, see disk_budget_bytes()
   std::vector<std::string> cache_exclude;      ///< globs, see exclusions.h

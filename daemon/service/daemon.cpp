@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -20,6 +21,7 @@
 #include "daemon/service/connection.h"
 #include "daemon/service/local_socket.h"
 #include "daemon/service/status_json.h"
+#include "daemon/service/version.h"
 
 // How a daemon leaves without losing an editor
 //
@@ -38,6 +40,9 @@
 //   D-5  With a socket that a service manager passed, the name is the manager's: the file is never
 //        unlinked, and who comes too late waits in the kernel's queue, for which the manager starts
 //        the next daemon. Nobody is closed unanswered, and D-3 has nothing to do.
+//   D-6  Asked to retire, for a later build is here (bridge_session.h, B-4): as D-4, but once no
+//        request waits and none came for retire_quiet. The next daemon waits for the lock (D-1), so
+//        the model is in memory once.
 
 namespace efimd::service {
 
@@ -103,12 +108,15 @@ class Daemon::Impl : public SessionHost {
                 std::function<void(completion::Outcome)> done) override;
   void close_document(completion::DocumentKey document) override;
   void open_document(completion::OpenedDocument opened) override;
+  void focus_document(completion::DocumentKey document) override;
+  void dismiss_suggestion(completion::Dismissal dismissal) override;
   const Exclusions& exclusions() const override { return exclusions_; }
   void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
   lsp::Json status() const override;
   void stop() override;
+  void retire() override;
 
  private:
   enum class Name { kOurs, kOfTheManager };
@@ -129,6 +137,7 @@ class Daemon::Impl : public SessionHost {
 
   void start_idle_clock();
   void leave_if_alone();
+  void retire_when_quiet();
   std::size_t accept_queued();
   /// Removes the socket's file if it is still ours: a cleaner of old files may have let another
   /// daemon in.
@@ -143,12 +152,16 @@ class Daemon::Impl : public SessionHost {
   asio::steady_timer idle_clock_{io_};
   asio::steady_timer retry_clock_{io_};
   asio::steady_timer drain_clock_{io_};
+  asio::steady_timer retire_clock_{io_};
   asio::signal_set signals_{io_};
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
   Exclusions exclusions_;
+  std::size_t unanswered_ = 0;  ///< requests that the completion service has
+  Clock::time_point last_request_{};
   bool stopping_ = false;
+  bool retiring_ = false;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
 };
@@ -164,6 +177,7 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   completion::CompletionService::Settings limits;
   limits.keeper = settings_.keeper;
   limits.cold_prompt_ms = settings_.config.cold_prompt_ms;
+  limits.release_after = std::chrono::seconds(settings_.config.device_idle_release_s);
   limits.background = [battery = false, asked = Clock::time_point()]() mutable {
     constexpr auto kAskAgain = std::chrono::seconds(5);
     if (Clock::now() - asked > kAskAgain) {
@@ -309,9 +323,29 @@ void Daemon::Impl::stop() {
   acceptor_.reset();
   idle_clock_.cancel();
   if (connections_.empty()) return io_.stop();
-  for (const auto& [id, connection] : connections_) connection->finish();
+  for (const auto& [id, connection] : connections_) {
+    connection->session().take_leave();
+    connection->finish();
+  }
   drain_clock_.expires_after(kDrainMax);
   drain_clock_.async_wait([this](error_code) { io_.stop(); });
+}
+
+void Daemon::Impl::retire() {
+  if (std::exchange(retiring_, true)) return;
+  log().info("asked to make way for a later build");
+  retire_when_quiet();
+}
+
+/// D-6. By the clock even when it is quiet already: who asked has its answer by then.
+void Daemon::Impl::retire_when_quiet() {
+  const Clock::time_point heard = unanswered_ > 0 ? Clock::now() : last_request_;
+  retire_clock_.expires_at(std::max(heard + settings_.retire_quiet, Clock::now()));
+  retire_clock_.async_wait([this](error_code cancelled) {
+    if (cancelled || stopping_) return;
+    const bool quiet = unanswered_ == 0 && Clock::now() >= last_request_ + settings_.retire_quiet;
+    return quiet ? stop() : retire_when_quiet();
+  });
 }
 
 void Daemon::Impl::stop_from_any_thread() {
@@ -327,9 +361,14 @@ void Daemon::Impl::stop_on_signals() {
 
 void Daemon::Impl::complete(completion::Request request,
                             std::function<void(completion::Outcome)> done) {
+  ++unanswered_;
+  last_request_ = Clock::now();
   service_->submit(
       std::move(request), [this, done = std::move(done)](completion::Outcome outcome) mutable {
-        asio::post(io_, [done = std::move(done), outcome = std::move(outcome)] { done(outcome); });
+        asio::post(io_, [this, done = std::move(done), outcome = std::move(outcome)] {
+          --unanswered_;
+          done(outcome);
+        });
       });
 }
 
@@ -339,6 +378,14 @@ void Daemon::Impl::close_document(completion::DocumentKey document) {
 
 void Daemon::Impl::open_document(completion::OpenedDocument opened) {
   service_->open(std::move(opened));
+}
+
+void Daemon::Impl::focus_document(completion::DocumentKey document) {
+  service_->focus(std::move(document));
+}
+
+void Daemon::Impl::dismiss_suggestion(completion::Dismissal dismissal) {
+  service_->dismiss(std::move(dismissal));
 }
 
 void Daemon::Impl::begin_store() {
@@ -406,16 +453,14 @@ void Daemon::Impl::model_changed() {
 
 lsp::Json Daemon::Impl::status() const {
   StatusParts parts;
-  parts.version = EFIMD_VERSION;
+  parts.version = version();
   parts.pid = ::getpid();
   parts.uptime_s =
       std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - started_).count();
   parts.model = settings_.opened_model->get();
   parts.model_path = settings_.model_path;
   parts.model_reason = settings_.model_reason;
-  parts.device_reason = settings_.config.device_kind == "cpu"
-                            ? "configured"
-                            : "the only kind of device in this build";
+  parts.device_reason = settings_.opened_model->device_reason();
   parts.service = service_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;

@@ -41,6 +41,8 @@ class Daemon {
     std::string model_reason;                        ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
+    /// Without a request for so long a daemon that was asked to retire does.
+    std::chrono::milliseconds retire_quiet{1500};
     /// How long open() waits for a daemon that is on its way out.
     std::chrono::milliseconds lock_wait{5000};
     std::size_t sessions_max = 256;
@@ -54,7 +56,7 @@ class Daemon {
   static Result<std::unique_ptr<Daemon>> open(Settings settings);
   ~Daemon();
 
-  /// Serves until stop(), efim/stop, a signal, or idleness.
+  /// Serves until stop(), efim/stop, efim/retire, a signal, or idleness.
   void run();
   void stop();
   /// From here on SIGTERM, SIGINT and SIGHUP stop this daemon.

@@ -11,8 +11,9 @@
 
 #include "daemon/completion/page_keeper.h"
 #include "engine/backend/backend.h"
-#include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/open_backend.h"
 #include "engine/engine.h"
+#include "engine/lasting_engine.h"
 #include "engine/model/model.h"
 
 namespace efimd::service {
@@ -66,45 +67,134 @@ Result<void> read_ahead(std::span<const std::byte> bytes,
   return {};
 }
 
-/// How many pages of KV the budget holds; kNoMemory when that is too little to work with.
-Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& shape) {
-  const std::size_t page_bytes = shape.kv_bytes_per_token() * engine::kPageTokens;
-  const std::size_t pages = page_bytes == 0 ? 0 : budget_bytes / page_bytes;
+/// How many pages of KV the budget holds.
+std::size_t pages_in(std::size_t budget_bytes, const engine::ModelShape& shape,
+                     engine::KvType kv_type) {
+  const std::size_t page_bytes = engine::cpu_page_bytes(shape, kv_type);
+  return page_bytes == 0 ? 0 : budget_bytes / page_bytes;
+}
+
+/// As pages_in(); kNoMemory when that is too little to work with.
+Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& shape,
+                         engine::KvType kv_type) {
+  const std::size_t page_bytes = engine::cpu_page_bytes(shape, kv_type);
+  const std::size_t pages = pages_in(budget_bytes, shape, kv_type);
   const auto context = static_cast<std::size_t>(std::max(0, shape.context_tokens));
   if (pages * engine::kPageTokens < std::min(kWindowTokensMin, context))
     return fail(Fault::kNoMemory,
                 fmt::format("{} MiB for KV hold only {} tokens of this model", budget_bytes >> 20,
                             pages * engine::kPageTokens),
                 fmt::format("set cache.memory_mb to {} or more",
-                            ((kWindowTokensMin * shape.kv_bytes_per_token()) >> 20) + 1));
+                            ((kWindowTokensMin * page_bytes / engine::kPageTokens) >> 20) + 1));
   return static_cast<int>(std::min<std::size_t>(pages, std::numeric_limits<int>::max()));
 }
 
-Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup, OpenedModel& opened,
+/// The CPU device with 8-bit KV where that changes little, else `backend`; says which. `backend`'s
+/// own pages may be too few to work with: only the chosen type must fit.
+Result<std::unique_ptr<engine::Backend>> with_8_bits(
+    const EngineSetup& setup, const std::shared_ptr<const engine::Model>& model,
+    std::unique_ptr<engine::Backend> backend, OpenedModel& opened, const std::stop_token& stop) {
+  if (backend->kind() != "cpu") {
+    opened.set_kv({engine::KvType::kF16, "8-bit KV is for the CPU only"});
+    return backend;
+  }
+  const KvChoice kv =
+      choose_kv_type(model, {setup.kv_type, setup.threads, setup.kv_errors_file}, stop);
+  if (stop.stop_requested()) return fail(Fault::kStopped, "loading the model was stopped");
+  opened.set_kv(kv);
+  if (kv.type == engine::KvType::kF16) return backend;
+  const auto pages = pages_within(setup.kv_budget_bytes, model->shape(), kv.type);
+  if (!pages) return tl::unexpected(pages.error());
+  backend.reset();
+  engine::CpuOptions cpu;
+  cpu.threads = setup.threads;
+  cpu.page_count = *pages;
+  cpu.kv_type = kv.type;
+  return engine::make_cpu_backend(model, cpu);
+}
+
+/// Opens the engine over the best device that has not failed yet, and says in `opened` why it is that one.
+class DeviceOpener {
+ public:
+  DeviceOpener(EngineSetup setup, std::shared_ptr<const engine::Model> model,
+               std::shared_ptr<OpenedModel> opened, std::stop_token loading)
+      : setup_(std::move(setup)),
+        model_(std::move(model)),
+        opened_(std::move(opened)),
+        loading_(std::move(loading)),
+        wish_{.kind = setup_.device_kind,
+              .threads = setup_.threads,
+              .page_count = f16_pages(),
+              .cache_dir = setup_.cache_dir} {}
+
+  Result<std::unique_ptr<engine::Engine>> open(const Error* lost) {
+    if (lost != nullptr) {
+      if (in_use_ == "cpu") return tl::unexpected(*lost);
+      wish_.failed.emplace_back(in_use_, lost->what);
+    }
+    auto device = engine::open_backend(model_, wish_);
+    if (!device) return tl::unexpected(std::move(device).error());
+    in_use_ = device->backend->kind();
+    opened_->set_device_reason(device->reason);
+    auto backend = with_kv_type(std::move(device->backend));
+    if (!backend) return tl::unexpected(std::move(backend).error());
+    if (setup_.keeper)
+      setup_.keeper->begin({model_->digest(), model_->name(),
+                            fmt::format("{}, pages of {}", (*backend)->page_format(),
+                                        engine::kPageTokens),
+                            (*backend)->page_bytes()});
+    engine::EngineOptions options;
+    options.kv_budget_bytes = setup_.kv_budget_bytes;
+    options.store = setup_.keeper;
+    return engine::make_engine(model_, *std::move(backend), options);
+  }
+
+ private:
+  Result<std::unique_ptr<engine::Backend>> with_kv_type(std::unique_ptr<engine::Backend> backend) {
+    if (setup_.kv_type != engine::KvType::kQ8) {
+      opened_->set_kv({});
+      return backend;
+    }
+    auto chosen = with_8_bits(setup_, model_, std::move(backend), *opened_, loading_);
+    if (!chosen || opened_->get()->kv_type == engine::kv_type_name(engine::KvType::kQ8))
+      return chosen;
+    // Room for 8 bits was looked for when the model was opened; 16 need more.
+    const auto pages = pages_within(setup_.kv_budget_bytes, model_->shape(), engine::KvType::kF16);
+    if (!pages) return tl::unexpected(pages.error());
+    return chosen;
+  }
+  int f16_pages() const {
+    const std::size_t pages =
+        pages_in(setup_.kv_budget_bytes, model_->shape(), engine::KvType::kF16);
+    return static_cast<int>(std::clamp<std::size_t>(pages, 1, std::numeric_limits<int>::max()));
+  }
+
+  const EngineSetup setup_;
+  const std::shared_ptr<const engine::Model> model_;
+  const std::shared_ptr<OpenedModel> opened_;
+  const std::stop_token loading_;  ///< fires when nobody waits for the model any more
+  engine::DeviceWish wish_;
+  std::string in_use_;
+};
+
+Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
+                                                    const std::shared_ptr<OpenedModel>& opened,
                                                     const std::function<void(double)>& progress,
                                                     const std::stop_token& stop) {
   if (!setup.model) return tl::unexpected(setup.model.error());
   auto model = engine::Model::open(*setup.model, setup.fim);
   if (!model) return tl::unexpected(model.error());
-  opened.set(model_info(**model));
-  auto pages = pages_within(setup.kv_budget_bytes, (*model)->shape());
+  opened->set(model_info(**model));
+  const auto pages = pages_within(setup.kv_budget_bytes, (*model)->shape(), setup.kv_type);
   if (!pages) return tl::unexpected(pages.error());
   if (auto read = read_ahead((*model)->file().bytes(), progress, stop); !read)
     return tl::unexpected(read.error());
-  engine::CpuOptions cpu;
-  cpu.threads = setup.threads;
-  cpu.page_count = *pages;
-  auto backend = engine::make_cpu_backend(*model, cpu);
-  if (!backend) return tl::unexpected(backend.error());
-  engine::EngineOptions options;
-  options.kv_budget_bytes = setup.kv_budget_bytes;
-  options.store = setup.keeper;
-  if (setup.keeper)
-    setup.keeper->begin(
-        {(*model)->digest(), (*model)->name(),
-         fmt::format("{}, pages of {}", (*backend)->page_format(), engine::kPageTokens),
-         (*backend)->page_bytes()});
-  return engine::make_engine(*model, std::move(*backend), options);
+  const auto opener = std::make_shared<DeviceOpener>(setup, *model, opened, stop);
+  return engine::LastingEngine::make({*model, &(*model)->tokenizer()},
+                                     [opener](const Error* lost) { return opener->open(lost); })
+      .map([](std::unique_ptr<engine::LastingEngine> made) -> std::unique_ptr<engine::Engine> {
+        return made;
+      });
 }
 
 }  // namespace
@@ -126,6 +216,23 @@ void OpenedModel::set(ModelInfo info) {
   info_ = std::move(info);
 }
 
+void OpenedModel::set_kv(const KvChoice& kv) {
+  const std::lock_guard lock(mutex_);
+  if (!info_) return;
+  info_->kv_type = engine::kv_type_name(kv.type);
+  info_->kv_reason = kv.reason;
+}
+
+void OpenedModel::set_device_reason(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  device_reason_ = std::move(reason);
+}
+
+std::string OpenedModel::device_reason() const {
+  const std::lock_guard lock(mutex_);
+  return device_reason_;
+}
+
 std::optional<ModelInfo> OpenedModel::get() const {
   const std::lock_guard lock(mutex_);
   return info_;
@@ -135,7 +242,7 @@ completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened) {
   return [setup = std::move(setup), opened = std::move(opened)](
              const std::function<void(double)>& progress, std::stop_token stop) {
-    return open_engine(setup, *opened, progress, stop);
+    return open_engine(setup, opened, progress, stop);
   };
 }
 

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "daemon/service/glob.h"
+#include "daemon/service/repository.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -94,32 +95,78 @@ std::optional<bool> line_says(std::string_view line, std::string_view path, bool
   return !again;
 }
 
-/// The folders from the repository's root to the file's own; empty outside any repository.
-std::vector<fs::path> folders_of(const fs::path& file) {
+/// The folders from the repository's root to the file's own.
+std::vector<fs::path> folders_of(const fs::path& root, const fs::path& file) {
   std::vector<fs::path> folders;
-  std::error_code error;
-  for (fs::path folder = file.parent_path(); !folder.empty(); folder = folder.parent_path()) {
+  for (fs::path folder = file.parent_path(); folder != root; folder = folder.parent_path())
     folders.insert(folders.begin(), folder);
-    if (fs::exists(folder / ".git", error)) return folders;
-    if (folder == folder.root_path()) break;
+  folders.insert(folders.begin(), root);
+  return folders;
+}
+
+std::string_view trimmed(std::string_view text) {
+  const std::size_t begin = text.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
+/// core.excludesFile of one of git's configuration files; empty when it says nothing.
+std::string excludes_file_in(const fs::path& config) {
+  std::string found;
+  bool core = false;
+  for (const std::string& line : lines_of(config)) {
+    const std::string_view text = trimmed(line);
+    if (text.starts_with('[')) core = lower(text) == "[core]";
+    const std::size_t equals = text.find('=');
+    if (!core || equals == std::string_view::npos ||
+        lower(trimmed(text.substr(0, equals))) != "excludesfile")
+      continue;
+    std::string_view value = trimmed(text.substr(equals + 1));
+    if (value.size() > 1 && value.front() == '"' && value.back() == '"')
+      value = value.substr(1, value.size() - 2);
+    found = value;
   }
-  return {};
+  return found;
+}
+
+fs::path user_excludes(const GitHome& home) {
+  std::string named;
+  for (const fs::path& config : {home.home / ".gitconfig", home.config_home / "git/config"})
+    if (named.empty() && config.is_absolute()) named = excludes_file_in(config);
+  const fs::path file = named.empty()             ? home.config_home / "git/ignore"
+                        : named.starts_with("~/") ? home.home / named.substr(2)
+                                                  : fs::path(named);
+  return file.is_absolute() ? file : fs::path();
 }
 
 }  // namespace
 
+GitHome GitHome::of_this_process() {
+  const auto variable = [](const char* name) -> fs::path {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  GitHome home{variable("HOME"), variable("XDG_CONFIG_HOME")};
+  if (home.config_home.empty()) home.config_home = home.home / ".config";
+  return home;
+}
+
 std::span<const std::string_view> Exclusions::secret_patterns() { return kSecrets; }
 
-std::string gitignored_by(const fs::path& file) {
-  const std::vector<fs::path> folders = folders_of(file);
-  if (folders.empty()) return {};
+std::string gitignored_by(const fs::path& file, const GitHome& home) {
+  const auto repository = repository_of(file);
+  if (!repository) return {};
+  const fs::path& root = repository->root;
+  const std::vector<fs::path> folders = folders_of(root, file);
   std::vector<std::pair<fs::path, std::vector<std::string>>> rules;
+  for (const fs::path& of_root : {user_excludes(home), repository->git / "info/exclude"})
+    if (auto lines = lines_of(of_root); !lines.empty()) rules.emplace_back(root, std::move(lines));
   for (const fs::path& folder : folders)
     if (auto lines = lines_of(folder / ".gitignore"); !lines.empty())
       rules.emplace_back(folder, std::move(lines));
   // From the root down: what an ignored folder holds is ignored, whatever is said of it below.
-  const fs::path inside = file.lexically_relative(folders.front());
-  fs::path path = folders.front();
+  const fs::path inside = file.lexically_relative(root);
+  fs::path path = root;
   for (const fs::path& part : inside) {
     path /= part;
     std::string decided;

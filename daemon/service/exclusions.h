@@ -14,8 +14,9 @@ namespace efimd::service {
 ///   secret     built-in patterns of files that hold keys and passwords; no completion either,
 ///              unless completion.secret_files says so
 ///   exclude    the user's globs, cache.exclude
-///   gitignore  .gitignore in the file's folder and above, up to the repository's root, when
-///              cache.gitignore says so; global excludes of git are not looked at
+///   gitignore  when cache.gitignore says so, what git would ignore: .gitignore in the file's folder
+///              and above, up to the repository's root; the repository's own info/exclude; and the
+///              user's file for all repositories (core.excludesFile)
 ///
 /// A pattern without "/" is for any part of the path: a file's name, or a folder it is in. One with
 /// "/" is for the path from the root, or of any leading folders of it; "~/" is the home folder.
@@ -43,9 +44,19 @@ class Exclusions {
   bool gitignore_ = false;
 };
 
-/// Whether git would ignore the file for the .gitignore files between it and its repository's root;
-/// the pattern that decided, empty when none did. Limits: kIgnoreBytesMax of each file.
-std::string gitignored_by(const std::filesystem::path& file);
+/// Where git's own files are that are not in a repository.
+struct GitHome {
+  std::filesystem::path home;         ///< of .gitconfig and of "~/"; empty: unknown
+  std::filesystem::path config_home;  ///< of git/config and git/ignore
+  static GitHome of_this_process();
+};
+
+/// Whether git would ignore the file; the pattern that decided, empty when none did. A later file
+/// decides over an earlier one: the user's, the repository's info/exclude, .gitignore from the root
+/// down. core.excludesFile is read from the user's two configuration files, without their includes.
+/// Limits: kIgnoreBytesMax of each file.
+std::string gitignored_by(const std::filesystem::path& file,
+                          const GitHome& home = GitHome::of_this_process());
 inline constexpr std::size_t kIgnoreBytesMax = std::size_t{1} << 20;
 
 }  // namespace efimd::service

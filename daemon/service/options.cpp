@@ -5,6 +5,7 @@
 #include <charconv>
 #include <utility>
 
+#include "daemon/service/version.h"
 #include "lsp/protocol.h"
 
 namespace efimd::service {
@@ -154,6 +155,45 @@ void add_type(CLI::App& bench, CommandLine& line, Commands& commands) {
   type->add_flag("--json", line.json, "As JSON");
 }
 
+void add_fill(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* fill =
+      command(bench, "fill", "What the model writes at cursors, as JSON lines",
+              "efimd bench fill cursors.jsonl --form psm,efim --max-tokens 64 --stop none", commands,
+              CommandLine::Command::kBenchFill);
+  fill->add_option("CURSORS", line.bench.files,
+                   "JSON lines: {\"before\":T,\"increment\":T,\"after\":T}")
+      ->required()
+      ->expected(1);
+  fill->add_option("--form", line.bench.forms,
+                   "Where the increment stands: psm (in front of the suffix), efim (behind the "
+                   "middle token), healed (there, with its last tokens healed); several with commas")
+      ->check(CLI::IsMember({"psm", "efim", "healed"}))
+      ->delimiter(',')
+      ->capture_default_str();
+  fill->add_option("--max-tokens", line.bench.tokens_max, "Most tokens to generate")
+      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
+      ->capture_default_str();
+  fill->add_option("--stop", line.bench.stop, "Where to end: none, line or block")
+      ->check(CLI::IsMember({"none", "line", "block"}))
+      ->capture_default_str();
+}
+
+void add_store(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* store = command(bench, "store", "What keeping KV on disk is worth, and what it costs",
+                            "efimd bench store src/main.c", commands,
+                            CommandLine::Command::kBenchStore);
+  store->add_option("FILE", line.bench.files, "A source file; 3,000 tokens are about 10 kB")
+      ->required()
+      ->expected(1);
+  store->add_option("--prompt-tokens", line.bench.store_prompt_tokens, "Most tokens of a prompt")
+      ->check(CLI::Range(256, 1 << 20))
+      ->capture_default_str();
+  store->add_option("--keys", line.bench.keys, "Keys typed with a store and without")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  store->add_flag("--json", line.json, "As JSON");
+}
+
 void add_bench(CLI::App& app, CommandLine& line, Commands& commands) {
   CLI::App* bench = app.add_subcommand("bench", "Measures completions on this machine");
   bench->require_subcommand(1);
@@ -161,6 +201,8 @@ void add_bench(CLI::App& app, CommandLine& line, Commands& commands) {
   add_replay(*bench, line, commands);
   add_rounds(*bench, line, commands);
   add_type(*bench, line, commands);
+  add_fill(*bench, line, commands);
+  add_store(*bench, line, commands);
 }
 
 /// What the checks of single options cannot see; empty when all is well.
@@ -192,7 +234,7 @@ class Grammar {
 using Command = CommandLine::Command;
 
 Grammar::Grammar() {
-  app_.set_version_flag("--version", "efimd " EFIMD_VERSION);
+  app_.set_version_flag("--version", std::string("efimd ") + version());
   app_.require_subcommand(1);
   app_.footer(
       "Example:\n  efimd complete src/main.c:12:5\n\n"
@@ -265,7 +307,15 @@ void Grammar::add_autostart() {
   add("status", "What is there", CommandLine::Autostart::kStatus);
 }
 
+/// "help cache purge" is "cache purge --help".
+void say_help_last(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+}
+
 tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
+  say_help_last(arguments);
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants a vector
     app_.parse(arguments);

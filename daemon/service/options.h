@@ -38,6 +38,8 @@ struct CommandLine {
     kBenchReplay,
     kBenchRounds,
     kBenchType,
+    kBenchFill,
+    kBenchStore,
     kStop
   };
   Command command = Command::kLsp;
@@ -81,6 +83,10 @@ struct CommandLine {
     int lines = 10;            ///< typed in each file
     double speed = 1;
     std::uint32_t seed = 1;
+    std::vector<std::string> forms = {"efim"};  ///< of `fill`: "psm", "efim", "healed"
+    std::string stop = "line";  ///< of `fill`
+    int store_prompt_tokens = 3000;
+    int keys = 100;  ///< typed with a store and without
   } bench;
 };
 

@@ -40,6 +40,8 @@ struct Paths {
   std::filesystem::path spawn_lock() const { return runtime_dir / "spawn.lock"; }
   /// The KV store's folder.
   std::filesystem::path store_dir() const { return cache_dir / "kv"; }
+  /// What 8-bit KV was measured to change (kv_choice.h).
+  std::filesystem::path kv_errors_file() const { return state_dir / "kv_errors.json"; }
   std::filesystem::path log_file() const { return state_dir / "efimd.log"; }
 };
 

@@ -12,10 +12,12 @@
 #include <system_error>
 #include <utility>
 
+#include "daemon/service/build.h"
 #include "daemon/service/daemon.h"
 #include "daemon/service/engine_host.h"
 #include "daemon/service/model_catalog.h"
 #include "daemon/service/passed_socket.h"
+#include "daemon/service/version.h"
 
 namespace efimd::service {
 
@@ -48,7 +50,7 @@ std::shared_ptr<spdlog::logger> make_log(const Paths& paths, const Config& confi
 /// What is in use, and what was passed over.
 void log_start(spdlog::logger& log, const Paths& paths, const Config& config,
                const Result<ModelChoice>& model) {
-  log.info("efimd {} (pid {}) listens at {}", EFIMD_VERSION, ::getpid(), paths.socket().string());
+  log.info("efimd {} (pid {}) listens at {}", version(), ::getpid(), paths.socket().string());
   for (const std::string& note : paths.notes) log.info("{}", note);
   log.info("configuration: {}{}", config.file.string(), config.file_read ? "" : " (not in use)");
   for (const ConfigWarning& warning : config.warnings)
@@ -75,9 +77,16 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.store = std::make_shared<store::StoreService>(std::move(of_store));
     settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
   }
-  EngineSetup engine{model.map([](const ModelChoice& chosen) { return chosen.path; }),
-                     config.device_threads, kv_budget_bytes(config), config.fim,
-                     settings.keeper};
+  EngineSetup engine;
+  engine.model = model.map([](const ModelChoice& chosen) { return chosen.path; });
+  engine.device_kind = config.device_kind;
+  engine.threads = config.device_threads;
+  engine.kv_budget_bytes = kv_budget_bytes(config);
+  engine.fim = config.fim;
+  engine.kv_type = config.kv_type;
+  engine.kv_errors_file = paths.kv_errors_file();
+  engine.keeper = settings.keeper;
+  engine.cache_dir = paths.cache_dir;
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
 }
@@ -92,6 +101,7 @@ int refuse(UniqueFd ready, const Error& error) {
 
 int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   ::umask(077);
+  static_cast<void>(this_build());  // while its file is where it was started from
   if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
     return refuse(std::move(options.ready), folder.error());
   auto passed = take_passed_socket(paths.socket());

@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/service/build.h"
+
 namespace efimd::service {
 
 using lsp::ErrorCode;
@@ -52,6 +54,7 @@ std::span<const Session::Method> Session::requests() {
       {"efim/status", &Session::status, When::kAlways},
       {"efim/version", &Session::version, When::kAlways},
       {"efim/stop", &Session::stop, When::kAlways},
+      {"efim/retire", &Session::retire, When::kAlways},
       {"efim/cache", &Session::cache, When::kAlways},
   };
   return kMethods;
@@ -67,6 +70,7 @@ std::span<const Session::Method> Session::notifications() {
       {"$/cancelRequest", &Session::cancel_request, When::kServing},
       {"efim/didFocus", &Session::did_focus, When::kServing},
       {"efim/didShow", &Session::did_show, When::kServing},
+      {"efim/didDismiss", &Session::did_dismiss, When::kServing},
       {"efim/didPartiallyAccept", &Session::did_partially_accept, When::kServing},
   };
   return kMethods;
@@ -155,7 +159,7 @@ void Session::initialize(const lsp::Message& message) {
   take_options(params->efim);
   state_ = State::kServing;
   const std::string commands[] = {kAcceptCommand};
-  answer(message.id, lsp::initialize_result(encoding_, {"efimd", EFIMD_VERSION}, commands));
+  answer(message.id, lsp::initialize_result(encoding_, {"efimd", this_build().version}, commands));
   host_.log().info("session {}: {}, {}", id_, client_.empty() ? "an unnamed client" : client_,
                    lsp::encoding_name(encoding_));
 }
@@ -180,12 +184,19 @@ void Session::execute_command(const lsp::Message& message) {
 void Session::status(const lsp::Message& message) { answer(message.id, host_.status()); }
 
 void Session::version(const lsp::Message& message) {
-  answer(message.id, {{"version", EFIMD_VERSION}, {"pid", ::getpid()}});
+  const Build& build = this_build();
+  answer(message.id,
+         {{"version", build.version}, {"pid", ::getpid()}, {"build", to_json(build)}});
 }
 
 void Session::stop(const lsp::Message& message) {
   answer(message.id, nullptr);
   host_.stop();
+}
+
+void Session::retire(const lsp::Message& message) {
+  answer(message.id, nullptr);
+  host_.retire();
 }
 
 void Session::initialized(const lsp::Message&) {
@@ -197,11 +208,15 @@ void Session::initialized(const lsp::Message&) {
                             lsp::work_done_create_params(kProgressId)));
   }
   if (model.state == completion::EngineState::kFailed) tell_failure(model.failure);
+  tell_configuration();
 }
 
 void Session::did_change_configuration(const lsp::Message& message) {
-  if (const auto params = params_of<lsp::DidChangeConfigurationParams>(message))
-    take_options(params->efim);
+  const auto params = lsp::params_of<lsp::DidChangeConfigurationParams>(message.params);
+  if (params) return take_options(params->efim);
+  refuse_params(message, params.error());
+  show(lsp::MessageType::kWarning,
+       "efimd passes these settings over: " + params.error().message() + ".");
 }
 
 void Session::cancel_request(const lsp::Message& message) {
@@ -244,8 +259,27 @@ void Session::model_changed() {
 void Session::tell_failure(const std::string& failure) {
   if (failure_told_) return;
   failure_told_ = true;
-  notify("window/showMessage",
-         lsp::message_params(lsp::MessageType::kError, "efimd gives no completions: " + failure));
+  show(lsp::MessageType::kError, "efimd gives no completions: " + failure);
+}
+
+void Session::tell_configuration() {
+  const Config& config = host_.config();
+  if (config.warnings.empty()) return;
+  const ConfigWarning& first = config.warnings.front();
+  const std::string place =
+      first.line > 0 ? fmt::format("{}:{}: ", config.file.string(), first.line) : "";
+  const std::size_t more = config.warnings.size() - 1;
+  show(lsp::MessageType::kWarning,
+       fmt::format("efimd's configuration: {}{}{}. The default is used; 'efimd doctor' tells all.",
+                   place, first.message, more > 0 ? fmt::format(" (and {} more)", more) : ""));
+}
+
+void Session::show(lsp::MessageType type, const std::string& text) {
+  notify("window/showMessage", lsp::message_params(type, text));
+}
+
+void Session::take_leave() {
+  if (state_ == State::kServing) notify("efim/leaving", Json::object());
 }
 
 void Session::end() {
@@ -257,8 +291,8 @@ void Session::end() {
 }
 
 SessionInfo Session::info() const {
-  return {id_, client_, documents_.size(), completions_, shown_, accepted_, accepted_partly_,
-          focused_};
+  return {id_, client_, documents_.size(), completions_, shown_, dismissed_,
+          accepted_, accepted_partly_, focused_};
 }
 
 void Session::answer(const lsp::Id& id, Json result) {

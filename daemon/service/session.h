@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -45,6 +46,8 @@ class SessionHost {
                         std::function<void(completion::Outcome)> done) = 0;
   virtual void close_document(completion::DocumentKey document) = 0;
   virtual void open_document(completion::OpenedDocument opened) = 0;
+  virtual void focus_document(completion::DocumentKey document) = 0;
+  virtual void dismiss_suggestion(completion::Dismissal dismissal) = 0;
   virtual const Exclusions& exclusions() const = 0;
   /// `done` is called on io, once, now or later.
   virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
@@ -55,6 +58,8 @@ class SessionHost {
   virtual lsp::Json status() const = 0;
   /// Asks the daemon to finish; what was sent before still goes out.
   virtual void stop() = 0;
+  /// The same, as soon as nobody waits for it or types.
+  virtual void retire() = 0;
 };
 
 /// Documents that one session may hold open; more are passed over with a log line, and requests for
@@ -67,8 +72,8 @@ inline constexpr char kAcceptCommand[] = "efimd.accept";
 /// One editor's conversation: the LSP server's states, its open documents and its pending requests.
 ///
 ///   S-1  Before initialize, requests get -32002 and notifications are dropped; efim/status,
-///   efim/version and
-///        efim/stop are answered in every state. After shutdown only exit counts.
+///        efim/version, efim/retire, efim/cache and efim/stop are answered in every state. After
+///        shutdown only exit counts.
 ///   S-2  Every request is answered exactly once. Per document one completion is pending: a newer
 ///   one answers the
 ///        older with null at once and stops its work.
@@ -91,6 +96,8 @@ class Session : public std::enable_shared_from_this<Session> {
   Next receive(std::string_view body);
   /// The model loaded further, is ready or failed.
   void model_changed();
+  /// The daemon was asked to finish: who starts it again need not take its end for a failure.
+  void take_leave();
   /// The connection is gone: pending work stops, documents are closed. Nothing is sent from here
   /// on.
   void end();
@@ -108,6 +115,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string
         unusable;  ///< why there is no completion for it until it is reopened; empty when there is
     Exclusions::Verdict exclusion = {};
+    prompt::FileName file = {};
   };
   struct Pending {
     lsp::Id id;
@@ -144,6 +152,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void status(const lsp::Message& message);
   void version(const lsp::Message& message);
   void stop(const lsp::Message& message);
+  void retire(const lsp::Message& message);
   void cache(const lsp::Message& message);
 
   void initialized(const lsp::Message& message);
@@ -154,8 +163,11 @@ class Session : public std::enable_shared_from_this<Session> {
   void cancel_request(const lsp::Message& message);
   void did_focus(const lsp::Message& message);
   void did_show(const lsp::Message& message);
+  void did_dismiss(const lsp::Message& message);
   void did_partially_accept(const lsp::Message& message);
 
+  /// Shown to the user, once for a document.
+  void tell_unusable(const std::string& uri, const OpenDocument& open);
   void take_options(const lsp::EfimOptions& options);
   OpenDocument opened(const lsp::DidOpenTextDocumentParams& params) const;
   Result<text::Revision> revised(
@@ -176,6 +188,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void dispatch(const lsp::Message& message);
   void tell_failure(const std::string& failure);
+  /// What config.toml has that is passed over.
+  void tell_configuration();
+  void show(lsp::MessageType type, const std::string& text);
   /// efim/state, where it is wanted and differs from the last one.
   void tell_state();
 
@@ -208,9 +223,11 @@ class Session : public std::enable_shared_from_this<Session> {
   bool failure_told_ = false;
 
   std::map<std::string, OpenDocument> documents_;
+  std::set<std::string> unusable_told_;  ///< URIs, at most kDocumentsMax
   std::map<std::string, Pending> pending_;
   std::uint64_t completions_ = 0;
   std::uint64_t shown_ = 0;
+  std::uint64_t dismissed_ = 0;
   std::uint64_t accepted_ = 0;
   std::uint64_t accepted_partly_ = 0;
   std::string focused_;  ///< URI; empty where the editor does not tell

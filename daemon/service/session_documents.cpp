@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/service/repository.h"
 #include "daemon/service/session.h"
 #include "lsp/uri.h"
 
@@ -52,12 +53,14 @@ void Session::did_open(const lsp::Message& message) {
   const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
   OpenDocument& open = entry->second;
   open.exclusion = host_.exclusions().judge(params->uri);
+  open.file = file_name_of(params->uri);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
     open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
                     "); completion.secret_files = true completes it all the same";
+  if (!open.unusable.empty()) tell_unusable(params->uri, open);
   if (open.unusable.empty())
     host_.open_document(
-        {{id_, params->uri}, open.document.snapshot(), open.exclusion.may_be_stored()});
+        {{id_, params->uri}, open.document.snapshot(), open.exclusion.may_be_stored(), open.file});
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
@@ -83,6 +86,14 @@ void Session::did_change(const lsp::Message& message) {
   host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
                    revision.error().message());
   open = {text::Document(""), open.version, open.language_id, revision.error().message()};
+  tell_unusable(params->uri, open);
+}
+
+/// Of files that may hold secrets nothing is said: their owner knows why, and the receipt says so.
+void Session::tell_unusable(const std::string& uri, const OpenDocument& open) {
+  if (open.exclusion.reason == Exclusions::Reason::kSecret || unusable_told_.contains(uri)) return;
+  if (unusable_told_.size() < kDocumentsMax) unusable_told_.insert(uri);
+  show(lsp::MessageType::kWarning, "No completions in " + lsp::display(uri) + ": " + open.unusable);
 }
 
 Result<text::Revision> Session::revised(
@@ -145,8 +156,10 @@ void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
   request.options = options_;
   request.stop = pending.stop.get_token();
   request.arrived = std::chrono::steady_clock::now();
-  if (const auto open = documents_.find(asked.uri); open != documents_.end())
+  if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
     request.may_be_stored = open->second.exclusion.may_be_stored();
+    request.file = open->second.file;
+  }
   host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
                                          const completion::Outcome& outcome) {
     if (const auto session = self.lock()) session->finished(asked, outcome);

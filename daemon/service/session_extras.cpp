@@ -55,11 +55,22 @@ void Session::cache(const lsp::Message& message) {
 
 void Session::did_focus(const lsp::Message& message) {
   const auto params = params_of<lsp::EfimDidFocusParams>(message);
-  if (params && documents_.contains(params->uri)) focused_ = params->uri;
+  if (!params || !documents_.contains(params->uri)) return;
+  focused_ = params->uri;
+  host_.focus_document({id_, params->uri});
 }
 
 void Session::did_show(const lsp::Message& message) {
   if (params_of<lsp::EfimDidShowParams>(message)) ++shown_;
+}
+
+void Session::did_dismiss(const lsp::Message& message) {
+  const auto params = params_of<lsp::EfimDidDismissParams>(message);
+  if (!params) return;
+  const auto open = documents_.find(params->uri);
+  if (open == documents_.end()) return;
+  ++dismissed_;
+  host_.dismiss_suggestion({{id_, params->uri}, open->second.document.snapshot()});
 }
 
 void Session::did_partially_accept(const lsp::Message& message) {

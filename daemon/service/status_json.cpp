@@ -1,6 +1,7 @@
 #include "daemon/service/status_json.h"
 
 #include <algorithm>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <string_view>
 #include <utility>
@@ -42,6 +43,8 @@ Json model_json(const StatusParts& parts) {
     model["fimOrder"] = parts.model->fim_order;
     model["digest"] = parts.model->digest;
   }
+  if (parts.model && !parts.model->kv_type.empty())
+    model["kv"] = {{"type", parts.model->kv_type}, {"reason", parts.model->kv_reason}};
   if (parts.service.window_tokens > 0) model["windowTokens"] = parts.service.window_tokens;
   return model;
 }
@@ -60,6 +63,26 @@ Json device_json(const StatusParts& parts) {
 
 Json tier_json(std::size_t budget_bytes, std::size_t used_bytes) {
   return {{"budgetBytes", budget_bytes}, {"usedBytes", used_bytes}};
+}
+
+/// The CPU's pages are in the host's memory: there is no tier between them and the disk.
+Json host_json(const completion::ServiceStatus& service) {
+  Json host = tier_json(0, 0);
+  if (service.device_kind == "cpu") host["isDevice"] = true;
+  return host;
+}
+
+/// Prompt tokens of all answers: those whose KV was there, and how large a part that is.
+Json reuse_json(const completion::ServiceStatus& service) {
+  double reused = 0, evaluated = 0;
+  for (const auto& [name, event] : service.events) {
+    reused += static_cast<double>(event.count) * event.reused_mean;
+    evaluated += static_cast<double>(event.count) * event.evaluated_mean;
+  }
+  const double all = reused + evaluated;
+  return {{"reusedTokens", std::llround(reused)},
+          {"evaluatedTokens", std::llround(evaluated)},
+          {"hitRate", all > 0 ? reused / all : 0}};
 }
 
 Json file_json(const completion::ServiceStatus::File& file, const StatusParts& parts) {
@@ -110,6 +133,7 @@ Json session_json(const SessionInfo& session) {
           {"documents", session.documents},
           {"requests", session.requests},
           {"shown", session.shown},
+          {"dismissed", session.dismissed},
           {"accepted", session.accepted},
           {"acceptedPartly", session.accepted_partly},
           {"focus", session.focus}};
@@ -158,9 +182,10 @@ Json status_json(const StatusParts& parts) {
       {"device", device_json(parts)},
       {"memory",
        {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
-        {"host", tier_json(0, 0)},
+        {"host", host_json(parts.service)},
         {"disk", parts.store ? tier_json(parts.store->use.budget_bytes, parts.store->use.disk_bytes)
                              : tier_json(0, 0)}}},
+      {"reuse", reuse_json(parts.service)},
       {"store", parts.store ? store_json(*parts.store, parts.service) : Json()},
       {"files",
        list_of(parts.service.files, [&](const auto& file) { return file_json(file, parts); })},

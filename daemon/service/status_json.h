@@ -20,6 +20,7 @@ struct SessionInfo {
   std::size_t documents = 0;
   std::uint64_t requests = 0;         ///< for completions
   std::uint64_t shown = 0;            ///< items; 0 where the editor does not tell
+  std::uint64_t dismissed = 0;        ///< items; 0 where the editor does not tell
   std::uint64_t accepted = 0;         ///< whole items, as the editor reports them
   std::uint64_t accepted_partly = 0;  ///< times that a part of an item was taken
   std::string focus;                  ///< URI of the document with the cursor; empty where not told
@@ -54,7 +55,8 @@ struct StatusParts {
 ///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
 ///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
 ///   plans     [{uri, event, taken, considered: [...]}]   the last that asked the model, newest first
-///   sessions  [{id, client, documents, requests, shown, accepted, acceptedPartly, focus}]
+///   sessions  [{id, client, documents, requests, shown, dismissed, accepted,
+///             acceptedPartly, focus}]
 ///   config    {file, read, warnings: [{line, message}]}
 ///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,
 ///   damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}; null when none is kept

@@ -4,6 +4,8 @@
 
 #include <string_view>
 
+#include "daemon/service/version.h"
+
 namespace efimd::service {
 
 namespace {
@@ -90,7 +92,7 @@ std::string man_page(const std::vector<CommandHelp>& helps) {
   std::string text = fmt::format(
       ".TH EFIMD 1 \"\" \"efimd {}\" \"User Commands\"\n.SH NAME\nefimd \\- {}\n"
       ".SH SYNOPSIS\n.B efimd\n.I COMMAND\n[\\fIOPTION\\fR]...\n.SH OPTIONS\n{}.SH COMMANDS\n",
-      EFIMD_VERSION, "inline code completions from a model on this machine",
+      version(), "inline code completions from a model on this machine",
       man_options(whole));
   for (const CommandHelp& help : helps) {
     if (help.name.empty() || !help.commands.empty()) continue;  // those below it are told

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #if defined(__linux__)
+#include <fmt/format.h>
+#include <link.h>
 #include <linux/close_range.h>
 #include <sys/syscall.h>
 #elif defined(__APPLE__)
@@ -16,6 +18,8 @@
 #endif
 
 #include <algorithm>
+#include <cstddef>
+#include <cstring>
 #include <system_error>
 
 namespace efimd::service {
@@ -48,6 +52,61 @@ Result<std::filesystem::path> own_executable() {
   return path;
 #endif
 }
+
+#if defined(__linux__)
+
+namespace {
+
+/// A note's name and description are padded to this.
+constexpr std::size_t kNoteAlign = 4;
+std::size_t padded(std::size_t bytes) { return (bytes + kNoteAlign - 1) / kNoteAlign * kNoteAlign; }
+
+/// The build id among the notes at `at`, hexadecimal; empty when it is not there (elf(5), "Notes").
+std::string id_in_notes(const std::byte* at, std::size_t bytes) {
+  while (bytes >= sizeof(ElfW(Nhdr))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, at, sizeof note);
+    const std::size_t name = sizeof note, description = name + padded(note.n_namesz);
+    const std::size_t end = description + padded(note.n_descsz);
+    if (end > bytes) break;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        std::memcmp(at + name, "GNU", 4) == 0) {
+      std::string id;
+      for (std::size_t i = 0; i < note.n_descsz; ++i)
+        id += fmt::format("{:02x}", std::to_integer<unsigned>(at[description + i]));
+      return id;
+    }
+    at += end;
+    bytes -= end;
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string linked_id() {
+  std::string id;
+  // The first object that the loader tells of is the program itself.
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* object, std::size_t, void* found) {
+        for (int i = 0; i < object->dlpi_phnum; ++i) {
+          const ElfW(Phdr)& part = object->dlpi_phdr[i];
+          auto& id_found = *static_cast<std::string*>(found);
+          if (part.p_type == PT_NOTE && id_found.empty())
+            id_found = id_in_notes(
+                reinterpret_cast<const std::byte*>(object->dlpi_addr + part.p_vaddr), part.p_memsz);
+        }
+        return 1;
+      },
+      &id);
+  return id;
+}
+
+#else
+
+std::string linked_id() { return {}; }
+
+#endif
 
 void close_on_exec_from(int first) {
 #if defined(__linux__) && defined(SYS_close_range)

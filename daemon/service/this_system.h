@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 
 #include "base/error.h"
 
@@ -14,6 +15,10 @@ bool peer_is_this_user(int fd);
 
 /// The file that this process runs.
 Result<std::filesystem::path> own_executable();
+
+/// What the linker noted to tell this program from others (Linux: the GNU build id), hexadecimal;
+/// empty where there is none.
+std::string linked_id();
 
 /// Marks descriptors from `first` on close-on-exec. Async-signal-safe.
 void close_on_exec_from(int first);

@@ -90,6 +90,8 @@ class GgufFile {
 
   const std::string& name() const { return name_; }
   std::span<const std::byte> bytes() const { return bytes_; }
+  /// False once another program has changed the file: what was read since may be anything.
+  bool intact() const { return !mapping_ || mapping_->intact(); }
   /// Bytes in front of the tensor data: header, metadata, directory, padding.
   std::size_t data_start() const { return data_start_; }
 

@@ -75,6 +75,8 @@ Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::files
   model->tokenizer_ = std::move(*tokenizer);
   model->weights_ = std::move(*weights);
   model->describe();
+  if (!file.intact())
+    return fail(Fault::kIo, file.name() + ": was changed while it was read", "try again");
   return std::shared_ptr<const Model>(model);
 }
 

@@ -35,13 +35,13 @@ constexpr std::array kFamilies = {
 
 using Place = FimFiles::Place;
 
-/// How a maker writes other files and the path of the text's own; FimFiles with the mark by text.
+/// How a maker writes the path of a file; FimFiles with the tokens by text.
 struct Files {
   Place place;
-  std::string_view mark, before_path;
+  std::string_view mark, before_path, repository = "";
 };
 constexpr Files kNoFiles{Place::kNowhere, "", ""};
-constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", ""};
+constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", "<|repo_name|>"};
 constexpr Files kStarcoderFiles{Place::kInsidePrefix, "<file_sep>", ""};
 constexpr Files kGemmaFiles{Place::kBeforePrefix, "<|file_separator|>", ""};
 constexpr Files kDeepseekFiles{Place::kInsidePrefix, "", "#"};
@@ -208,6 +208,7 @@ FimFiles files_of(const Files& files, const Vocabulary& vocabulary) {
   out.mark = by_text(vocabulary, files.mark);
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
+  out.repository = by_text(vocabulary, files.repository);
   out.before_path = files.before_path;
   out.after_path = files.place == Place::kNowhere ? "" : "\n";
   return out;

@@ -21,13 +21,13 @@ enum class FimOrder {
   kSpm,   ///< <SUF> after <PRE> before, then <MID> where the model has one
 };
 
-/// How a model was trained to see the path of a file, and files in front of the one being edited:
-/// [mark] before_path PATH after_path, then the file's text.
+/// How a model was trained to see the path of the edited file:
+/// [repository NAME newline] [mark] before_path PATH after_path.
 struct FimFiles {
-  /// Where the path of the edited file itself stands.
   enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
-  Place place = Place::kNowhere;  ///< kNowhere: no form is known
-  TokenId mark = kNoToken;        ///< in front of every path; kNoToken: none
+  Place place = Place::kNowhere;  ///< of the path; kNowhere: no form is known
+  TokenId repository = kNoToken;  ///< in front of its name; kNoToken: it is not said
+  TokenId mark = kNoToken;        ///< in front of the path; kNoToken: none
   std::string before_path, after_path;
 };
 
@@ -40,7 +40,7 @@ struct FimTokens {
   TokenId repository = kNoToken;
   TokenId file_separator = kNoToken;
   std::string reason;   ///< how they were recognized, or why not; for people
-  FimFiles files = {};  ///< `repository` is followed by a name and a newline where there is one
+  FimFiles files = {};
 };
 
 /// What the user's configuration says about FIM ([model.fim]); tokens by their text, empty ones as

@@ -2,6 +2,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <chrono>
 #include <csignal>
@@ -18,8 +19,9 @@ namespace {
 
 constexpr int kPages = 60;
 
-/// Writes, gives up, purges, without an end; a budget of half the pages keeps slots changing hands.
-[[noreturn]] void write_forever(const std::filesystem::path& folder, unsigned seed) {
+/// Writes, gives up, purges, without an end; a budget of half the pages keeps slots changing hands. A byte goes to `told` for
+/// each batch that was kept.
+[[noreturn]] void write_forever(const std::filesystem::path& folder, unsigned seed, int told) {
   const std::size_t budget = store::Store::kMetadataBytes + (kPages / 2) * 3 * 4096;
   const OpenStore store = open_store(folder, budget);
   if (!store) ::_exit(1);
@@ -33,6 +35,7 @@ constexpr int kPages = 60;
     for (int i = 0; i < 5; ++i) pages.push_back(test_page(static_cast<int>(random() % kPages)));
     for (const TestPage& page : pages) fresh.push_back(page.of(uri));
     static_cast<void>(store->keep(*arena, fresh));
+    if (::write(told, "k", 1) != 1) ::_exit(3);
     static_cast<void>(store->use(uri));
     if (random() % 16 == 0) static_cast<void>(store->purge(uri));
   }
@@ -45,14 +48,20 @@ TEST_CASE("200 daemons killed while writing leave a store without a wrong page",
   std::mt19937 random(5);
   std::size_t pages = 0;
   for (int round = 0; round < 200; ++round) {
+    std::array<int, 2> told{};
+    REQUIRE(::pipe(told.data()) == 0);
     const pid_t child = ::fork();
     REQUIRE(child >= 0);
-    if (child == 0) write_forever(scratch.store(), static_cast<unsigned>(round));
-    // Any moment will do: opening, writing, giving up, purging.
+    if (child == 0) write_forever(scratch.store(), static_cast<unsigned>(round), told[1]);
+    REQUIRE(::close(told[1]) == 0);
+    // Any moment will do: opening, writing, giving up, purging; in every second round not before something was written, which
+    // on a busy machine comes late.
+    if (char byte = 0; round % 2 == 1) REQUIRE(::read(told[0], &byte, 1) == 1);
     std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));
     REQUIRE(::kill(child, SIGKILL) == 0);
     int status = 0;
     REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(::close(told[0]) == 0);
     INFO("round " << round << ", status " << status);
     REQUIRE(WIFSIGNALED(status));
 

@@ -192,6 +192,41 @@ TEST_CASE("a file in the folder's place, and a folder of someone else's making, 
   CHECK_FALSE(open_store(scratch.store()));
 }
 
+TEST_CASE(
+    "uses and times that no clock could have written neither lose pages nor upset their order") {
+  for (const char* number : {"-1", "9223372036854775807", "-9223372036854775808", "0"}) {
+    const ScratchFolder scratch;
+    {
+      const OpenStore store = open_store(scratch.store());
+      REQUIRE(store);
+      REQUIRE(keep_chain(*store.store, kA, 0, 5) == 5);
+      REQUIRE(store->pin(kA, true));
+      REQUIRE(store->use(kA));
+    }
+    sqlite3* database = nullptr;
+    REQUIRE(sqlite3_open((scratch.store() / "store.db").c_str(), &database) == SQLITE_OK);
+    const std::string times = std::string("UPDATE sources SET last_use = ") + number +
+                              ", used_at_s = " + number + "; UPDATE pages SET last_use = " + number;
+    REQUIRE(sqlite3_exec(database, times.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK);
+    sqlite3_close(database);
+    INFO(number);
+    const OpenStore store = open_store(scratch.store(), budget_for(20));
+    REQUIRE(store);
+    CHECK(store.told->empty());
+    REQUIRE(store->pin(kA, false));
+    // More than there is room for: those of long ago go first, the latest stay.
+    const int arena = store->use_arena(test_arena()).value();
+    for (int page = 100; page < 120; ++page) {
+      const TestPage made = test_page(page);
+      const store::NewPage fresh = made.of(kB);
+      REQUIRE(store->keep(arena, {&fresh, 1}).value() == 1);
+    }
+    CHECK(look_up(*store.store, 4) == Found::kMissing);
+    CHECK(look_up(*store.store, 119) == Found::kRight);
+    CHECK(look_up(*store.store, 105) == Found::kRight);
+  }
+}
+
 namespace {
 
 // A file system whose locks fail, as some network file systems' do: SQLite's own, with another lock.

@@ -2,9 +2,14 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
+#include <future>
+#include <memory>
 #include <mutex>
 
+#include "daemon/completion/documents.h"
+#include "daemon/completion/pace.h"
 #include "daemon/completion/session_memory.h"
+#include "daemon/completion/worker.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;
@@ -24,11 +29,16 @@ class IdleHarness {
 
   /// Asks, and waits until idle time has done all that it wants to.
   Outcome ask_and_rest(const std::string& uri = "file:///a") {
-    {
-      const std::lock_guard lock(mutex_);
-      idle_ = false;
-    }
-    Outcome outcome = harness.ask(uri);
+    auto answer = std::make_shared<std::promise<Outcome>>();
+    harness.service->submit(harness.request(uri), [this, answer](Outcome outcome) {
+      // On the engine thread: the next rest is one behind this answer, not one from before it.
+      {
+        const std::lock_guard lock(mutex_);
+        idle_ = false;
+      }
+      answer->set_value(std::move(outcome));
+    });
+    Outcome outcome = answer->get_future().get();
     std::unique_lock lock(mutex_);
     rested_.wait(lock, [&] { return idle_; });
     return outcome;
@@ -173,6 +183,41 @@ TEST_CASE(
   CHECK(outcome.receipt.prompt_tokens > 3 * outcome.receipt.evaluated_tokens);
 }
 
+TEST_CASE("A-4: idle time learns that a device is faster than it was when it was measured") {
+  completion::Budgets budgets;
+  budgets.costs.points = {{1, 1e5}, {16, 1e6}};  // a very busy machine
+  budgets.cold_prompt_ms = 2000;
+  budgets.settle = std::chrono::milliseconds(0);
+  completion::set_pace(budgets, 4096);
+  REQUIRE(budgets.prompt_tokens_max == 256);
+  completion::Worker worker(std::make_unique<test::ScriptedEngine>(says("return total;")), budgets,
+                            4);
+  std::string file;
+  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
+  const text::Document document(file);
+  completion::Request request;
+  request.document = {1, "file:///a"};
+  request.snapshot = document.snapshot();
+  completion::Job job(request, [](const Outcome&) {});
+  worker.serve(job);
+  worker.idle({});
+  worker.idle({});
+  CHECK(worker.budgets().prompt_tokens_max > 1000);
+}
+
+TEST_CASE("idle time takes the document first that the user came to last") {
+  const auto script = std::make_shared<EngineScript>();
+  test::ScriptedEngine engine(script);
+  completion::Documents documents(engine, 8);
+  const completion::DocumentKey first{1, "file:///a"};
+  const auto* const first_state = &documents.use(first, {});
+  documents.use({1, "file:///b"}, {});
+  REQUIRE(documents.open_by_use().front() != first_state);
+  documents.focus({1, "file:///unknown"});
+  documents.focus(first);
+  CHECK(documents.open_by_use().front() == first_state);
+}
+
 TEST_CASE("I-4: a file that was only opened is evaluated from its start") {
   std::string file;
   for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
@@ -249,11 +294,18 @@ TEST_CASE("nothing runs when nothing changed") {
 }
 
 TEST_CASE("where the machine is to save power, nothing runs in the background") {
-  Harness harness(says("return total;"));
-  harness.set(kFile);
-  harness.ask();
+  std::string file;
+  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
+  IdleHarness idle(says("return total;"));
+  Harness& harness = idle.harness;
+  idle.allowed = false;
+  harness.set("^" + file);
+  const Outcome saving = idle.ask_and_rest();
+  const auto appended = [&] { return harness.script->appends.load(); };
+  CHECK(harness.script->evaluated == saving.receipt.evaluated_tokens + appended());
+  // The same once the machine is to save no power: the file behind the cursor is evaluated.
+  idle.allowed = true;
   const int evaluated = harness.script->evaluated;
-  harness.set("^", "file:///other");
-  harness.ask("file:///other");
-  CHECK(harness.script->evaluated - evaluated < 32);
+  idle.ask_and_rest();
+  CHECK(harness.script->evaluated > evaluated + 100);
 }

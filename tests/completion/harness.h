@@ -60,6 +60,15 @@ class Harness {
     cursors[uri] = item.replace_begin + item.text.size();
   }
 
+  void dismiss(const std::string& uri = "file:///a") { dismiss(documents.at(uri).snapshot(), uri); }
+  void dismiss(text::SnapshotPtr snapshot, const std::string& uri) {
+    completion::Dismissal dismissal;
+    dismissal.document.session = 1;
+    dismissal.document.uri = uri;
+    dismissal.snapshot = std::move(snapshot);
+    service->dismiss(std::move(dismissal));
+  }
+
   completion::Request request(const std::string& uri = "file:///a") {
     completion::Request made;
     made.document = {1, uri};

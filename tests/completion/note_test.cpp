@@ -24,27 +24,27 @@ prompt::Anchor anchor_of(const test::ScriptedTokenizer& tokenizer) {
 }  // namespace
 
 TEST_CASE("what is noted of a document is read back as it was") {
-  Note note{12, 3, 40, {{prompt::View::kShortAfter, 0, 1, 2, 3, {4, 5}, {6, ~std::uint64_t{0}}}}};
+  Note note{12, 50, 3, 40, {{prompt::View::kShortAfter, 0, 1, 2, 3, {4, 5}, {6, ~std::uint64_t{0}}}}};
   note.anchors.push_back(note.anchors.front());
   CHECK(parse_note(note_text(note)) == note);
   CHECK(parse_note(note_text(Note{})) == Note{});
 }
 
 TEST_CASE("a note that is no note is none") {
-  const std::string good = note_text({1, 2, 3, {NotedAnchor{}}});
+  const std::string good = note_text({1, 4, 2, 3, {NotedAnchor{}}});
   for (std::size_t size = 0; size < good.size(); ++size)
     if (const auto part = parse_note(good.substr(0, size))) CHECK(part->anchors.empty());
   for (std::string bad :
-       {"2 0 0 0\n", "1 -1 0 0\n", "1 0 0 0\nnonsense\n", "1 99999999999999999999999 0 0\n"})
+       {"1 0 0 0\n", "3 0 0 0 0\n", "2 -1 0 0 0\n", "2 0 0 0 0\nnonsense\n", "2 99999999999999999999999 0 0 0\n"})
     CHECK_FALSE(parse_note(bad));
-  std::string many = "1 0 0 0\n";
+  std::string many = "2 0 0 0 0\n";
   for (std::size_t i = 0; i <= kNotedAnchorsMax; ++i) many += good.substr(good.find('\n') + 1);
   CHECK_FALSE(parse_note(many));
 }
 
 TEST_CASE("a note holds no text of its document") {
   const test::ScriptedTokenizer tokenizer;
-  const std::string text = note_text({0, 0, 40, {noted(anchor_of(tokenizer))}});
+  const std::string text = note_text({0, 40, 0, 40, {noted(anchor_of(tokenizer))}});
   CHECK(text.find_first_not_of("0123456789abcdef \n") == std::string::npos);
 }
 
@@ -53,7 +53,7 @@ TEST_CASE("an anchor comes back where the text is unchanged, and nowhere else") 
   const prompt::Anchor anchor = anchor_of(tokenizer);
   const NotedAnchor note = noted(anchor);
   const auto in = [&](std::string_view text) {
-    return anchor_from(note, *text::Document(text).snapshot(), tokenizer);
+    return anchor_from(note, *text::Document(text).snapshot(), 0, tokenizer);
   };
   const auto same = in(kText);
   REQUIRE(same);
@@ -65,5 +65,27 @@ TEST_CASE("an anchor comes back where the text is unchanged, and nowhere else") 
   CHECK_FALSE(in(""));
   NotedAnchor crossed = note;
   std::swap(crossed.cut, crossed.resume);
-  CHECK_FALSE(anchor_from(crossed, *text::Document(kText).snapshot(), tokenizer));
+  CHECK_FALSE(anchor_from(crossed, *text::Document(kText).snapshot(), 0, tokenizer));
+}
+
+TEST_CASE("an anchor whose hole was changed comes back with what is behind it moved") {
+  const test::ScriptedTokenizer tokenizer;
+  const prompt::Anchor anchor = anchor_of(tokenizer);
+  const auto in = [&](const std::string& text) {
+    return anchor_from(noted(anchor), *text::Document(text).snapshot(),
+                       std::ssize(text) - std::ssize(kText), tokenizer);
+  };
+  const std::string text(kText);
+  for (const std::string& hole : {std::string(), std::string("b"), std::string("more than nine bytes")}) {
+    const auto moved = in(text.substr(0, 23) + hole + text.substr(32));
+    REQUIRE(moved);
+    CHECK(moved->cut == 23);
+    CHECK(moved->resume == 23 + hole.size());
+    CHECK(moved->window_end == text.size() - 9 + hole.size());
+    CHECK(moved->after == anchor.after);
+  }
+  CHECK_FALSE(in("x" + text));                                   // in front of the cut
+  CHECK_FALSE(in(text.substr(0, 40) + "x" + text.substr(40)));  // behind the hole
+  CHECK_FALSE(in(text.substr(0, 30)));
+  CHECK_FALSE(in(""));
 }

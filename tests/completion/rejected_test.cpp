@@ -55,6 +55,34 @@ TEST_CASE("a suggestion that was taken and undone was turned down") {
   CHECK(harness.shown() == kRejectedHere);
 }
 
+TEST_CASE("a suggestion that was dismissed is not shown there again, and is elsewhere") {
+  auto script = std::make_shared<test::EngineScript>();
+  script->continuation = [](const test::ScriptedPrompt& prompt) {
+    return std::string(prompt.increment.ends_with('s') ? "um(values);" : "sum(values);");
+  };
+  Harness harness(script);
+  harness.set("int main() {\n  int total = ^\n}\n");
+  CHECK(harness.shown() == "sum(values);");
+  harness.dismiss();
+  CHECK(harness.shown() == kRejectedHere);
+  harness.type("s");
+  CHECK(harness.shown() == "um(values);");
+  harness.dismiss();
+  CHECK(harness.shown() == kRejectedHere);
+  harness.erase(1);
+  CHECK(harness.shown() == kRejectedHere);
+}
+
+TEST_CASE("what was dismissed when the text had already changed counts for nothing") {
+  Harness harness = shown();
+  const text::SnapshotPtr before = harness.documents.at("file:///a").snapshot();
+  harness.type("s");
+  CHECK(harness.shown() == "um(values);");
+  harness.dismiss(before, "file:///a");
+  CHECK(harness.shown() == "um(values);");
+  harness.dismiss(before, "file:///unknown");
+}
+
 TEST_CASE("its place moves with edits above it, and is another one with another text in front") {
   Harness harness = shown();
   harness.type("0");

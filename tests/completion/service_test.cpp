@@ -264,6 +264,39 @@ TEST_CASE("a document that was changed while it was closed gets its own text") {
   CHECK(seen == "ONE\ntwo\na = ");
 }
 
+TEST_CASE("a model that was trained to see the path of a file sees it in every prompt") {
+  auto script = says("f();");
+  script->tokenizer.files.place = engine::FimFiles::Place::kBeforePrefix;
+  script->tokenizer.files.before_path = "#";
+  script->tokenizer.files.after_path = "\n";
+  std::string head;
+  std::size_t prompt_tokens = 0;
+  script->continuation = [&](const test::ScriptedPrompt& prompt) {
+    head = prompt.head;
+    prompt_tokens = prompt.tokens.size();
+    return std::string("f();");
+  };
+  completion::CompletionService::Settings settings = Harness::fixed_window();
+  settings.prompt_tokens_max = 64;
+  Harness harness(script, settings);
+  const auto ask = [&] {
+    completion::Request request = harness.request();
+    request.file = {"project", "src/a.c"};
+    return harness.submit(std::move(request)).get();
+  };
+  harness.set("int a;\n" + std::string(2000, ';') + "\nint b = ^\n" + std::string(2000, ';'));
+  ask();
+  CHECK(head == "#src/a.c\n");
+  CHECK(prompt_tokens <= 64);
+  harness.type("x");
+  CHECK(ask().receipt.evaluated_tokens <= 2);
+  harness.service->close({1, "file:///a"});
+  harness.set("int a;\nint b = ^\n");
+  ask();
+  harness.service.reset();
+  CHECK(head == "#src/a.c\n");
+}
+
 TEST_CASE("the status shows documents, events and latencies") {
   Harness harness(says("f();"));
   harness.set(kFile);

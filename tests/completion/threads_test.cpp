@@ -322,6 +322,24 @@ TEST_CASE("A-4: the window follows the measured speed") {
   CHECK(prompt_tokens_for(speed(10), 2000, 100) == 100);
 }
 
+TEST_CASE("A-4: the window is widened when the device proves faster by a quarter, and no sooner") {
+  completion::Budgets budgets;
+  budgets.costs.points = {{64, 64}};
+  budgets.cold_prompt_ms = 1000;
+  completion::set_pace(budgets, 8192);
+  REQUIRE(budgets.prompt_tokens_max == 960);
+  budgets.costs.learn(64, 55);
+  completion::widen(budgets, 8192);
+  CHECK(budgets.prompt_tokens_max == 960);
+  budgets.costs.learn(64, 50);
+  completion::widen(budgets, 8192);
+  CHECK(budgets.prompt_tokens_max == 1280);
+  budgets.cold_prompt_ms = 0;
+  budgets.costs.learn(64, 1);
+  completion::widen(budgets, 8192);
+  CHECK(budgets.prompt_tokens_max == 1280);
+}
+
 TEST_CASE("A-4: measuring leaves no sequence behind and sets the window") {
   auto settings = Harness::fixed_window();
   settings.prompt_tokens_max = 0;

@@ -3,7 +3,7 @@
 
     emacs_test.py EFIMD DIRECTORY
 
-Exit status 77 (skipped) when this machine cannot have Emacs and lsp-mode, with the reason as the last line.
+A picture of the terminal is left in DIRECTORY/screenshots. Exit status 77 (skipped) when this machine cannot have Emacs and lsp-mode, with the reason as the last line.
 """
 
 import pathlib
@@ -15,20 +15,14 @@ import time
 import unittest
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(kRoot / "tests" / "support"))
+sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
+from neovim import kSettings  # noqa: E402
 from private_daemon import private_daemon  # noqa: E402
+from terminal_picture import svg  # noqa: E402
 
 kSkipped = 77
-kPatienceS = 40
-kText = """class Settings:
-    def __init__(self, path):
-        self.path = path
-        self.values = {}
-
-    def get(self, name, default=None):
-        return self.values.get(name, default)
-
-"""
+kPatienceS = 60  # for each of the suggestions that it waits for
+kColumns, kRows = 72, 16
 kInit = """
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil
       lsp-session-file (expand-file-name "lsp-session" "~") lsp-auto-guess-root t lsp-guess-root-without-session t
@@ -49,16 +43,16 @@ def readme_lines():
 
 
 class Emacs(unittest.TestCase):
-    efimd = lisp = None
+    efimd = lisp = pictures = None
 
     def setUp(self):
         environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
         self.home = pathlib.Path(environment["HOME"])
-        self.environment = environment | {"TERM": "xterm-256color", "LSP_MODE": str(self.lisp)}
+        self.environment = environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LSP_MODE": str(self.lisp)}
         (self.home / "init.el").write_text(kInit % readme_lines(), encoding="utf-8")
         (self.home / ".git").mkdir()  # for lsp-mode a project begins there
-        (self.home / "settings.py").write_text(kText, encoding="utf-8")
-        self.tmux("new-session", "-d", "-x", "90", "-y", "24", "emacs", "-nw", "-Q", "-l", str(self.home / "init.el"),
+        (self.home / "settings.py").write_text(kSettings, encoding="utf-8")
+        self.tmux("new-session", "-d", "-x", str(kColumns), "-y", str(kRows), "emacs", "-nw", "-Q", "-l", str(self.home / "init.el"),
                   str(self.home / "settings.py"))
         self.addCleanup(subprocess.run, ["tmux", "-S", str(self.home / "tmux"), "kill-server"], check=False, capture_output=True)
 
@@ -98,7 +92,9 @@ class Emacs(unittest.TestCase):
         before = self.in_buffer("(buffer-substring-no-properties (point-min) (point-max))")
         ghost = self.in_buffer("(substring-no-properties (overlay-get lsp-inline-completion--overlay 'after-string))")
         self.assertRegex(ghost, r"^\".+\"$")
-        self.assertIn(ghost.strip('"').split("\\n")[0], self.tmux("capture-pane", "-p"))
+        self.until("the suggestion on the screen", lambda: ghost.strip('"').split("\\n")[0] in self.tmux("capture-pane", "-p"))
+        self.pictures.mkdir(parents=True, exist_ok=True)
+        (self.pictures / "emacs.svg").write_text(svg(self.tmux("capture-pane", "-e", "-p"), kColumns, kRows), encoding="utf-8")
         self.in_buffer("(lsp-inline-completion-accept)")
         after = self.until("the accepted text", lambda: (now := self.in_buffer("(buffer-substring-no-properties (point-min) (point-max))")) != before and now)
         self.assertEqual(after, before[:-1] + ghost.strip('"') + '"')
@@ -115,7 +111,7 @@ def main():
     if installed.returncode != 0:
         print(installed.stderr, end="")
         return installed.returncode
-    Emacs.efimd, Emacs.lisp = efimd, installed.stdout.strip()
+    Emacs.efimd, Emacs.lisp, Emacs.pictures = efimd, installed.stdout.strip(), directory / "screenshots"
     return not unittest.main(argv=sys.argv[:1], verbosity=2, exit=False).result.wasSuccessful()
 
 

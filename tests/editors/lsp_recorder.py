@@ -3,11 +3,12 @@
 
     lsp_recorder.py FILE COMMAND [ARGUMENT...]      (as the editor's server)
 
-FILE gets one line of JSON for each message: {"from": "editor" | "server", "message": ...}. Recording reads it again and answers what
+FILE gets one line of JSON for each message: {"session": this process, "from": "editor" | "server", "message": ...}. Recording reads it again and answers what
 tests ask: whether each request had its answer, and what the text would be if an item were taken.
 """
 
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -26,12 +27,14 @@ def replaced(text, edit_range, new):
 
 
 class Recording:
-    """What was said so far. `requests`: id -> (uri, text, position) of each inline completion; `answers`: id -> message."""
+    """What was said so far, nothing where nobody has spoken. `requests`: id -> (uri, text, position) of each inline completion;
+    `kinds`: what triggered each (LSP's InlineCompletionTriggerKind); `answers`: id -> message."""
 
     def __init__(self, file):
-        self.texts, self.requests, self.answers = {}, {}, {}
+        self.texts, self.requests, self.kinds, self.answers = {}, {}, [], {}
         self.notified, self.from_server = [], []
-        for line in file.read_text(encoding="utf-8").splitlines():
+        said = file.read_text(encoding="utf-8") if file.exists() else ""
+        for line in said.split("\n")[:-1]:  # behind the last line's end there is the beginning of a message, or nothing
             entry = json.loads(line)
             (self._editor if entry["from"] == "editor" else self._server)(entry["message"])
 
@@ -48,6 +51,7 @@ class Recording:
         elif method == "textDocument/inlineCompletion":
             uri = params["textDocument"]["uri"]
             self.requests[message["id"]] = (uri, self.texts[uri], params["position"])
+            self.kinds.append(params["context"]["triggerKind"])
         if method and "id" not in message:
             self.notified.append((method, params))
 
@@ -74,6 +78,10 @@ class Recording:
 
     def shows(self, method):
         return [params for sent, params in self.notified if sent == method]
+
+    def said(self, method):
+        """The params of each such notification of the server's."""
+        return [params for sent, params in self.from_server if sent == method]
 
 
 def tidy(text):
@@ -120,7 +128,7 @@ def frames(stream):
 def relay(source, sink, origin, log, lock):
     for raw, body in frames(source):
         with lock:
-            log.write(json.dumps({"from": origin, "message": json.loads(body)}) + "\n")
+            log.write(json.dumps({"session": os.getpid(), "from": origin, "message": json.loads(body)}) + "\n")
             log.flush()
         sink.write(raw)
         sink.flush()
@@ -134,8 +142,8 @@ def main():
     with open(file, "a", encoding="utf-8") as log:
         threading.Thread(target=relay, args=(sys.stdin.buffer, server.stdin, "editor", log, lock), daemon=True).start()
         relay(server.stdout, sys.stdout.buffer, "server", log, lock)
-    return server.wait()
+    os._exit(server.wait())  # the other thread is reading stdin still, which Python would wait for
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

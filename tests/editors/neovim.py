@@ -1,14 +1,20 @@
 """A real Neovim for tests: headless on a socket, driven by keys, asked for its text and ghost text."""
 
+import contextlib
 import json
 import pathlib
+import socket
 import subprocess
 import time
 
-kPatienceS = 30  # what a busy machine may take; a good run needs milliseconds
+kPatienceS = 120  # what a busy machine may take; a good run needs milliseconds
 
-# Ghost text of Neovim itself and of the plugin, in the current buffer.
-kState = """(function()
+kTexts = pathlib.Path(__file__).with_name("texts")
+kSettings = (kTexts / "settings.txt").read_text(encoding="utf-8")  # a Python file, with room at its end
+kTyped = (kTexts / "typed.txt").read_text(encoding="utf-8")  # a function to type there, of more than 200 keystrokes
+
+# A function in Lua: the ghost text of Neovim itself and of the plugin, in the current buffer.
+kGhosts = """function()
   local ghosts = {}
   for _, name in ipairs({ 'nvim.lsp.inline_completion', 'efimd' }) do
     local space = vim.api.nvim_create_namespace(name)
@@ -22,16 +28,20 @@ kState = """(function()
       table.insert(ghosts, { row = mark[2], column = mark[3], text = text, by = name })
     end
   end
+  return ghosts
+end"""
+kState = f"""(function()
+  local ghosts = ({kGhosts})()
   local cursor = vim.api.nvim_win_get_cursor(0)
   local clients = vim.tbl_filter(function(client) return client.name == 'efimd' end,
     (vim.lsp.get_clients or vim.lsp.get_active_clients)())
-  return {
+  return {{
     mode = vim.api.nvim_get_mode().mode,
     row = cursor[1] - 1, column = cursor[2],
     lines = vim.api.nvim_buf_get_lines(0, 0, -1, true),
     ghosts = ghosts, clients = #clients,
     messages = vim.fn.execute('messages'), error = vim.v.errmsg,
-  }
+  }}
 end)()"""
 
 
@@ -47,7 +57,15 @@ class Neovim:
         self.child = subprocess.Popen([program, "--headless", "--listen", self.address, file],
                                       env=environment, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        self.wait_for("its socket", lambda: pathlib.Path(self.address).exists(), state=None)
+        self.wait_for("its socket", self.listens, state=None)
+        self.wait_for("its start", lambda: self.lua("vim.v.vim_did_enter") == 1, state=None)
+
+    def listens(self):
+        """Whether the socket takes connections: its name is there a moment before."""
+        with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            connection.connect(self.address)
+            return True
+        return False
 
     def remote(self, option, text):
         done = subprocess.run([self.program, "--server", self.address, option, text], check=True,
@@ -69,9 +87,9 @@ class Neovim:
     def state(self):
         return self.lua(kState)
 
-    def wait_for(self, what, holds, state=state):
+    def wait_for(self, what, holds, state=state, patience_s=kPatienceS):
         """Asks until `holds` does, and returns that state; what holds() cannot wait for is a failure."""
-        deadline = time.monotonic() + kPatienceS
+        deadline = time.monotonic() + patience_s
         while True:
             found = (state(self),) if state else ()
             if holds(*found):
@@ -79,7 +97,7 @@ class Neovim:
             if self.child.poll() is not None:
                 raise AssertionError(f"Neovim ended while {what} was awaited")
             if time.monotonic() > deadline:
-                raise AssertionError(f"{what} did not come in {kPatienceS} s; last seen: {found}")
+                raise AssertionError(f"{what} did not come in {patience_s} s; last seen: {found}")
             time.sleep(0.02)  # the pace of asking; it decides nothing
 
     def ghost_at_cursor(self):

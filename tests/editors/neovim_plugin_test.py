@@ -4,7 +4,7 @@
     neovim_plugin_test.py EFIMD new-native|new-own|old NEOVIM_DIRECTORY
 
 new-native: Neovim 0.12 and its own inline completion; new-own: the same Neovim, with the plugin's drawing; old: the system's nvim,
-from 0.7 on. Exit status 77 (skipped) when this machine cannot have that Neovim, with the reason as the last line.
+from 0.7 on. A picture of the terminal is left in NEOVIM_DIRECTORY/screenshots. Exit status 77 (skipped) when this machine cannot have that Neovim, with the reason as the last line.
 """
 
 import json
@@ -20,66 +20,50 @@ import unittest
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
 from lsp_recorder import Recording, is_offered, offset_of, recorded_program  # noqa: E402
-from neovim import Neovim, kPatienceS  # noqa: E402
+from neovim import Neovim, kGhosts, kPatienceS, kSettings, kTyped  # noqa: E402
 from private_daemon import private_daemon  # noqa: E402
+from terminal_picture import svg  # noqa: E402
 
 kSkipped = 77
+kInvoked = 1  # InlineCompletionTriggerKind
 kPlugin = kRoot / "editors" / "neovim"
 
-kTyped = """def remove(self, name):
-    if name in self.values:
-        value = self.values[name]
-        del self.values[name]
-        return value
-    for listener in self.listeners:
-        listener.removed(name)
-    return None
-"""
-kSettings = """class Settings:
-    def __init__(self, path):
-        self.path = path
-        self.values = {}
-        self.listeners = []
-
-    def get(self, name, default=None):
-        return self.values.get(name, default)
-
-"""
-
-# Types kTyped at 60 ms a key, with a pause now and then, and writes down each change of what is on the screen.
+# Types kTyped at 60 ms a key, looks up for ghost text now and then, and writes down each change of what is on the screen.
 kTypist = """
 local keys, samples, last = vim.fn.json_decode(...), {}, nil
+local ghosts = """ + kGhosts + """
 local function sample()
-  local cursor, ghosts = vim.api.nvim_win_get_cursor(0), {}
-  for _, name in ipairs({ 'nvim.lsp.inline_completion', 'efimd' }) do
-    local space = vim.api.nvim_create_namespace(name)
-    for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })) do
-      local text = ''
-      for _, chunk in ipairs(mark[4].virt_text or {}) do text = text .. chunk[1] end
-      for _, line in ipairs(mark[4].virt_lines or {}) do
-        text = text .. '\\n'
-        for _, chunk in ipairs(line) do text = text .. chunk[1] end
-      end
-      table.insert(ghosts, { row = mark[2], column = mark[3], text = text })
-    end
-  end
+  local cursor = vim.api.nvim_win_get_cursor(0)
   local now = vim.fn.json_encode({ lines = vim.api.nvim_buf_get_lines(0, 0, -1, true),
-    row = cursor[1] - 1, column = cursor[2], ghosts = ghosts })
+    row = cursor[1] - 1, column = cursor[2], ghosts = ghosts() })
   if now ~= last then table.insert(samples, now) end
   last = now
 end
 local sampler = vim.loop.new_timer()
 sampler:start(5, 5, vim.schedule_wrap(sample))
-local next_key
+local next_key, look_up
+-- Until there is ghost text, or until it is clear that none is offered here.
+look_up = function(until_ms, i)
+  if #ghosts() > 0 or vim.loop.now() > until_ms then return next_key(i) end
+  vim.defer_fn(function() look_up(until_ms, i) end, 20)
+end
 next_key = function(i)
   if i > #keys then
     return vim.defer_fn(function() sampler:stop(); vim.g.typed = samples end, 1000)
   end
   vim.api.nvim_input(keys[i])
-  vim.defer_fn(function() next_key(i + 1) end, i % 40 == 0 and 500 or 60)
+  vim.defer_fn(function()
+    if i % 40 == 0 then return look_up(vim.loop.now() + 5000, i + 1) end
+    next_key(i + 1)
+  end, 60)
 end
 next_key(1)
 """
+
+
+def read_only(folder):
+    """Words of a shell before a command, for which `folder` is mounted read-only."""
+    return (f"exec unshare --mount sh -c 'mount --bind {folder} {folder} && mount -o remount,ro,bind {folder} && exec \"$@\"' sh")
 
 
 def lua_string(text):
@@ -87,7 +71,7 @@ def lua_string(text):
 
 
 class Plugin(unittest.TestCase):
-    efimd = neovim_program = mode = None
+    efimd = neovim_program = mode = directory = None
     options = ""  # further ones of setup(), as Lua
 
     def setUp(self):
@@ -176,11 +160,35 @@ class Typing(Plugin):
         after = self.neovim.wait_for("a tab", lambda now: now["lines"] != state["lines"])
         self.assertRegex(after["lines"][state["row"]], r"name +$")
 
+    def test_a_dismissed_suggestion_does_not_come_again(self):
+        self.begin()
+        self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+        dismissed_in = list(self.recorded().requests.values())[-1]
+        asked = len(self.recorded().requests)
+        self.neovim.type("<C-]>")
+        self.neovim.wait_for("efim/didDismiss", state=None, holds=lambda: self.recorded().shows("efim/didDismiss"))
+        self.neovim.type("<Space><BS>")
+
+        def answered_again():
+            requests = list(self.recorded().requests.values())
+            return len(requests) > asked and requests[-1] == dismissed_in and not self.recorded().unanswered()
+        self.neovim.wait_for("the answer to the same question", state=None, holds=answered_again)
+        self.assertEqual(self.neovim.state()["ghosts"], [])
+        self.assertEqual(len(self.recorded().shows("efim/didDismiss")), 1)
+
+    def test_who_looks_for_the_next_suggestion_asks_by_hand(self):
+        self.begin()
+        self.assertNotIn(kInvoked, self.recorded().kinds)
+        self.neovim.type("<M-]>")
+        self.neovim.wait_for("a question by hand", state=None, holds=lambda: self.recorded().kinds[-1] == kInvoked)
+        self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+        self.neovim.ghost_at_cursor()
+
     def test_shown_items_are_told_once_each(self):
         self.begin()
         self.neovim.wait_for("efim/didShow", state=None, holds=lambda: self.recorded().shows("efim/didShow"))
         self.assertEqual(len(self.recorded().shows("efim/didShow")), 1)
-        self.assertTrue(self.recorded().shows("efim/didFocus") or self.mode != "new-native")
+        self.neovim.wait_for("efim/didFocus", state=None, holds=lambda: self.recorded().shows("efim/didFocus"))
 
     def test_brackets_that_an_editor_closed_are_not_doubled(self):
         self.start_ready(name="sum.cpp", text="#include <vector>\n\nint sum(const std::vector<int>& values) {\n  int total = 0;\n}\n")
@@ -216,6 +224,34 @@ class Typing(Plugin):
         self.assertEqual(self.neovim.state()["lines"], before["lines"])
 
 
+    def test_by_key_only_nothing_is_asked_before_the_key_and_one_question_for_it(self):
+        self.start_ready(options="trigger = 'key'")
+        self.neovim.type("Go    def set(self, name")
+        self.neovim.wait_for("the typed text", lambda state: state["lines"][-1].endswith("name"))
+        self.neovim.type("<M-\\>")
+        state = self.neovim.ghost_at_cursor()
+        self.assertEqual(len(self.recorded().requests), 1)
+        line = state["lines"][-1]
+        self.neovim.type("<C-]>, x<M-\\>")
+        self.neovim.wait_for("the next question", state=None, holds=lambda: len(self.recorded().requests) > 1)
+        asked = [text.split("\n")[-2] for _, text, _ in self.recorded().requests.values()]
+        self.assertEqual(asked, [line, line + ", x"], "what is typed between the keys is not asked")
+        self.assertEqual(self.recorded().kinds, [kInvoked, kInvoked])
+
+    def test_what_was_asked_while_the_model_was_loading_is_asked_again(self):
+        # What a model's steps cost is measured when it loads: for seconds, with scalar arithmetic in one thread.
+        self.environment["EFIMD_ISA"] = "scalar"
+        pathlib.Path(self.environment["EFIMD_CONFIG"]).write_text("[completion]\nconfidence = 0\n[device]\nthreads = 1\n", encoding="utf-8")
+        self.start()
+        self.neovim.wait_for("the language client", lambda state: state["clients"] == 1)
+        self.neovim.type("Go    def set(self, name")
+        state = self.neovim.ghost_at_cursor()
+        reasons = [receipt.get("reason", "") for receipt in self.recorded().said("efim/receipt")]
+        self.assertTrue(any(reason.startswith("the model is still loading") for reason in reasons), reasons)
+        self.assertTrue(state["lines"][-1].endswith("name"), "no key was pressed since")
+        self.assert_no_complaints()
+
+
 class Honesty(Plugin):
     def test_200_keystrokes_show_nothing_old_and_leave_nothing_unanswered(self):
         self.start_ready(options="keys = { accept = false }")
@@ -228,7 +264,8 @@ class Honesty(Plugin):
         script.write_text(kTypist, encoding="utf-8")
         started = time.monotonic()
         self.neovim.lua(f"loadfile({lua_string(script)})({lua_string(json.dumps(keys))})")
-        self.neovim.wait_for("the end of typing", state=None, holds=lambda: self.neovim.lua("vim.g.typed ~= nil"))
+        self.neovim.wait_for("the end of typing", state=None, patience_s=400,
+                             holds=lambda: self.neovim.lua("vim.g.typed ~= nil"))
         took_s, cpu_s = time.monotonic() - started, self.daemon_cpu_s() - before_s
         samples = [json.loads(sample) for sample in self.neovim.lua("vim.g.typed")]
         self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
@@ -288,6 +325,68 @@ class Talking(Plugin):
             self.assertIn(part, messages)
         self.neovim.wait_for_model(self.efimd)
 
+    def said(self, part):
+        """How often `part` was said so far."""
+        return self.neovim.state()["messages"].count(part)
+
+    def test_an_old_daemon_is_said_once_with_what_to_do(self):
+        old = subprocess.Popen([sys.executable, kRoot / "tests/support/old_daemon.py",
+                                pathlib.Path(self.environment["EFIMD_RUNTIME_DIR"], "daemon.sock")],
+                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+        self.addCleanup(old.communicate)
+        self.addCleanup(old.kill)
+        old.stdout.readline()
+        self.start()
+        self.neovim.type("Godef f(")
+        self.messages_when(lambda text: "Run 'efimd stop'" in text)
+        self.neovim.type("x, y")
+        self.neovim.wait_for("the typed text", lambda state: state["lines"][-1].startswith("def f(x, y"))
+        self.assertEqual(self.said("older efimd"), 1)
+
+    def test_a_model_that_fails_to_load_is_said_once_however_often_a_daemon_starts(self):
+        self.environment["EFIMD_MODEL"] = str(self.home / "none.gguf")
+        self.start()
+        failed = lambda: self.neovim.lua("require('efimd').statusline()") == "efimd!"
+        self.neovim.wait_for("the failure", state=None, holds=failed)  # what is typed before need not be asked about
+        for round_ in range(3):
+            asked = len(self.recorded().requests)
+            self.neovim.type(f"<Esc>Godef f{round_}(")
+            self.neovim.wait_for("a request", state=None, holds=lambda: len(self.recorded().requests) > asked)
+            self.neovim.wait_for("an answer", state=None, holds=failed)
+            self.messages_when(lambda text: "none.gguf" in text)
+            self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+            subprocess.run([self.efimd, "stop"], env=self.environment, check=True, capture_output=True)
+        self.assertEqual(self.said("gives no completions"), 1)
+
+    def test_a_file_over_the_size_limit_is_said_once_and_others_are_served(self):
+        (self.home / "large.txt").write_text(("a line of a file that is too large. " * 200 + "\n") * (65 * 2**20 // 7201), encoding="utf-8")
+        self.start_ready()
+        self.neovim.type(f":set hidden<CR>:edit {self.home}/large.txt<CR>ggOx<Esc>:buffer settings.py<CR>")
+        self.neovim.wait_for("the message", lambda state: "large.txt: document: " in state["messages"], patience_s=150)
+        self.neovim.type("Go    def set(self, name")
+        self.neovim.ghost_at_cursor()
+        self.assertEqual(self.said("No completions in"), 1)
+
+    @unittest.skipUnless(os.geteuid() == 0, "a folder is mounted read-only by root only")
+    def test_in_a_folder_that_is_mounted_read_only_all_is_as_everywhere(self):
+        folder = self.home / "read-only"
+        folder.mkdir()
+        program = self.home / "neovim-there"
+        program.write_text("#!/bin/sh\n" + read_only(folder) + f" {self.neovim_program} \"$@\"\n", encoding="utf-8")
+        program.chmod(0o755)
+        self.neovim_program = str(program)
+        self.start_ready(name="read-only/settings.py")
+        self.neovim.type("Go    def set(self, name")
+        before = self.neovim.ghost_at_cursor()
+        self.neovim.type("<Tab>")
+        self.neovim.wait_for("the accepted text", lambda state: state["lines"] != before["lines"])
+        # Neovim itself says that the file is read-only.
+        self.assertNotIn("efimd", before["messages"])
+        self.assertEqual(self.neovim.log_errors(), [])
+        self.neovim.type("<Esc>:silent! write<CR>:let g:written = 1<CR>")
+        self.neovim.wait_for("the refused write", state=None, holds=lambda: self.neovim.lua("vim.g.written") == 1)
+        self.assertEqual((folder / "settings.py").read_text(), kSettings, "it is read-only")
+
     def test_a_server_that_is_no_efimd_is_said(self):
         fake = self.home / "old"
         fake.write_text("#!/usr/bin/env python3\nimport json, sys\n"
@@ -313,11 +412,23 @@ class Talking(Plugin):
         self.neovim.type(":Efimd doctor<CR>")
         self.neovim.wait_for("the report", lambda state: any("processor" in line for line in state["lines"]))
         self.neovim.type(":checkhealth efimd<CR>")
-        state = self.neovim.wait_for("the health report",
-                                     lambda state: any("this machine" in line for line in state["lines"]))
-        report = "\n".join(state["lines"])
-        for part in ("this editor", "the model is ready", "tokens evaluated", "processor"):
-            self.assertIn(part, report)
+        parts = ("this editor", "the model is ready", "tokens evaluated", "this machine", "processor")
+        self.neovim.wait_for("the health report",
+                             lambda state: all(part in "\n".join(state["lines"]) for part in parts))
+
+    def test_a_files_cache_is_purged_by_the_command(self):
+        self.start_ready(text=kSettings * 4)
+        self.neovim.type("Go    def set(self, name")
+        self.neovim.ghost_at_cursor()
+
+        def stored():
+            listed = subprocess.run([self.efimd, "cache", "list", "--json"], env=self.environment, check=True,
+                                    stdin=subprocess.DEVNULL, capture_output=True, text=True)
+            return any(file["tokensDisk"] > 0 for file in json.loads(listed.stdout)["files"])
+
+        self.neovim.wait_for("pages on disk", state=None, holds=stored)
+        self.neovim.type("<Esc>:Efimd purge<CR>")
+        self.messages_when(lambda text: re.search("purged: [1-9][0-9]* tokens", text))
 
     def test_the_help_is_found(self):
         shutil.copytree(kPlugin, self.home / "plugin")
@@ -329,6 +440,24 @@ class Talking(Plugin):
 
 
 class Terminal(Plugin):
+    def leave(self, tmux, environment):
+        """Neovim ends by itself, and with it all that it started; a terminal that is taken away leaves them writing for a while."""
+        deadline = time.monotonic() + kPatienceS
+        for keys in (["Escape"], [":qa!", "Enter"]):
+            subprocess.run([*tmux, "send-keys", *keys], env=environment, check=False, capture_output=True)
+        while subprocess.run([*tmux, "has-session"], env=environment, check=False, capture_output=True).returncode == 0:
+            if time.monotonic() > deadline:
+                subprocess.run([*tmux, "kill-server"], env=environment, check=False, capture_output=True)
+            time.sleep(0.02)  # the pace of asking; it decides nothing
+        while self.sessions() and time.monotonic() < deadline:  # its `efimd lsp`, which would start another daemon
+            time.sleep(0.02)
+
+    def sessions(self):
+        done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, check=False,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        clients = [session["client"] for session in json.loads(done.stdout)["sessions"]] if done.returncode == 0 else []
+        return [client for client in clients if client.startswith("Neovim")]
+
     @unittest.skipUnless(shutil.which("tmux"), "tmux is missing; scripts/deps --tests installs it")
     def test_ghost_text_is_on_the_screen_of_a_terminal(self):
         file = self.home / "settings.py"
@@ -343,17 +472,18 @@ class Terminal(Plugin):
                                   stdin=subprocess.DEVNULL).stdout
 
         run("new-session", "-d", "-x", "80", "-y", "24", self.neovim_program, "-u", str(init), str(file))
-        self.addCleanup(lambda: subprocess.run([*tmux, "kill-server"], check=False, capture_output=True))
-        run("send-keys", "Go    def set(self, nam")
+        self.addCleanup(self.leave, tmux, environment)
+        run("send-keys", "Go    def set(self, name")
         deadline = time.monotonic() + kPatienceS
-        # A key now and then: what was asked while the model was loading is not asked again by itself.
-        for key in ["e", "BSpace"] * 1000:
+        while True:
             screen = run("capture-pane", "-p")
-            if re.search(r"def set\(self, name?[^\s]+", screen):
+            if re.search(r"def set\(self, name[^\s]", screen):
+                pictures = pathlib.Path(self.directory, "screenshots")
+                pictures.mkdir(parents=True, exist_ok=True)
+                (pictures / f"{self.mode}.svg").write_text(svg(run("capture-pane", "-e", "-p"), 80, 24), encoding="utf-8")
                 break
             self.assertLess(time.monotonic(), deadline, screen)
-            run("send-keys", key)
-            time.sleep(0.3)
+            time.sleep(0.1)  # the pace of looking; it decides nothing
 
 
 def neovim_for(mode, directory):
@@ -376,7 +506,7 @@ def main():
     if missing:
         print(missing)
         return kSkipped
-    Plugin.efimd, Plugin.neovim_program, Plugin.mode = efimd, program, mode
+    Plugin.efimd, Plugin.neovim_program, Plugin.mode, Plugin.directory = efimd, program, mode, directory
     return not unittest.main(argv=[sys.argv[0], *names], verbosity=2, exit=False).result.wasSuccessful()
 
 

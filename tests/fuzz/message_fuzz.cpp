@@ -35,6 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<DidChangeConfigurationParams>(message->params);
   read<EfimDidFocusParams>(message->params);
   read<EfimDidShowParams>(message->params);
+  read<EfimDidDismissParams>(message->params);
   read<EfimDidPartiallyAcceptParams>(message->params);
   const std::string shown = display(message->method);
   if (utf8::valid_prefix(shown) != shown.size()) std::abort();

@@ -2,9 +2,9 @@
 // bytes stay, how many steps and milliseconds it takes, and how often the rest of the line comes out
 // exactly, beside a prompt that was tokenized whole (PSM) and one whose end was not healed (EFIM).
 //
-//   healing_measure [--random] [--cursors N] [--seed N] [--threads N] MODEL FILE...
+//   healing_measure [--random] [--layers N] [--cursors N] [--seed N] [--threads N] MODEL FILE...
 //
-// --random puts random weights into the model. Exits with 1 when typed bytes changed.
+// --random puts random weights into the model, --layers keeps only its first N. Exits with 1 when typed bytes changed.
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -19,6 +19,7 @@
 #include "daemon/completion/generate.h"
 #include "daemon/completion/healing.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/local_engine.h"
 #include "engine/model/model.h"
 #include "tests/healing/places.h"
 #include "tests/support/model_writer.h"
@@ -66,9 +67,9 @@ struct Prompt {
 /// The model, and one sequence in it.
 class Bench {
  public:
-  Bench(const std::filesystem::path& path, int threads)
+  Bench(const std::filesystem::path& path, int layers, int threads)
       : model_(value_of(engine::Model::open(path))),
-        engine_(value_of(engine::make_engine(model_, backend(model_, threads), {}))),
+        engine_(value_of(engine_over(model_, layers, threads))),
         sequence_(engine_->open_sequence()),
         order_(engine_->tokenizer()) {}
 
@@ -110,12 +111,19 @@ class Bench {
   int broken() const { return broken_; }
 
  private:
-  static std::unique_ptr<engine::Backend> backend(std::shared_ptr<const engine::Model> model,
-                                                  int threads) {
+  /// 0 layers: all of the model's.
+  static Result<std::unique_ptr<engine::LocalEngine>> engine_over(
+      const std::shared_ptr<const engine::Model>& model, int layers, int threads) {
+    engine::ModelShape shape = model->shape();
+    engine::ModelWeights weights = model->weights();
+    if (layers > 0 && layers < shape.layers) shape.layers = layers;
+    weights.layers.resize(static_cast<std::size_t>(shape.layers));
     engine::CpuOptions options;
     options.threads = threads;
     options.page_count = kPages;
-    return value_of(engine::make_cpu_backend(std::move(model), options));
+    return engine::LocalEngine::make(
+        {model->digest(), shape.layers, shape.vocabulary, shape.context_tokens},
+        {model, &model->tokenizer()}, value_of(make_cpu_backend(shape, weights, options)), {});
   }
 
   /// The constraint: what is spelled now is what was typed, then the new text.
@@ -203,8 +211,8 @@ void print(const Tally& tally, int cursors) {
 }
 
 int measure(const std::filesystem::path& model, const std::vector<std::filesystem::path>& files,
-            int cursors, int seed, int threads) {
-  Bench bench(model, threads);
+            int cursors, int seed, int layers, int threads) {
+  Bench bench(model, layers, threads);
   Tally tally;
   for (const test::Place& place :
        test::random_places(files, bench.tokenizer(), cursors, static_cast<std::uint32_t>(seed))) {
@@ -222,20 +230,22 @@ int measure(const std::filesystem::path& model, const std::vector<std::filesyste
 int main(int count, char** values) {
   std::vector<std::string> words(values + 1, values + count);
   bool random = false;
-  int cursors = 2000, seed = 1, threads = 0;
+  int cursors = 2000, seed = 1, layers = 0, threads = 0;
   while (!words.empty() && words.front().starts_with("--")) {
     random |= words.front() == "--random";
     int* const number = words.front() == "--cursors"   ? &cursors
                         : words.front() == "--seed"    ? &seed
+                        : words.front() == "--layers"  ? &layers
                         : words.front() == "--threads" ? &threads
                                                        : nullptr;
     if (number != nullptr && words.size() > 1) *number = std::atoi(words[1].c_str());
     words.erase(words.begin(), words.begin() + (number != nullptr && words.size() > 1 ? 2 : 1));
   }
   if (words.size() < 2 || cursors < 1) {
-    std::fprintf(stderr,
-                 "usage: healing_measure [--random] [--cursors N] [--seed N] [--threads N] MODEL "
-                 "FILE...\n");
+    std::fprintf(
+        stderr,
+        "usage: healing_measure [--random] [--layers N] [--cursors N] [--seed N] [--threads N] "
+        "MODEL FILE...\n");
     return 2;
   }
   try {
@@ -243,7 +253,7 @@ int main(int count, char** values) {
     std::filesystem::path model = words.front();
     if (random) write_random_copy(model, folder / "random.gguf");
     if (random) model = folder / "random.gguf";
-    return measure(model, {words.begin() + 1, words.end()}, cursors, seed, threads);
+    return measure(model, {words.begin() + 1, words.end()}, cursors, seed, layers, threads);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "healing_measure: %s\n", error.what());
     return 1;

@@ -93,6 +93,28 @@ TEST_CASE("a header without an end is refused once it is too long") {
                 "longer than");
 }
 
+TEST_CASE("an oversized body is skipped where that is wanted, and what is behind it is read") {
+  constexpr std::size_t kHuge = lsp::kMessageBytesMax + 1;
+  lsp::FrameReader reader(lsp::FrameReader::Oversized::kSkipped);
+  reader.feed(lsp::framed("before") + "Content-Length: " + std::to_string(kHuge) + "\r\n\r\n");
+  CHECK(reader.next().value() == "before");
+  const std::string piece(std::size_t{1} << 20, 'x');
+  for (std::size_t left = kHuge; left > 0;) {
+    const std::size_t size = std::min(left, piece.size());
+    CHECK(reader.take_skipped() == 0);
+    reader.feed(std::string_view(piece).substr(0, size));
+    left -= size;
+    REQUIRE_FALSE(reader.next().value());
+    CHECK(reader.inside_frame() == (left > 0));
+  }
+  reader.feed(lsp::framed("behind"));
+  CHECK(reader.next().value() == "behind");
+  CHECK(reader.take_skipped() == kHuge);
+  CHECK(reader.take_skipped() == 0);
+  reader.feed("Content-Length: " + std::to_string(lsp::kSkippedBytesMax + 1) + "\r\n");
+  CHECK_FALSE(reader.next());
+}
+
 TEST_CASE("after a bad header nothing more is read") {
   FrameReader reader;
   reader.feed("Content-Length: x\r\n\r\n");

@@ -92,6 +92,7 @@ TEST_CASE("mutated bodies are read or refused") {
     read<DidChangeConfigurationParams>(message->params);
     read<EfimDidFocusParams>(message->params);
     read<EfimDidShowParams>(message->params);
+    read<EfimDidDismissParams>(message->params);
     read<EfimDidPartiallyAcceptParams>(message->params);
     read<CancelParams>(message->params);
     const std::string again =

@@ -183,6 +183,7 @@ TEST_CASE("cancel, command and configuration are read") {
 TEST_CASE("efimd's own notifications are read, and refused by the name of the field") {
   CHECK(read<EfimDidFocusParams>(R"({"textDocument":{"uri":"u:x"}})").uri == "u:x");
   CHECK(read<EfimDidShowParams>(R"({"textDocument":{"uri":"u:x","version":3}})").uri == "u:x");
+  CHECK(read<EfimDidDismissParams>(R"({"textDocument":{"uri":"u:x"}})").uri == "u:x");
   const auto partly = read<EfimDidPartiallyAcceptParams>(
       R"({"textDocument":{"uri":"u:x"},"acceptedLength":5})");
   CHECK(partly.uri == "u:x");

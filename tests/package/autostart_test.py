@@ -13,23 +13,14 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import unittest
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "support"))
+from polling import poll  # noqa: E402
 from private_daemon import private_daemon  # noqa: E402
 
-kPatienceS = 30
-
-
-def until(what, holds):
-    deadline = time.monotonic() + kPatienceS
-    while not (found := holds()):
-        if time.monotonic() > deadline:
-            raise AssertionError(f"{what} did not come in {kPatienceS} s")
-        time.sleep(0.01)  # the pace of asking; it decides nothing
-    return found
+kPatienceS = 180
 
 
 class OwnDaemon(unittest.TestCase):
@@ -74,8 +65,9 @@ class Autostart(OwnDaemon):
                                       self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
                                      stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.addCleanup(activator.kill)
-        until("systemd's socket", self.socket.exists)
-        status = json.loads(self.run_efimd("status", "--json").stdout)
+        # Its name is there a moment before it listens.
+        asked = poll(lambda: (done := self.run_efimd("status", "--json")).returncode == 0 and done, "an answer at systemd's socket")
+        status = json.loads(asked.stdout)
         self.assertEqual(status["pid"], activator.pid)  # it has become the daemon
         inode = self.socket.stat().st_ino
         self.assertEqual(self.run_efimd("stop").returncode, 0)
@@ -113,7 +105,7 @@ class Autostart(OwnDaemon):
         serving = subprocess.Popen([self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         self.addCleanup(serving.kill)
-        until("the daemon", lambda: self.run_efimd("status").returncode == 0)
+        poll(lambda: self.run_efimd("status").returncode == 0, "the daemon")
         done = self.run_efimd("autostart", "enable", **changed)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(serving.wait(kPatienceS), 0, "two models would be in memory")
@@ -155,12 +147,12 @@ class Watch(OwnDaemon):
         tmux("new-session", "-d", "-x", "80", "-y", "24", "sh")
         self.addCleanup(subprocess.run, ["tmux", "-S", self.home / "tmux", "kill-server"], check=False, capture_output=True)
         tmux("send-keys", "echo before; efimd status --watch", "Enter")
-        until("the live view", lambda: "device  [" in tmux("capture-pane", "-p"))
+        poll(lambda: "device  [" in tmux("capture-pane", "-p"), "the live view")
         tmux("resize-window", "-x", "50", "-y", "6")
-        until("the smaller view", lambda: "more lines" in tmux("capture-pane", "-p"))
+        poll(lambda: "more lines" in tmux("capture-pane", "-p"), "the smaller view")
         tmux("resize-window", "-x", "80", "-y", "24")
         tmux("send-keys", "q")
-        until("the shell", lambda: "before" in tmux("capture-pane", "-p"))
+        poll(lambda: "before" in tmux("capture-pane", "-p"), "the shell")
         self.assertNotIn("device  [", tmux("capture-pane", "-p"))
 
 

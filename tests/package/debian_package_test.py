@@ -20,8 +20,9 @@ kInside = """set -e
 export HOME=/root XDG_RUNTIME_DIR=
 apt-get -q install --yes --no-install-recommends /package.deb
 efimd --version
-printf 'def fibonacci(n):\\n    if n < 2:\\n        return n\\n    return fibonacci(n - 1) + \\n' > /tmp/a.py
-suggestion=$(efimd complete /tmp/a.py:4:31)
+code=$(mktemp --suffix=.py)
+printf 'def fibonacci(n):\\n    if n < 2:\\n        return n\\n    return fibonacci(n - 1) + \\n' > "$code"
+suggestion=$(efimd complete "$code:4:31")
 test -n "$suggestion"
 echo "suggested: $suggestion"
 efimd stop

@@ -1,11 +1,12 @@
 """Bad input gets a clear message, and nothing crashes or hangs: models, frames, messages, documents."""
 
 import json
+import os
 import struct
 import unittest
 
 from lsp_peer import LspError, framed
-from user import UserTest, kCursor, kModel, kText, kUri
+from user import UserTest, kCursor, kModel, kPatienceS, kText, kUri
 
 kInvalidParams, kMethodNotFound, kParseError = -32602, -32601, -32700
 kLargeBytes = 50 * 2**20
@@ -60,6 +61,24 @@ class ModelTest(UserTest):
         header = b"GGUF" + struct.pack("<IQQ", 3, 2**60, 2**60)
         self.assert_refused(self.model("huge.gguf", header + bytes(100)), "huge.gguf")
 
+    def test_a_file_cut_while_it_is_in_use(self):
+        model = self.model("cut.gguf", kModel.read_bytes())
+        self.environment["EFIMD_MODEL"] = str(model)
+        editor = self.ready_editor()
+        editor.complete_when_loaded(kUri, *kCursor)
+        pid = self.daemon_pid()
+        os.truncate(model, 2**20)
+        editor.change(kUri, 2, ((0, 4), (0, 4), "f"))
+        items, receipt = editor.complete(kUri, *kCursor)
+        self.assertEqual(items, [])
+        self.assertIn("cut.gguf was changed while it is in use", receipt["reason"])
+        self.assert_alive(pid)
+        self.assert_nothing_shown(editor)
+        # As the message says.
+        model.write_bytes(kModel.read_bytes())
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
+
     def test_model_info_says_what_is_wrong(self):
         self.assert_fails(self.run_efimd("model", "info", self.model("photo.gguf", b"\x89PNG" * 99)),
                           "photo.gguf")
@@ -99,7 +118,7 @@ class FrameTest(UserTest):
             with self.subTest(data=data[:40]):
                 editor = self.editor()
                 editor.send_bytes(data)
-                self.assertEqual(editor.child.wait(60), 1)
+                self.assertEqual(editor.child.wait(kPatienceS), 1)
                 self.assertIn(b"efimd: ", editor.child.stderr.read())
                 direct = self.connection()
                 direct.send_bytes(data)
@@ -118,7 +137,7 @@ class FrameTest(UserTest):
         editor = self.editor()
         editor.send_bytes(b"Content-Length: 500\r\n\r\n{")
         editor.child.stdin.close()
-        self.assertEqual(editor.child.wait(60), 0)
+        self.assertEqual(editor.child.wait(kPatienceS), 0)
         direct = self.connection()
         direct.send_bytes(b"Content-Length: 500\r\n\r\n{")
         direct.connection.close()
@@ -209,6 +228,26 @@ class MessageTest(UserTest):
         items, receipt = self.editor_.complete(uri, 0, 0)
         self.assertEqual(items, [])
         self.assertIn("over the limit", receipt["reason"])
+        self.editor_.change(uri, 2, ((0, 0), (0, 0), "y"))
+        self.editor_.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        self.editor_.open(uri, "x" * (65 * 2**20))
+        self.editor_.complete(uri, 0, 0)
+        self.assert_shown("/too_large.py: document: ")
+
+    def test_a_document_larger_than_a_message_may_be(self):
+        uri = "file:///huge.log"
+        self.editor_.open(uri, "x" * (200 * 2**20))
+        self.editor_.change(uri, 2, ((0, 0), (0, 0), "y"))
+        items, receipt = self.editor_.complete(uri, 0, 0)
+        self.assertEqual((items, "not open" in receipt["reason"]), ([], True))
+        self.assert_shown("a file of about 200 MiB")
+
+    def assert_shown(self, part):
+        """The user was shown one message, which holds `part`."""
+        shown = [message["params"]["message"] for message in self.editor_.heard
+                 if message["method"].startswith("window/showMessage")]
+        self.assertEqual(len(shown), 1, shown)
+        self.assertIn(part, shown[0])
 
     def test_a_text_larger_than_the_window(self):
         window = self.status()["model"]["windowTokens"]

@@ -6,59 +6,10 @@ import stat
 import sys
 import unittest
 
-from user import UserTest, kRoot, poll
-
-kTokens = 3000
+from cache_user import CacheUser, poll
 
 
-def source_of(tokens):
-    """Real code of about so many tokens."""
-    text = "".join(file.read_text() for file in sorted((kRoot / "tests" / "process").glob("*_test.py")))
-    return text[:tokens * 3]
-
-
-class CacheTest(UserTest):
-    config = "[completion]\ncold_prompt_ms = 60000\nmax_tokens = 8\n"
-
-    def setUp(self):
-        super().setUp()
-        self.text = source_of(kTokens)
-        self.lines = self.text.split("\n")
-        # In the middle, at the end of a line that has something on it.
-        self.line = next(number for number in range(len(self.lines) // 2, len(self.lines))
-                         if self.lines[number].strip().endswith(")"))
-        self.file = self.folder / "code.py"
-        self.file.write_text(self.text)
-        self.uri = self.file.as_uri()
-        self.store = self.folder / "cache" / "kv"
-
-    def type_in(self, uri=None, text=None):
-        """A fresh editor opens the file and asks; the receipt of its first answer, and what was suggested."""
-        editor = self.editor()
-        editor.initialize(receipts=True)
-        editor.open(uri or self.uri, self.text if text is None else text)
-        items, receipt = editor.complete_when_loaded(uri or self.uri, self.line,
-                                                     len(self.lines[self.line]))
-        editor.leave()
-        return receipt, [item["insertText"] for item in items]
-
-    def stored(self, uri=None):
-        """The tokens on disk of a file, by the daemon or by the store itself."""
-        done = self.run_efimd("cache", "list", "--json")
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return sum(file["tokensDisk"] for file in json.loads(done.stdout)["files"]
-                   if file["uri"] == (uri or self.uri))
-
-    def wait_until_stored(self, receipt):
-        whole_pages = receipt["promptTokens"] // 32 * 32
-        poll(lambda: self.stored() >= whole_pages, "the prompt's pages are on disk")
-
-    def check_restored(self, cold, warm):
-        self.assertEqual(warm["promptTokens"], cold["promptTokens"])
-        # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
-        self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
-        self.assertLessEqual(warm["evaluatedTokens"], 40, warm)
-
+class CacheTest(CacheUser):
     def test_after_a_restart_the_first_answer_finds_its_prompt(self):
         cold, suggested = self.type_in()
         self.assertEqual(cold["restoredTokens"], 0)
@@ -70,6 +21,62 @@ class CacheTest(UserTest):
         status = self.status()["store"]
         self.assertEqual(status["restoredTokens"], warm["restoredTokens"])
         self.assertGreater(status["savedS"], 0)
+
+    def test_8_bit_kv_is_restored_too_and_is_another_than_f16(self):
+        config = self.folder / "config.toml"
+        config.write_text(self.config + "[cache]\nkv_type = \"q8\"\n")
+        self.assertIn("when its error is known", self.run_efimd("doctor").stdout)
+        cold, suggested = self.type_in()
+        kv = self.status()["model"]["kv"]
+        self.assertEqual(kv["type"], "q8")
+        self.assertIn(kv["reason"], self.run_efimd("doctor").stdout)
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        warm, again = self.type_in()
+        self.check_restored(cold, warm)
+        self.assertEqual(again, suggested)
+        self.run_efimd("stop")
+        config.write_text(self.config)
+        other, _ = self.type_in()
+        self.assertEqual(other["restoredTokens"], 0)
+        self.assertEqual(self.status()["model"]["kv"]["type"], "f16")
+        poll(lambda: len(list(self.store.glob("*.kv"))) == 2, "each type of KV has an arena")
+        arenas = list(self.store.glob("*.kv"))
+        sizes = sorted(int.from_bytes(arena.read_bytes()[8:16], sys.byteorder)
+                       for arena in arenas)
+        self.assertLess(sizes[0], 0.6 * sizes[1])
+
+    def test_kernels_that_round_otherwise_do_not_use_each_others_pages(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        # As an older build would: other arithmetic over the same store.
+        self.environment["EFIMD_ISA"] = "scalar"
+        other, _ = self.type_in(whole=False)
+        self.assertEqual(other["restoredTokens"], 0)
+        self.run_efimd("stop")
+        del self.environment["EFIMD_ISA"]
+        warm, _ = self.type_in()
+        self.check_restored(cold, warm)
+
+    def test_two_daemons_at_one_store_both_answer_and_one_says_that_it_keeps_nothing(self):
+        cold, suggested = self.type_in()
+        self.wait_until_stored(cold)
+        store = self.status()["store"]
+        self.assertTrue(store["usable"])
+        first = self.environment["EFIMD_RUNTIME_DIR"]
+        self.environment["EFIMD_RUNTIME_DIR"] = str(self.folder / "run2")
+        try:
+            receipt, again = self.type_in()
+            self.assertEqual(again, suggested)
+            self.assertEqual(receipt["restoredTokens"], 0)
+            status = self.status()["store"]
+            self.assertFalse(status["usable"])
+            self.assertIn("another efimd uses it", status["trouble"])
+        finally:
+            self.run_efimd("stop")
+            self.environment["EFIMD_RUNTIME_DIR"] = first
+        self.assertEqual(self.run_efimd("cache", "verify").returncode, 0)
 
     def test_after_kill_9_too(self):
         cold, suggested = self.type_in()
@@ -97,6 +104,27 @@ class CacheTest(UserTest):
         self.assertEqual(files[self.uri]["tokensDisk"], 0)
         again, _ = self.type_in()
         self.assertEqual(again["restoredTokens"], 0)
+
+    def test_what_is_open_when_it_is_purged_stays_off_the_disk_until_it_is_opened_again(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        editor = self.editor()
+        editor.initialize(receipts=True)
+        editor.open(self.uri, self.text)
+        place = (self.line, len(self.lines[self.line]))
+        editor.complete_when_loaded(self.uri, *place)
+        self.assertEqual(self.run_efimd("cache", "purge", self.file).returncode, 0)
+        editor.complete(self.uri, *place)
+        # Pages of a file that was asked about later are written; of this one none.
+        other = self.folder.as_uri() + "/other.py"
+        text = self.text.replace("def ", "def  ")
+        editor.open(other, text)
+        receipt = editor.complete(other, *place)[1]
+        poll(lambda: self.stored(other) >= receipt["promptTokens"] // 32 * 32, "the other file's pages are on disk")
+        self.assertEqual(self.stored(), 0)
+        editor.leave()
+        again, _ = self.type_in()
+        self.wait_until_stored(again)
 
     @staticmethod
     def pages_of(arena):

@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from lsp_peer import LspError
-from user import UserTest, kCursor, kText, kUri
+from user import UserTest, kCursor, kPatienceS, kText, kUri
 
 
 class RuntimeFolderTest(UserTest):
@@ -99,7 +99,7 @@ class RuntimeFolderTest(UserTest):
         (self.runtime / "daemon.sock").chmod(0o666)
         asked = subprocess.run(
             [sys.executable, "-c", kAskAsNobody, str(self.runtime / "daemon.sock")],
-            capture_output=True, text=True, timeout=60, check=False)
+            capture_output=True, text=True, timeout=kPatienceS, check=False)
         self.assertEqual((asked.stdout, asked.stderr), ("closed\n", ""))
         self.assertIsNotNone(self.status())
 

@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 
-kPatienceS = 60  # what a busy machine may take; a good run needs milliseconds
+kPatienceS = 180  # what a busy machine may take; a good run needs milliseconds
 
 
 class LspError(Exception):

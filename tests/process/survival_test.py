@@ -2,7 +2,7 @@
 
 import unittest
 
-from user import UserTest, kCursor, kText, kUri, poll
+from user import UserTest, kCursor, kPatienceS, kText, kUri, poll
 
 kOther = "file:///project/sum.py"
 kOtherText = "def add_all(numbers):\n    total = 0\n    for number in numbers:\n        total += \n    return total\n"
@@ -12,11 +12,6 @@ class SurvivalTest(UserTest):
     def kill_and_wait(self):
         self.assertIsNotNone(self.kill_daemon())
         poll(lambda: self.run_efimd("status").returncode == 1, "the daemon's end")
-
-    def assert_nothing_shown(self, editor):
-        shown = [message for message in editor.heard
-                 if message["method"] in ("window/showMessage", "window/showMessageRequest")]
-        self.assertEqual(shown, [])
 
     def test_the_next_request_is_answered(self):
         editor = self.ready_editor()
@@ -108,7 +103,7 @@ class SurvivalTest(UserTest):
     def test_an_editor_that_dies_takes_its_bridge_along(self):
         editor = self.ready_editor()
         editor.child.stdin.close()
-        self.assertEqual(editor.child.wait(60), 0)
+        self.assertEqual(editor.child.wait(kPatienceS), 0)
 
 
 if __name__ == "__main__":

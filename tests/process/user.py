@@ -7,13 +7,13 @@ import pathlib
 import signal
 import subprocess
 import sys
-import time
 import unittest
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "support"))
 sys.path.insert(0, str(kRoot / "tests" / "process"))
 from lsp_peer import Editor, LspPeer, kPatienceS  # noqa: E402
+from polling import poll  # noqa: E402,F401  for the tests
 from private_daemon import private_daemon  # noqa: E402
 
 kEfimd = os.environ["EFIMD_BINARY"]  # set by ctest
@@ -22,16 +22,6 @@ kUri = "file:///project/fibonacci.py"
 # What stands here makes the bundled model suggest something at kCursor.
 kText = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + \n"
 kCursor = (3, 30)
-
-
-def poll(condition, what, seconds=kPatienceS):
-    """The first true value of `condition`; a state that other processes bring about has no other signal."""
-    deadline = time.monotonic() + seconds
-    while not (value := condition()):
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"not in {seconds} s: {what}")
-        time.sleep(0.005)
-    return value
 
 
 class UserTest(unittest.TestCase):
@@ -92,6 +82,11 @@ class UserTest(unittest.TestCase):
 
     def assert_alive(self, pid):
         self.assertEqual(self.daemon_pid(), pid, "the daemon died")
+
+    def assert_nothing_shown(self, editor):
+        shown = [message for message in editor.heard
+                 if message["method"] in ("window/showMessage", "window/showMessageRequest")]
+        self.assertEqual(shown, [])
 
     def assert_fails(self, done, *parts, status=1):
         """A command that failed with a reason that names `parts`."""

@@ -42,6 +42,20 @@ TEST_CASE(
   CHECK(costs.ms(16) >= costs.ms(4));
 }
 
+TEST_CASE("a step bounds what smaller ones cost, and what larger ones do that are made of it") {
+  StepCosts costs{{{1, 60}, {4, 70}, {16, 110}, {64, 300}, {256, 1200}}};
+  costs.learn(64, 150);
+  CHECK(costs.ms(1) == 60);
+  CHECK(costs.ms(64) == 150);
+  CHECK(costs.ms(256) == 600);
+  costs.learn(16, 50);
+  CHECK(costs.ms(1) == 50);
+  CHECK(costs.ms(4) == 50);
+  CHECK(costs.ms(64) == 150);
+  costs.learn(64, 900);  // somebody else was at work
+  CHECK(costs.ms(64) == 150);
+}
+
 TEST_CASE("A-6: a keystroke keeps the anchor that is there though a fuller one could be made") {
   CHECK(chosen({candidate(View::kNear, 30, 0), candidate(View::kFull, 140)}) == 0);
 }
@@ -57,6 +71,10 @@ TEST_CASE("A-10: a first answer takes the fullest view that comes soon, else the
   CHECK(chosen({candidate(View::kFull, 140), candidate(View::kNear, 100)}) == 0);
   CHECK(chosen({candidate(View::kFull, 900), candidate(View::kShortAfter, 700),
                 candidate(View::kNear, 250)}) == 2);
+}
+
+TEST_CASE("A-10: an anchor that is kept, but whose KV is gone, is not waited for") {
+  CHECK(chosen({candidate(View::kFull, 190, 0), candidate(View::kNear, 140)}) == 1);
 }
 
 TEST_CASE("where nothing was measured the anchor that is kept is taken") {

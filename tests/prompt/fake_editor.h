@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -67,7 +68,9 @@ class FakeEditor {
   std::string_view text() const { return document_.snapshot()->bytes(); }
   std::size_t cursor() const { return cursor_; }
   const prompt::Plan& plan() const { return last_; }
-  prompt::AnchorChange change() const { return change_; }
+  /// Whether the last ask() kept the anchor, and else why not: nothing where there was none.
+  bool kept() const { return kept_; }
+  std::optional<prompt::AnchorChange> change() const { return change_; }
   const ScriptedTokenizer& tokenizer() const { return tokenizer_; }
   std::string before() const { return tokenizer_.decode(last_.anchor.before); }
   std::string after() const { return tokenizer_.decode(last_.anchor.after); }
@@ -86,15 +89,17 @@ class FakeEditor {
  private:
   void plan_at_cursor() {
     const text::Snapshot& snapshot = *document_.snapshot();
-    change_ = prompt::AnchorChange::kFirst;
+    kept_ = false;
+    change_.reset();
     if (planned_) {
       prompt::follow(last_.anchor, snapshot, tokenizer_);
       auto plan = prompt::continued(last_.anchor, snapshot, cursor_, tokenizer_, windows_);
-      change_ = plan ? prompt::AnchorChange::kKept : plan.error();
+      kept_ = plan.has_value();
+      if (!plan) change_ = plan.error();
       if (plan) last_ = std::move(*plan);
     }
     planned_ = true;
-    if (change_ != prompt::AnchorChange::kKept) last_ = look(prompt::View::kFull);
+    if (!kept_) last_ = look(prompt::View::kFull);
   }
 
   ScriptedTokenizer tokenizer_;
@@ -104,7 +109,8 @@ class FakeEditor {
   prompt::Spine spine_;
   bool planned_ = false;
   prompt::Plan last_;
-  prompt::AnchorChange change_ = prompt::AnchorChange::kFirst;
+  bool kept_ = false;
+  std::optional<prompt::AnchorChange> change_;
   std::vector<engine::TokenId> held_;
 };
 

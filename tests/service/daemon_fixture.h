@@ -35,7 +35,7 @@ class LogLines {
 };
 
 /// After this long a wait has failed; it decides no passing test.
-inline constexpr auto kPatience = std::chrono::seconds(20);
+inline constexpr auto kPatience = std::chrono::seconds(120);
 
 /// A daemon with a scripted engine, running in a thread of its own in a folder of its own.
 class RunningDaemon {

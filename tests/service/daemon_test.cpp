@@ -1,3 +1,4 @@
+#include "daemon/service/build.h"
 #include "daemon/service/daemon.h"
 
 #include <unistd.h>
@@ -226,8 +227,10 @@ TEST_CASE("a lock whose holder does not listen is given up after the wait") {
 TEST_CASE("efim/stop is answered, then the daemon ends and its name is free") {
   ReadyDaemon daemon("");
   SocketEditor editor(daemon.socket());
+  editor.initialize();
   editor.request(1, "efim/stop");
   CHECK(editor.answer(1).at("result").is_null());
+  CHECK(editor.next("efim/leaving").empty());
   editor.wait_for_end();
   daemon.join();
   CHECK_FALSE(std::filesystem::exists(daemon.socket()));
@@ -248,6 +251,33 @@ TEST_CASE("D-4: stopping ends a request that the engine is at") {
   daemon.script->hold_gate.open();
   daemon.join();
   CHECK(daemon.script->steps <= steps + 1);
+}
+
+TEST_CASE("D-6: a daemon that nobody waits for retires at once, and its answer still goes out") {
+  ReadyDaemon daemon("", [](auto& settings) { settings.retire_quiet = 0ms; });
+  SocketEditor later(daemon.socket());
+  later.request(1, "efim/retire");
+  CHECK(later.answer(1).at("result").is_null());
+  later.wait_for_end();
+  daemon.join();
+  CHECK_FALSE(std::filesystem::exists(daemon.socket()));
+}
+
+TEST_CASE("D-6: a daemon that is asked to retire answers first what waits") {
+  ReadyDaemon daemon("42;", [](auto& settings) { settings.retire_quiet = 0ms; });
+  Editor editor(daemon, "int a = \n");
+  daemon.script->hold_gate.close();
+  editor.complete(1, kUri, 0, 8);
+  daemon.script->hold_gate.wait_until_reached();
+  SocketEditor later(daemon.socket());
+  later.request(1, "efim/retire");
+  later.answer(1);
+  later.request(2, "efim/version");  // it still serves
+  CHECK(later.answer(2).at("result").contains("build"));
+  daemon.script->hold_gate.open();
+  CHECK(editor.suggestion(1) == "42;");
+  editor.wait_for_end();
+  daemon.join();
 }
 
 TEST_CASE("D-2: an idle daemon takes its socket away and ends") {
@@ -312,7 +342,7 @@ TEST_CASE("D-5: a hundred idle exits behind a service manager's socket lose no r
   for (; starts < kStartsMin; ++answered) {
     SocketEditor editor(path);
     editor.request(1, "efim/version");
-    if (editor.answer(1).at("result").at("version") != EFIMD_VERSION) break;
+    if (editor.answer(1).at("result").at("version") != service::this_build().version) break;
     editor.hang_up();
     // At about the moment of leaving, before it and behind it.
     std::this_thread::sleep_for(std::chrono::microseconds(400 * (answered % 6)));

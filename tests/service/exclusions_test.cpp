@@ -25,7 +25,7 @@ struct Repository {
     fs::create_directories((root / file).parent_path());
     std::ofstream(root / file) << text;
   }
-  bool ignores(const fs::path& file) const { return !gitignored_by(root / file).empty(); }
+  bool ignores(const fs::path& file) const { return !gitignored_by(root / file, {}).empty(); }
   fs::path root;
 };
 
@@ -88,13 +88,13 @@ TEST_CASE("only files may be stored") {
 }
 
 TEST_CASE("the user's globs exclude names, folders and paths") {
-  const Exclusions exclusions({"*.sql", "private", "/work/client/**", "~/diary"}, false);
+  const Exclusions exclusions({"*.sql", "private", "/srv/client/**", "~/diary"}, false);
   const std::string home = std::getenv("HOME") != nullptr ? std::getenv("HOME") : "";
   CHECK(exclusions.judge("file:///p/a.sql").pattern == "*.sql");
   CHECK(reason(exclusions, "file:///p/private/deep/a.py") == Reason::kExclude);
-  CHECK(reason(exclusions, "file:///work/client/x/a.py") == Reason::kExclude);
+  CHECK(reason(exclusions, "file:///srv/client/x/a.py") == Reason::kExclude);
   CHECK(reason(exclusions, "file://" + home + "/diary/today.md") == Reason::kExclude);
-  CHECK(reason(exclusions, "file:///work/clients/a.py") == Reason::kNone);
+  CHECK(reason(exclusions, "file:///srv/clients/a.py") == Reason::kNone);
   CHECK(reason(exclusions, "file:///p/a.sql.py") == Reason::kNone);
 }
 
@@ -117,6 +117,36 @@ TEST_CASE(".gitignore is read from the file's folder up to the repository's root
   const std::string uri = "file://" + (repository.root / "a.log").string();
   CHECK(reason(Exclusions({}, true), uri) == Reason::kGitignore);
   CHECK(reason(Exclusions({}, false), uri) == Reason::kNone);
+}
+
+TEST_CASE("a repository's own excludes and the user's are git's, too") {
+  const Repository repository;
+  repository.write(".gitignore", "!kept.tmp\n");
+  repository.write(".git/info/exclude", "mine/\n!both.log\n");
+  repository.write("home/.gitconfig", "[user]\nexcludesfile = wrong\n[core]\n\texcludesFile = ~/all\n");
+  repository.write("home/all", "*.tmp\n*.log\n");
+  repository.write("config/git/ignore", "*.swp\n");
+  const auto ignores = [&](const char* file, const char* home, const char* config) {
+    return !gitignored_by(repository.root / file,
+                          {repository.root / home, repository.root / config})
+                .empty();
+  };
+  CHECK(ignores("mine/a.py", "none", "none"));
+  CHECK(ignores("a.tmp", "home", "none"));
+  CHECK_FALSE(ignores("a.tmp", "none", "none"));
+  CHECK_FALSE(ignores("kept.tmp", "home", "none"));
+  CHECK_FALSE(ignores("both.log", "home", "none"));
+  CHECK(ignores("a.swp", "none", "config"));
+  CHECK_FALSE(ignores("a.swp", "home", "config"));  // the user named another file
+}
+
+TEST_CASE("in a working tree of its own the excludes are those of the repository") {
+  const Repository repository;
+  repository.write("main/.git/info/exclude", "mine.py\n");
+  repository.write("main/.git/worktrees/tree/commondir", "../..\n");
+  repository.write("tree/.git", "gitdir: ../main/.git/worktrees/tree\n");
+  CHECK_FALSE(gitignored_by(repository.root / "tree/mine.py", {}).empty());
+  CHECK(gitignored_by(repository.root / "tree/other.py", {}).empty());
 }
 
 TEST_CASE("outside any repository nothing is ignored") {

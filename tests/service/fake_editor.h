@@ -33,6 +33,10 @@ class FakeHost : public service::SessionHost {
   void open_document(completion::OpenedDocument document) override {
     opened.push_back(std::move(document));
   }
+  void focus_document(completion::DocumentKey document) override { focused.push_back(document); }
+  void dismiss_suggestion(completion::Dismissal dismissal) override {
+    dismissed.push_back(std::move(dismissal));
+  }
   const service::Exclusions& exclusions() const override { return excluded; }
   void cache(service::CacheRequest request, std::function<void(Result<Json>)> done) override {
     cache_requests.push_back(request);
@@ -42,6 +46,7 @@ class FakeHost : public service::SessionHost {
   service::ModelProgress model_progress() const override { return model; }
   Json status() const override { return {{"pid", 1}}; }
   void stop() override { stopped = true; }
+  void retire() override { retired = true; }
 
   service::Config settings;
   std::ostringstream logged;
@@ -49,11 +54,14 @@ class FakeHost : public service::SessionHost {
   std::vector<Submitted> submitted;
   std::vector<completion::DocumentKey> closed;
   std::vector<completion::OpenedDocument> opened;
+  std::vector<completion::DocumentKey> focused;
+  std::vector<completion::Dismissal> dismissed;
   service::Exclusions excluded{{"private/"}, false};
   std::vector<service::CacheRequest> cache_requests;
   std::vector<std::string> silences;
   service::ModelProgress model{completion::EngineState::kReady, 1.0, {}};
   bool stopped = false;
+  bool retired = false;
 };
 
 /// An editor that talks to one session in this thread and keeps what it was sent.

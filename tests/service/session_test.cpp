@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "daemon/service/build.h"
 #include "tests/service/fake_editor.h"
 
 using namespace efimd;
@@ -46,15 +47,20 @@ TEST_CASE("S-1: before initialize requests get -32002 and notifications are drop
   CHECK(editor.host.submitted.empty());  // the document was not opened
 }
 
-TEST_CASE("S-1: status, version and stop need no initialize") {
+TEST_CASE("S-1: status, version, stop and retire need no initialize") {
   FakeEditor editor;
   editor.request(1, "efim/status");
   editor.request(2, "efim/version");
   CHECK(editor.answer(1).at("result").at("pid") == 1);
-  CHECK(editor.answer(2).at("result").at("version") == EFIMD_VERSION);
+  CHECK(editor.answer(2).at("result").at("version") == service::this_build().version);
+  CHECK(service::build_of(editor.answer(2).at("result").at("build")).value().id ==
+        service::this_build().id);
   editor.request(3, "efim/stop");
   CHECK(editor.answer(3).at("result").is_null());
   CHECK(editor.host.stopped);
+  editor.request(4, "efim/retire");
+  CHECK(editor.answer(4).at("result").is_null());
+  CHECK(editor.host.retired);
 }
 
 TEST_CASE("S-1: after shutdown requests are refused and exit ends the session") {
@@ -325,6 +331,31 @@ TEST_CASE("initializationOptions.efim goes over the configuration, request by re
   CHECK(editor.last_submitted().request.options.tokens_max == 9);
 }
 
+TEST_CASE("settings of the wrong type are shown with what they must be, and nothing changes") {
+  FakeEditor editor;
+  editor.initialize(Json::object(), {{"maxTokens", 5}});
+  editor.open("int a;");
+  editor.notify("workspace/didChangeConfiguration",
+                {{"settings", {{"efim", {{"maxTokens", "many"}}}}}});
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].at("message").get<std::string>().find("maxTokens must be an integer") !=
+        std::string::npos);
+  editor.complete(1, 0, 0);
+  CHECK(editor.last_submitted().request.options.tokens_max == 5);
+}
+
+TEST_CASE("what config.toml has that is passed over is shown to the user") {
+  FakeEditor editor;
+  editor.host.settings = service::parse_config("[daemon]\nidle_exit_s = \"soon\"\nx = 1\n", "/c.toml");
+  editor.initialize();
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  const std::string text = shown[0].at("message");
+  for (const char* part : {"/c.toml:2: ", "idle_exit_s", "(and 1 more)", "efimd doctor"})
+    CHECK(text.find(part) != std::string::npos);
+}
+
 TEST_CASE("efim/state follows the model and the requests, each change once, where it is wanted") {
   FakeEditor editor;
   editor.host.model = {completion::EngineState::kLoading, 0.251, {}};
@@ -362,12 +393,19 @@ TEST_CASE("what an editor shows, looks at and takes in part is counted for the s
   editor.notify("efim/didFocus", {{"textDocument", document}});
   editor.notify("efim/didShow", {{"textDocument", document}});
   editor.notify("efim/didShow", {{"textDocument", 3}});
+  editor.notify("efim/didDismiss", {{"textDocument", document}});
+  editor.notify("efim/didDismiss", {{"textDocument", {{"uri", "file:///not/open"}}}});
   editor.notify("efim/didPartiallyAccept", {{"textDocument", document}, {"acceptedLength", 4}});
   CHECK(editor.session->info().focus == FakeEditor::kUri);
   CHECK(editor.session->info().shown == 1);
+  CHECK(editor.session->info().dismissed == 1);
+  REQUIRE(editor.host.dismissed.size() == 1);
+  CHECK(editor.host.dismissed.front().document.uri == FakeEditor::kUri);
   CHECK(editor.session->info().accepted_partly == 1);
   editor.notify("efim/didFocus", {{"textDocument", {{"uri", "file:///not/open"}}}});
   CHECK(editor.session->info().focus == FakeEditor::kUri);
+  REQUIRE(editor.host.focused.size() == 1);
+  CHECK(editor.host.focused.front().uri == FakeEditor::kUri);
   editor.notify("textDocument/didClose", {{"textDocument", document}});
   CHECK(editor.session->info().focus.empty());
 }
@@ -412,6 +450,12 @@ TEST_CASE("a document past the limit is answered empty with the reason, until it
   const std::string reason = editor.sent("efim/receipt").at(0).at("reason");
   CHECK(reason.find("over the limit") != std::string::npos);
   CHECK(editor.host.silences == std::vector<std::string>{"the document is too large"});
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].at("message").get<std::string>().find("/src/a.cpp: document: ") !=
+        std::string::npos);
+  editor.open(std::string(text::kDocumentBytesMax + 1, 'x'));
+  CHECK(editor.sent("window/showMessage").size() == 1);  // once for a document
   editor.open("small");
   editor.complete(2, 0, 0);
   CHECK(editor.text_of_last_request() == "small");

@@ -13,7 +13,7 @@ service::StatusParts ready_parts() {
   parts.version = "1.2.3";
   parts.pid = 42;
   parts.uptime_s = 7;
-  parts.model = service::ModelInfo{"m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff"};
+  parts.model = service::ModelInfo{"m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff", "", ""};
   parts.model_reason = "config.toml";
   parts.device_reason = "configured";
   parts.service.state = completion::EngineState::kReady;
@@ -27,7 +27,7 @@ service::StatusParts ready_parts() {
   parts.service.files.push_back({"file:///a", true, 1, 50, 2.5, 3, 1});
   parts.service.events["type"] = {4, 1.5, 90.0, 20.0, 30.0};
   parts.service.silence = {{"rare", 1}, {"often", 9}};
-  parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 4, 5, "file:///a"});
+  parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
   return parts;
@@ -40,13 +40,14 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "version": "1.2.3", "pid": 42, "uptimeS": 7,
     "state": {"name": "ready", "progress": 1.0, "message": ""},
     "store": null,
+    "reuse": {"reusedTokens": 360, "evaluatedTokens": 6, "hitRate": 0.9836065573770492},
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
               "digest": "00ff"},
     "device": {"kind": "cpu", "name": "a processor", "reason": "configured",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
-               "host": {"budgetBytes": 0, "usedBytes": 0},
+               "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true},
                "disk": {"budgetBytes": 0, "usedBytes": 0}},
     "files": [{"uri": "file:///a", "open": true, "anchors": 1, "tokensDevice": 50,
                "tokensHost": 0, "tokensDisk": 0, "lastUseS": 2.5, "hits": 3, "misses": 1}],
@@ -55,7 +56,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "silence": [{"reason": "often", "count": 9}, {"reason": "rare", "count": 1}],
     "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
                "considered": ["full, new"]}],
-    "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9,
+    "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9, "dismissed": 2,
                   "accepted": 4, "acceptedPartly": 5, "focus": "file:///a"}],
     "config": {"file": "/c.toml", "read": false,
                "warnings": [{"line": 3, "message": "unknown key x; it is ignored"}]}

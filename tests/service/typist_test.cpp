@@ -73,3 +73,15 @@ TEST_CASE("percentiles are values that were seen; none of nothing") {
   CHECK(samples.percentile(0) == 1);
   CHECK(samples.sum() == 15);
 }
+
+TEST_CASE("the median's interval is of ranks: one far value does not move it") {
+  CHECK(median_interval({}).high == 0);
+  CHECK(median_interval({7}).low == 7);
+  CHECK(median_interval({3, 1, 2}).low == 1);
+  CHECK(median_interval({3, 1, 2}).high == 3);
+  std::vector<double> values;
+  for (int value = 100; value > 0; --value) values.push_back(value);
+  values.front() = 1e9;
+  CHECK(median_interval(values).low == 40);
+  CHECK(median_interval(values).high == 61);
+}

@@ -200,6 +200,22 @@ TEST_CASE("when daemons keep dying the request is answered with nothing, with on
   CHECK(stage.editor.hear()["id"] == 3);
 }
 
+TEST_CASE("daemons that were asked to finish are no failures, however many they are") {
+  Stage stage;
+  Peer daemon = stage.start();
+  for (int i = 0; i < 3 * Bridge::kAttemptsMax; ++i) {
+    daemon.say(lsp::notification_body("efim/leaving", Json::object()));
+    daemon.socket.reset();
+    stage.editor.say(lsp::request_body(std::int64_t{10 + i}, "textDocument/inlineCompletion",
+                                       Json::object()));
+    daemon = stage.greeted_daemon();
+    daemon.answer(daemon.hear(), i);
+    const Json answer = stage.editor.hear();
+    CHECK(answer["id"] == 10 + i);
+    CHECK(answer["result"] == i);
+  }
+}
+
 TEST_CASE("no daemon at all is an error to initialize that says why; the bridge lives on") {
   Stage stage(Bridge::kAttemptsMax);
   stage.editor.say(lsp::request_body(std::int64_t{1}, "initialize", Json::object()));

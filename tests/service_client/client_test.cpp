@@ -64,10 +64,10 @@ struct Pair {
 
 TEST_CASE("a daemon is started where none runs, and answers") {
   const User user;
-  auto socket = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(20)));
+  auto socket = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(120)));
   REQUIRE(socket);
   RpcClient client(std::move(*socket));
-  const auto answer = client.request("efim/status", nullptr, in(seconds(20)));
+  const auto answer = client.request("efim/status", nullptr, in(seconds(120)));
   REQUIRE(answer);
   CHECK((*answer)["pid"].get<int>() != ::getpid());
   CHECK(LockFile::last_holder(user.paths.daemon_lock()) == (*answer)["pid"].get<int>());
@@ -78,7 +78,7 @@ TEST_CASE("thirty racing starters make one daemon") {
   std::vector<std::future<Result<UniqueFd>>> racing;
   for (int i = 0; i < 30; ++i)
     racing.push_back(std::async(std::launch::async, [&] {
-      return connect_or_spawn(user.paths, user.plan("listen"), in(seconds(60)));
+      return connect_or_spawn(user.paths, user.plan("listen"), in(seconds(120)));
     }));
   std::vector<UniqueFd> connected;
   for (auto& one : racing) {
@@ -91,22 +91,22 @@ TEST_CASE("thirty racing starters make one daemon") {
 
 TEST_CASE("a daemon that runs is joined, none is started") {
   const User user;
-  const auto first = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(20)));
-  const auto second = connect_or_spawn(user.paths, user.plan("die"), in(seconds(20)));
+  const auto first = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(120)));
+  const auto second = connect_or_spawn(user.paths, user.plan("die"), in(seconds(120)));
   REQUIRE(first);
   CHECK(second);
 }
 
 TEST_CASE("a daemon that cannot start is quoted") {
   const User user;
-  const auto socket = connect_or_spawn(user.paths, user.plan("complain"), in(seconds(20)));
+  const auto socket = connect_or_spawn(user.paths, user.plan("complain"), in(seconds(120)));
   REQUIRE_FALSE(socket);
   CHECK(socket.error().message().find("the disk is full; make room") != std::string::npos);
 }
 
 TEST_CASE("a daemon that dies at its start is an error that names the log") {
   const User user;
-  const auto socket = connect_or_spawn(user.paths, user.plan("die"), in(seconds(20)));
+  const auto socket = connect_or_spawn(user.paths, user.plan("die"), in(seconds(120)));
   REQUIRE_FALSE(socket);
   CHECK(socket.error().message().find(user.paths.log_file().string()) != std::string::npos);
 }
@@ -115,7 +115,7 @@ TEST_CASE("a program that is not there is an error, not a wait") {
   const User user;
   SpawnPlan plan = user.plan("listen");
   plan.command = {(user.temp / "no-such-program").string()};
-  CHECK_FALSE(connect_or_spawn(user.paths, plan, in(seconds(20))));
+  CHECK_FALSE(connect_or_spawn(user.paths, plan, in(seconds(120))));
 }
 
 TEST_CASE("a daemon that says nothing is given up at the deadline") {
@@ -129,7 +129,7 @@ TEST_CASE("nothing is started in a folder that is open to others") {
   const User user;
   std::filesystem::create_directory(user.paths.runtime_dir);
   ::chmod(user.paths.runtime_dir.c_str(), 0755);
-  const auto socket = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(20)));
+  const auto socket = connect_or_spawn(user.paths, user.plan("listen"), in(seconds(120)));
   REQUIRE_FALSE(socket);
   CHECK(socket.error().message().find("chmod 700") != std::string::npos);
   CHECK(user.starts() == 0);
@@ -145,7 +145,7 @@ TEST_CASE("a request takes its own answer and hands notifications on") {
       lsp::request_body(std::string("theirs"), "window/workDoneProgress/create", Json::object()));
   pair.say(lsp::response_body(std::int64_t{99}, 1));
   pair.say(lsp::response_body(std::int64_t{1}, 42));
-  const auto answer = client.request("x", nullptr, in(seconds(20)));
+  const auto answer = client.request("x", nullptr, in(seconds(120)));
   REQUIRE(answer);
   CHECK(*answer == 42);
   CHECK(heard == std::vector<std::string>{"efim/receipt"});
@@ -155,10 +155,10 @@ TEST_CASE("the daemon's errors, its end and its silence are told apart") {
   Pair pair;
   RpcClient client(std::move(pair.ours));
   pair.say(lsp::error_body(std::int64_t{1}, lsp::ErrorCode::kMethodNotFound, "no such method"));
-  CHECK(client.request("x", nullptr, in(seconds(20))).error().fault == Fault::kUnsupported);
+  CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kUnsupported);
   pair.say(lsp::error_body(std::int64_t{2}, lsp::ErrorCode::kInvalidParams, "bad"));
-  CHECK(client.request("x", nullptr, in(seconds(20))).error().fault == Fault::kBadInput);
+  CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kBadInput);
   CHECK(client.request("x", nullptr, in(milliseconds(5))).error().fault == Fault::kNotReady);
   pair.theirs.reset();
-  CHECK(client.request("x", nullptr, in(seconds(20))).error().fault == Fault::kIo);
+  CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kIo);
 }

@@ -38,6 +38,7 @@ TEST_CASE("every command is found by its name") {
       {{"bench", "replay", "t.jsonl", "--format", "fim", "--reuse", "none"}, Command::kBenchReplay},
       {{"bench", "rounds", "a.c", "b.c", "--users", "2"}, Command::kBenchRounds},
       {{"bench", "type", "a.c", "--speed", "2.5"}, Command::kBenchType},
+      {{"bench", "store", "a.c", "--keys", "5"}, Command::kBenchStore},
       {{"autostart", "enable"}, Command::kAutostart},
       {{"stop"}, Command::kStop}};
   for (const auto& [arguments, command] : lines) {

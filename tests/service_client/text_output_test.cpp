@@ -38,7 +38,8 @@ TEST_CASE("a status is shown whole") {
               "parameters": 7944000, "fileType": "F16", "windowTokens": 2048, "fimOrder": "psm", "digest": "d"},
     "device": {"kind": "cpu", "name": "AVX-512", "reason": "no other"},
     "memory": {"device": {"budgetBytes": 1073741824, "usedBytes": 1048576},
-               "host": {"budgetBytes": 0, "usedBytes": 0}, "disk": {"budgetBytes": 0, "usedBytes": 0}},
+               "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true}, "disk": {"budgetBytes": 0, "usedBytes": 0}},
+    "reuse": {"reusedTokens": 900, "evaluatedTokens": 100, "hitRate": 0.9},
     "files": [{"uri": "file:///a%20b.c", "open": true, "anchors": 1, "tokensDevice": 300, "tokensHost": 0,
                "tokensDisk": 0, "lastUseS": 5, "hits": 9, "misses": 1}],
     "events": {"type": {"count": 9, "evaluatedMean": 1.25, "reusedMean": 300.5, "firstTokenMsP50": 8.04,
@@ -48,7 +49,7 @@ TEST_CASE("a status is shown whole") {
     "config": {"file": "/c.toml", "read": true, "warnings": [{"line": 3, "message": "unknown key x"}]}})"));
   for (const char* part :
        {"0.1.0, process 42, up 1 h 1 min", "ready", "7.9 M parameters", "psm FIM", "cpu, AVX-512",
-        "1.0 MiB", "1.0 GiB", "/a b.c", "1.2", "300.5", "8.0", "nothing to add", "Neovim 0.12.0",
+        "1.0 MiB", "1.0 GiB", "device, which is the host", "90.0 % was in KV", "/a b.c", "1.2", "300.5", "8.0", "nothing to add", "Neovim 0.12.0",
         "/c.toml:3: unknown key x"}) {
     CAPTURE(text, part);
     CHECK(text.find(part) != std::string::npos);

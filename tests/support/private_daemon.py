@@ -3,8 +3,13 @@
 import contextlib
 import os
 import pathlib
+import signal
 import subprocess
 import tempfile
+import time
+
+kEndS = 30  # what those that are still there may take to end by themselves
+kStopS = 120  # of `efimd stop`, on a busy machine
 
 
 @contextlib.contextmanager
@@ -12,7 +17,7 @@ def private_daemon(efimd, config=""):
     """Gives an environment in which `efimd` talks to a daemon of its own, whose config.toml is `config`.
 
     The commands in it find `efimd` on their PATH and a home folder, $HOME, that is empty. At the end the daemon is asked to
-    finish and the folders go away, whatever happened in between.
+    finish, every process with that home has ended, and then the folders go away, whatever happened in between.
     """
     efimd = pathlib.Path(efimd).resolve()
     with tempfile.TemporaryDirectory(prefix="efimd-") as folder:
@@ -31,6 +36,32 @@ def private_daemon(efimd, config=""):
         try:
             yield environment
         finally:
-            # Fails when no daemon runs any more, which is as good.
-            subprocess.run([efimd, "stop"], env=environment, stdin=subprocess.DEVNULL,
-                           capture_output=True, timeout=30, check=False)
+            end_all(efimd, environment)
+
+
+def end_all(efimd, environment):
+    """Until no process with this home is left: an editor that is ending may write there still, or bring a daemon back."""
+    deadline = time.monotonic() + kEndS
+    while True:
+        subprocess.run([efimd, "stop"], env=environment, stdin=subprocess.DEVNULL,
+                       capture_output=True, timeout=kStopS, check=False)
+        left = processes_of(environment["HOME"])
+        if not left:
+            return
+        if time.monotonic() > deadline:
+            for pid in left:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+        time.sleep(0.02)  # the pace of looking; it decides nothing
+
+
+def processes_of(home):
+    """Pids of the processes that were started with this $HOME; none where there is no /proc."""
+    found = []
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            if f"HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                found.append(int(process.name))
+        except OSError:
+            pass  # it has ended, or is another user's
+    return found

@@ -55,7 +55,7 @@ ScriptedTokenizer::ScriptedTokenizer(Shape shape) {
     return static_cast<TokenId>(pieces_.size() - 1);
   };
   fim_ = {shape.order,      control(),        control(), control(),
-          engine::kNoToken, engine::kNoToken, "scripted"};
+          engine::kNoToken, engine::kNoToken, "scripted", shape.files};
   end_ = control();
   const TokenId bos = control();
   if (shape.wants_bos) bos_ = bos;

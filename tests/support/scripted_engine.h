@@ -31,6 +31,7 @@ class ScriptedTokenizer final : public engine::Tokenizer {
   struct Shape {
     engine::FimOrder order = engine::FimOrder::kPsm;
     bool wants_bos = false;
+    engine::FimFiles files = {};
   };
   ScriptedTokenizer() : ScriptedTokenizer(Shape{}) {}
   explicit ScriptedTokenizer(Shape shape);

@@ -10,19 +10,14 @@
 
 namespace efimd::service {
 
-Config bench_config(const Paths& paths) {
-  Config config = load_config(paths.config_file);
-  take_chosen_model(config, paths);
-  return config;
-}
-
 Result<std::unique_ptr<BenchService>> BenchService::open(const Paths& paths, Setup setup) {
-  const Config config = bench_config(paths);
+  const Config config = config_in_force(paths);
   const auto model = choose_model(config, find_model_places());
   if (!model) return tl::unexpected(model.error());
   const auto opened = std::make_shared<OpenedModel>();
   EngineSetup engine;
   engine.model = model->path;
+  engine.device_kind = config.device_kind;
   engine.threads = config.device_threads;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.fim = config.fim;

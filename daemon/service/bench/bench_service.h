@@ -6,13 +6,9 @@
 
 #include "base/error.h"
 #include "daemon/completion/completion.h"
-#include "daemon/service/config.h"
 #include "daemon/service/paths.h"
 
 namespace efimd::service {
-
-/// What the daemon would be configured with, the model that was chosen for good included.
-Config bench_config(const Paths& paths);
 
 /// The completions that the daemon would give, in this process: its configuration, model, device
 /// and memory for KV; nothing is stored.

@@ -74,87 +74,6 @@ Result<RoundsUser> user_from(std::string_view source, int number, int rounds,
   return user;
 }
 
-struct Done {
-  std::size_t user = 0;
-  completion::Outcome outcome;
-};
-
-/// The users at their keyboards.
-class Session {
- public:
-  Session(BenchService& bench, const std::vector<RoundsUser>& users)
-      : bench_(bench), users_(users), done_(std::make_shared<BoundedQueue<Done>>(users.size())) {
-    for (const RoundsUser& user : users) desks_.push_back({text::Document(user.text), user.cursor});
-  }
-
-  RoundsResult run() {
-    RoundsResult result;
-    const auto begin = Clock::now();
-    std::size_t outstanding = users_.size();
-    for (std::size_t user = 0; user < users_.size(); ++user) ask(user);
-    while (outstanding > 0) {
-      const std::optional<Done> done = done_->pop();
-      count(done->outcome.receipt, result);
-      if (type(done->user))
-        ask(done->user);
-      else
-        --outstanding;
-    }
-    result.wall_s = std::chrono::duration<double>(Clock::now() - begin).count();
-    return result;
-  }
-
- private:
-  struct Desk {
-    text::Document document;
-    std::size_t cursor = 0;
-    std::size_t round = 0;
-  };
-
-  void ask(std::size_t user) {
-    completion::Request request;
-    request.document = {user + 1, users_[user].uri};
-    request.snapshot = desks_[user].document.snapshot();
-    request.cursor = desks_[user].cursor;
-    request.options.tokens_max = kRoundTokens;
-    request.options.time_max_ms = kAnswerMsMax;
-    request.options.stop = completion::StopRule::kNone;
-    request.options.confidence = 0;
-    request.options.past_end = true;
-    request.arrived = Clock::now();
-    // Holds one answer for each user, and each has one request at a time. Shared, for the engine
-    // thread may still be in push() when the last answer is taken.
-    bench_.completions().submit(std::move(request),
-                                [done = done_, user](completion::Outcome outcome) {
-                                  (void)done->push({user, std::move(outcome)});
-                                });
-  }
-
-  /// False after the last round.
-  bool type(std::size_t user) {
-    Desk& desk = desks_[user];
-    if (desk.round == users_[user].typed.size()) return false;
-    const std::string& typed = users_[user].typed[desk.round++];
-    if (!desk.document.replace(desk.cursor, desk.cursor, typed)) return false;
-    desk.cursor += typed.size();
-    return true;
-  }
-
-  static void count(const completion::Receipt& receipt, RoundsResult& result) {
-    result.prompt.add(receipt.prompt_tokens);
-    result.evaluated.add(receipt.evaluated_tokens);
-    result.reused.add(receipt.reused_tokens);
-    result.generated.add(receipt.generated_tokens);
-    result.first.add(first_ms(receipt));
-    result.latency.add(receipt.total_ms);
-  }
-
-  BenchService& bench_;
-  const std::vector<RoundsUser>& users_;
-  std::vector<Desk> desks_;
-  std::shared_ptr<BoundedQueue<Done>> done_;
-};
-
 }  // namespace
 
 RoundsWindow RoundsWindow::of(int prompt_tokens, int rounds, int window_tokens) {
@@ -185,8 +104,59 @@ Result<std::vector<RoundsUser>> rounds_users(const std::vector<std::string>& sou
   return made;
 }
 
-RoundsResult run_rounds(BenchService& bench, const std::vector<RoundsUser>& users) {
-  return Session(bench, users).run();
+/// Shared with the engine thread, which may still be in push() when the last answer is taken. Holds
+/// one answer for each user, and each has one request at a time.
+struct Rounds::Answers {
+  explicit Answers(std::size_t users) : queue(users) {}
+  BoundedQueue<completion::Receipt> queue;
+};
+
+Rounds::Rounds(BenchService& bench, const std::vector<RoundsUser>& users)
+    : bench_(bench), users_(users) {
+  for (const RoundsUser& user : users) desks_.push_back({text::Document(user.text), user.cursor});
+}
+
+void Rounds::run() {
+  if (round_ > 0) type();
+  ++round_;
+  const auto answers = std::make_shared<Answers>(users_.size());
+  const auto begin = Clock::now();
+  for (std::size_t user = 0; user < users_.size(); ++user) ask(user, answers);
+  for (std::size_t user = 0; user < users_.size(); ++user) count(*answers->queue.pop());
+  result_.wall_s += std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+void Rounds::type() {
+  for (std::size_t user = 0; user < users_.size(); ++user) {
+    Desk& desk = desks_[user];
+    const std::string& typed = users_[user].typed.at(round_ - 1);
+    if (desk.document.replace(desk.cursor, desk.cursor, typed)) desk.cursor += typed.size();
+  }
+}
+
+void Rounds::ask(std::size_t user, const std::shared_ptr<Answers>& answers) {
+  completion::Request request;
+  request.document = {user + 1, users_[user].uri};
+  request.snapshot = desks_[user].document.snapshot();
+  request.cursor = desks_[user].cursor;
+  request.options.tokens_max = kRoundTokens;
+  request.options.time_max_ms = kAnswerMsMax;
+  request.options.stop = completion::StopRule::kNone;
+  request.options.confidence = 0;
+  request.options.past_end = true;
+  request.arrived = Clock::now();
+  bench_.completions().submit(std::move(request), [answers](completion::Outcome outcome) {
+    (void)answers->queue.push(std::move(outcome.receipt));
+  });
+}
+
+void Rounds::count(const completion::Receipt& receipt) {
+  result_.prompt.add(receipt.prompt_tokens);
+  result_.evaluated.add(receipt.evaluated_tokens);
+  result_.reused.add(receipt.reused_tokens);
+  result_.generated.add(receipt.generated_tokens);
+  result_.first.add(first_ms(receipt));
+  result_.latency.add(receipt.total_ms);
 }
 
 }  // namespace efimd::service

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,37 @@ struct RoundsResult {
   Samples prompt, evaluated, reused, generated, first, latency;  ///< one value for each request
   double wall_s = 0;
 };
-/// All users ask at once; each goes on to the next round when answered. Requests are answered one
-/// after the other, so that latency holds the waiting.
-RoundsResult run_rounds(BenchService& bench, const std::vector<RoundsUser>& users);
+
+/// The users at one service. In a round all ask at once, and are answered one after the other, so
+/// that latency holds the waiting; services that are compared take their rounds in turn, so that all
+/// see the same machine.
+///
+/// Borrows both.
+class Rounds {
+ public:
+  Rounds(BenchService& bench, const std::vector<RoundsUser>& users);
+
+  /// One round of all users, who have typed since the last one.
+  void run();
+  const RoundsResult& result() const { return result_; }
+
+ private:
+  struct Desk {
+    text::Document document;
+    std::size_t cursor = 0;
+  };
+  /// Before each round but the first.
+  void type();
+  /// Submits a user's request; `answers` takes the answer.
+  struct Answers;
+  void ask(std::size_t user, const std::shared_ptr<Answers>& answers);
+  void count(const completion::Receipt& receipt);
+
+  BenchService& bench_;
+  const std::vector<RoundsUser>& users_;
+  std::vector<Desk> desks_;
+  std::size_t round_ = 0;
+  RoundsResult result_;
+};
 
 }  // namespace efimd::service

@@ -24,6 +24,15 @@ double Samples::percentile(double percent) const {
   return sorted[at];
 }
 
+Interval median_interval(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  const auto count = static_cast<double>(values.size());
+  const double rank = std::floor(count / 2 - 0.98 * std::sqrt(count));
+  const std::size_t at = rank < 1 ? 0 : static_cast<std::size_t>(rank) - 1;
+  return {values[at], values[values.size() - 1 - at]};
+}
+
 std::string treatment_name(completion::Treatment treatment) {
   using completion::Treatment;
   const bool efim = treatment.format == Treatment::Format::kEfim;

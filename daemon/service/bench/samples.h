@@ -22,6 +22,13 @@ class Samples {
   std::vector<double> values_;
 };
 
+/// Where the median of what was sampled lies, with 95 % confidence, whatever its distribution (by
+/// the ranks of a binomial). Everything from the least to the largest value for fewer than 6.
+struct Interval {
+  double low = 0, high = 0;
+};
+Interval median_interval(std::vector<double> values);
+
 /// "efim/all", "fim/prefix", ...
 std::string treatment_name(completion::Treatment treatment);
 /// Milliseconds from the request to the first token of its answer; to the answer where no token was

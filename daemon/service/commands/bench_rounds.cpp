@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/service/bench/rounds.h"
+#include "daemon/service/chosen_model.h"
 #include "daemon/service/commands/commands.h"
 #include "daemon/service/commands/source_place.h"
 #include "daemon/service/commands/table.h"
@@ -102,17 +103,32 @@ Result<std::vector<std::string>> read_sources(const std::vector<std::filesystem:
 
 /// The model's file, for its tokenizer: prompts are cut by tokens.
 Result<std::shared_ptr<const engine::Model>> open_model(const Paths& paths) {
-  const auto choice = choose_model(bench_config(paths), find_model_places());
+  const auto choice = choose_model(config_in_force(paths), find_model_places());
   if (!choice) return tl::unexpected(choice.error());
   return engine::Model::open(choice->path);
 }
 
-Result<RoundsResult> run_treatment(const Paths& paths, Treatment treatment, int prompt_tokens_max,
-                                   const std::vector<RoundsUser>& users, std::string& description) {
-  const auto bench = BenchService::open(paths, {treatment, prompt_tokens_max});
-  if (!bench) return tl::unexpected(bench.error());
-  description = (*bench)->description();
-  return run_rounds(**bench, users);
+/// One service for each treatment.
+Result<std::vector<std::unique_ptr<BenchService>>> open_services(const Paths& paths,
+                                                                 int prompt_tokens_max) {
+  std::vector<std::unique_ptr<BenchService>> services;
+  for (const Treatment treatment : kTreatments) {
+    auto bench = BenchService::open(paths, {treatment, prompt_tokens_max});
+    if (!bench) return tl::unexpected(bench.error());
+    services.push_back(std::move(*bench));
+  }
+  return services;
+}
+
+std::vector<RoundsResult> run_in_turn(const std::vector<std::unique_ptr<BenchService>>& services,
+                                      const std::vector<RoundsUser>& users, int rounds) {
+  std::vector<Rounds> runs;
+  for (const auto& service : services) runs.emplace_back(*service, users);
+  for (int round = 0; round < rounds; ++round)
+    for (Rounds& run : runs) run.run();
+  std::vector<RoundsResult> results;
+  for (const Rounds& run : runs) results.push_back(run.result());
+  return results;
 }
 
 }  // namespace
@@ -129,13 +145,10 @@ int run_bench_rounds(const Paths& paths, const CommandLine& line) {
   const auto users =
       rounds_users(*sources, options.users, options.rounds, window, (*model)->tokenizer());
   if (!users) return failed(users.error());
-  std::vector<RoundsResult> results;
-  std::string description;
-  for (const Treatment treatment : kTreatments) {
-    auto result = run_treatment(paths, treatment, window.prompt_tokens_max, *users, description);
-    if (!result) return failed(result.error());
-    results.push_back(std::move(*result));
-  }
+  const auto services = open_services(paths, window.prompt_tokens_max);
+  if (!services) return failed(services.error());
+  const std::string description = services->front()->description();
+  const auto results = run_in_turn(*services, *users, options.rounds);
   if (line.json) {
     fmt::print("{}\n", lsp::json_text({{"model", description},
                                        {"users", options.users},

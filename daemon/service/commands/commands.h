@@ -33,6 +33,8 @@ int run_autostart(const Paths& paths, CommandLine::Autostart what);
 int run_bench_replay(const Paths& paths, const CommandLine& line);
 int run_bench_rounds(const Paths& paths, const CommandLine& line);
 int run_bench_type(const Paths& paths, const CommandLine& line);
+int run_bench_fill(const Paths& paths, const CommandLine& line);
+int run_bench_store(const Paths& paths, const CommandLine& line);
 /// 0 also when no daemon runs: that is what was asked for.
 int run_stop(const Paths& paths);
 

@@ -9,15 +9,19 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "daemon/service/build.h"
 #include "daemon/service/chosen_model.h"
 #include "daemon/service/client.h"
 #include "daemon/service/commands/commands.h"
 #include "daemon/service/commands/table.h"
 #include "daemon/service/config.h"
 #include "daemon/service/exclusions.h"
+#include "daemon/service/kv_choice.h"
 #include "daemon/service/model_catalog.h"
 #include "daemon/service/this_system.h"
+#include "daemon/service/version.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/open_backend.h"
 #include "engine/model/model.h"
 
 namespace efimd::service {
@@ -41,6 +45,17 @@ void examine_machine(std::vector<Finding>& findings) {
                                   engine::isa_name(engine::best_isa())),
                       ""});
   findings.push_back({Level::kGood, "memory", bytes_text(static_cast<double>(memory_bytes())), ""});
+}
+
+/// To have no GPU is no fault, unless the configuration names one.
+void examine_devices(const Config& config, std::vector<Finding>& findings) {
+  for (const engine::FoundDevice& device : engine::find_devices(config.device_kind)) {
+    const bool wanted = config.device_kind == device.kind && !device.usable;
+    findings.push_back({wanted ? Level::kWrong : Level::kGood, device.kind,
+                        device.usable ? device.what : "none: " + device.what,
+                        wanted ? device.remedy : ""});
+  }
+  findings.push_back({Level::kGood, "device", config.device_kind + " (device.kind)", ""});
 }
 
 /// A folder that need not exist yet.
@@ -98,7 +113,7 @@ void examine_store(const Config& config, const Paths& paths, std::vector<Finding
       {Level::kGood, "never on disk",
        fmt::format("{}{}{}{}; untitled documents", fmt::join(secrets, " "),
                    config.cache_exclude.empty() ? "" : " ", fmt::join(config.cache_exclude, " "),
-                   config.cache_gitignore ? "; what .gitignore names" : ""),
+                   config.cache_gitignore ? "; what git ignores" : ""),
        ""});
   if (!config.secret_files)
     findings.push_back({Level::kGood, "no completion",
@@ -122,6 +137,25 @@ void examine_model(const Config& config, std::vector<Finding>& findings) {
                         "choose a model with FIM tokens, see 'efimd model info'"});
 }
 
+void examine_kv_type(const Config& config, const Paths& paths, std::vector<Finding>& findings) {
+  const auto good = [&](std::string what) {
+    findings.push_back({Level::kGood, "KV", std::move(what), ""});
+  };
+  if (config.kv_type == engine::KvType::kF16) return good("f16");
+  const auto choice = choose_model(config, find_model_places());
+  const auto model = choice ? engine::Model::open(choice->path, config.fim)
+                            : Result<std::shared_ptr<const engine::Model>>(
+                                  tl::unexpected(choice.error()));
+  if (!model) return;  // examine_model() says why
+  const auto error = KvErrors(paths.kv_errors_file()).find((*model)->digest(), kv_kernels());
+  if (!error) return good("q8, when its error is known: measured as the daemon loads the model");
+  if (error->is_small()) return good("q8: " + kv_error_text(*error));
+  findings.push_back({Level::kNote, "KV",
+                      "f16, as q8 changes too much of what this model says: " +
+                          kv_error_text(*error),
+                      "set cache.kv_type to \"f16\", or use another model"});
+}
+
 /// "1: 29 ms, 4: 31 ms": what steps of so many tokens cost on the daemon's device.
 std::string step_costs_text(const Json& status) {
   std::string out;
@@ -129,6 +163,14 @@ std::string step_costs_text(const Json& status) {
     out += fmt::format("{}{}: {:.3g} ms", out.empty() ? "; steps of " : ", ",
                        cost.value("tokens", 0), cost.value("ms", 0.0));
   return out;
+}
+
+/// "; runs on vulkan, NAME (why)"
+std::string device_text(const Json& status) {
+  const Json device = status.value("device", Json::object());
+  if (!device.contains("kind")) return {};
+  return fmt::format("; runs on {}, {} ({})", device.value("kind", ""), device.value("name", ""),
+                     device.value("reason", ""));
 }
 
 Finding examine_daemon(const Paths& paths) {
@@ -146,14 +188,23 @@ Finding examine_daemon(const Paths& paths) {
   const auto status =
       client.request("efim/status", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
   if (!status) return wrong("daemon", status.error());
+  const auto version =
+      client.request("efim/version", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
+  const Json running = version ? *version : Json::object();
+  const auto build = build_of(running.value("build", Json()));
+  if (!build || build->id != this_build().id)
+    return {Level::kNote, "daemon",
+            fmt::format("process {} is another build ({}, {})", running.value("pid", 0),
+                        running.value("version", "?"), build ? build->program : "an older one"),
+            "'efimd stop' ends it, and the next editor starts its own"};
   const Json state = status->value("state", Json::object());
   if (state.value("name", "") == "failed")
     return {Level::kWrong, "daemon", state.value("message", "its model failed"),
             "correct it, then run 'efimd stop'"};
   return {Level::kGood, "daemon",
-          fmt::format("process {}, up {}, {}{}", status->value("pid", 0),
+          fmt::format("process {}, up {}, {}{}{}", status->value("pid", 0),
                       duration_text(status->value("uptimeS", 0.0)), state.value("name", "?"),
-                      step_costs_text(*status)),
+                      device_text(*status), step_costs_text(*status)),
           ""};
 }
 
@@ -175,11 +226,12 @@ std::vector<Finding> examine(const Paths& paths) {
   std::vector<Finding> findings;
   examine_machine(findings);
   examine_paths(paths, findings);
-  Config config = load_config(paths.config_file);
-  take_chosen_model(config, paths);
+  const Config config = config_in_force(paths);
+  examine_devices(config, findings);
   examine_config(config, findings);
   examine_store(config, paths, findings);
   examine_model(config, findings);
+  examine_kv_type(config, paths, findings);
   findings.push_back(examine_daemon(paths));
   return findings;
 }
@@ -202,7 +254,7 @@ Json findings_json(const std::vector<Finding>& findings) {
                     {"subject", finding.subject},
                     {"what", finding.what},
                     {"remedy", finding.remedy}});
-  return {{"version", EFIMD_VERSION}, {"wrong", anything_wrong(findings)}, {"findings", list}};
+  return {{"version", version()}, {"wrong", anything_wrong(findings)}, {"findings", list}};
 }
 
 bool anything_wrong(const std::vector<Finding>& findings) {

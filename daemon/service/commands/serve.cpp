@@ -15,8 +15,7 @@ int run_serve(const Paths& paths, const CommandLine::Serve& options) {
       return failed({Fault::kBadInput, "--ready-fd: no such descriptor is open", "leave it out"});
     serve.ready = UniqueFd(options.ready_fd);
   }
-  Config config = load_config(paths.config_file);
-  take_chosen_model(config, paths);
+  const Config config = config_in_force(paths);
   return run_daemon(paths, config, std::move(serve));
 }
 

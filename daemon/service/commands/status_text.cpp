@@ -59,6 +59,12 @@ std::string model_text(const Json& model) {
                      text(at(model, "fimOrder")), text(at(model, "windowTokens")));
 }
 
+/// "q8 (next token as ...)"
+std::string kv_text(const Json& kv) {
+  const std::string reason = text(at(kv, "reason"));
+  return reason == "-" ? text(at(kv, "type")) : fmt::format("{} ({})", text(at(kv, "type")), reason);
+}
+
 std::string overview(const Json& status) {
   const Json& model = at(status, "model");
   const Json& device = at(status, "device");
@@ -73,14 +79,17 @@ std::string overview(const Json& status) {
        {"state", state_text(at(status, "state"))},
        {"model", model_text(model)},
        {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
-       {"device", device_text}});
+       {"device", device_text},
+       {"KV", kv_text(at(model, "kv"))}});
 }
 
 std::string memory_table(const Json& memory) {
   std::vector<std::vector<std::string>> rows;
   for (const char* tier : {"device", "host", "disk"}) {
     const Json& bytes = at(memory, tier);
-    rows.push_back({tier, shown(at(bytes, "usedBytes"), bytes_text),
+    if (!at(bytes, "isDevice").is_null()) continue;
+    const bool is_host = !at(at(memory, "host"), "isDevice").is_null();
+    rows.push_back({is_host && rows.empty() ? "device, which is the host" : tier, shown(at(bytes, "usedBytes"), bytes_text),
                     shown(at(bytes, "budgetBytes"), bytes_text)});
   }
   return table({{"KV in", Align::kLeft}, {"used"}, {"budget"}}, rows);
@@ -134,6 +143,14 @@ std::string silence_table(const Json& silence) {
   for (const Json& reason : silence)
     rows.push_back({text(at(reason, "reason")), text(at(reason, "count"))});
   return table({{"no suggestion because", Align::kLeft}, {"count"}}, rows);
+}
+
+/// How much of all prompts was in KV.
+std::string reuse_text(const Json& reuse) {
+  if (!at(reuse, "hitRate").is_number()) return {};
+  return fmt::format("of all prompts {:.1f} % was in KV: {} tokens reused, {} evaluated\n",
+                     100 * number(at(reuse, "hitRate")), text(at(reuse, "reusedTokens")),
+                     text(at(reuse, "evaluatedTokens")));
 }
 
 /// What KV on disk was worth; empty when none is kept.
@@ -193,7 +210,8 @@ std::string cropped(std::string_view line, std::size_t columns) {
 
 std::string status_text(const Json& status) {
   std::vector<std::string> parts = {overview(status), memory_table(at(status, "memory")),
-                                    store_text(at(status, "store")),
+                                    reuse_text(at(status, "reuse")) +
+                                        store_text(at(status, "store")),
                                     sessions_table(at(status, "sessions"))};
   if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
     parts.push_back(files_table(files, std::string::npos));

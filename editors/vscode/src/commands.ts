@@ -73,13 +73,17 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
       label: basename(model.path), description: model.used ? 'in use' : '', detail: model.path,
     }));
     const chosen = await vscode.window.showQuickPick(items, { placeHolder: 'The model that makes suggestions' });
-    if (chosen && await efimd('model', 'use', chosen.detail) !== undefined) await efimd('stop'); // the next keystroke starts it anew
+    if (chosen && await efimd('model', 'use', chosen.detail) !== undefined) // the next keystroke starts the daemon anew
+      void vscode.window.showInformationMessage(`efimd: ${chosen.label} is in use.`);
   }
 
   async function purgeFile(): Promise<void> {
     const file = document();
-    if (file && await efimd('cache', 'purge', file.uri.fsPath) !== undefined)
-      void vscode.window.showInformationMessage(`efimd: nothing is cached of ${vscode.workspace.asRelativePath(file.uri)} any more.`);
+    const purged = file && await efimd('cache', 'purge', '--json', file.uri.fsPath);
+    if (!purged) return;
+    const { tokens } = JSON.parse(purged) as { tokens: number };
+    void vscode.window.showInformationMessage(`efimd: ${tokens} tokens of ${vscode.workspace.asRelativePath(file.uri)} were removed from memory and disk. `
+      + 'It stays off the disk until it is opened again.');
   }
 
   async function showLog(): Promise<void> {
@@ -93,6 +97,13 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
     if (chosen) await vscode.commands.executeCommand(chosen.command);
   }
 
+  /** By Escape: the daemon is told, so that it is not suggested there again. */
+  async function dismiss(): Promise<void> {
+    const file = vscode.window.activeTextEditor?.document;
+    if (file) await server.notify('efim/didDismiss', { textDocument: { uri: file.uri.toString() } });
+    await vscode.commands.executeCommand('editor.action.inlineSuggest.hide');
+  }
+
   const handlers: Record<string, () => unknown> = {
     'efimd.toggle': () => switches.toggleAll(),
     'efimd.toggleLanguage': () => { const file = document(); return file && switches.toggleLanguage(file); },
@@ -104,6 +115,7 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
     'efimd.chooseModel': chooseModel,
     'efimd.restart': () => server.restart(),
     'efimd.menu': menu,
+    'efimd.dismiss': dismiss,
   };
   return [
     vscode.workspace.registerTextDocumentContentProvider('efimd', reports),

@@ -1,7 +1,9 @@
 // efimd for VS Code: starts `efimd lsp`, shows what it says. What is suggested, and when, the daemon and VS Code decide.
 import * as vscode from 'vscode';
+import { AskAgain } from './ask_again';
 import { CacheView } from './cache_view';
 import { registerCommands } from './commands';
+import { tellLargeFiles } from './large_files';
 import { Server } from './server';
 import { readSettings, type Settings } from './settings';
 import { StatusItem } from './status_item';
@@ -28,8 +30,9 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   };
   const cacheView = new CacheView(context.extensionUri, started);
   context.subscriptions.push(
-    output, started, new StatusItem(started, switches), cacheView, ...registerCommands(started, switches),
+    output, started, new StatusItem(started, switches), new AskAgain(started), cacheView, ...registerCommands(started, switches),
     vscode.window.registerWebviewViewProvider('efimd.cache', cacheView),
+    tellLargeFiles(),
     vscode.window.onDidChangeActiveTextEditor(focus),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (!event.affectsConfiguration('efimd')) return;

@@ -8,6 +8,16 @@ import type { Switches } from './switches';
 /** How efimd is, as far as it is known here. */
 export type Health = EfimState | { name: 'starting' | 'stopped'; progress: 0; message: '' };
 
+export type Items = vscode.InlineCompletionItem[] | vscode.InlineCompletionList | null | undefined;
+
+/** One that was sent, for the text of `version`, and its answer to come. */
+export interface Question {
+  uri: string;
+  version: number;
+  position: vscode.Position;
+  answer: Promise<Items>;
+}
+
 const kRestartsMax = 3; // of the bridge within kRestartsWithinMs; then it is left alone and the user is told
 const kRestartsWithinMs = 60_000;
 
@@ -21,7 +31,9 @@ export class Server implements vscode.Disposable {
   private ends: number[] = [];
   private readonly healthChanged = new vscode.EventEmitter<Health>();
   private readonly receiptCame = new vscode.EventEmitter<EfimReceipt>();
+  private readonly asked = new vscode.EventEmitter<Question>();
   readonly onHealth = this.healthChanged.event;
+  readonly onQuestion = this.asked.event;
   readonly onReceipt = this.receiptCame.event;
   health: Health = { name: 'stopped', progress: 0, message: '' };
 
@@ -102,7 +114,10 @@ export class Server implements vscode.Disposable {
           const automatic = context.triggerKind === vscode.InlineCompletionTriggerKind.Automatic;
           if (!this.switches.isOn(document) || (automatic && settings.trigger === 'key')) return [];
           if (automatic && settings.debounceMs > 0) await new Promise((done) => setTimeout(done, settings.debounceMs));
-          return token.isCancellationRequested ? [] : next(document, position, context, token);
+          if (token.isCancellationRequested) return [];
+          const answer = Promise.resolve(next(document, position, context, token));
+          this.asked.fire({ uri: document.uri.toString(), version: document.version, position, answer });
+          return answer;
         },
       },
     });

@@ -51,9 +51,7 @@ void AttentionPlan::add_sequence(const StepSequence& sequence) {
   }
 }
 
-AttentionTask AttentionPlan::task(int index, const float* q, const std::uint16_t* kv,
-                                  std::size_t kv_head_stride, std::size_t page_stride,
-                                  float* records) const {
+AttentionTask AttentionPlan::task(int index, const float* q, float* records) const {
   const Task& task = tasks_[static_cast<std::size_t>(index)];
   const Row& row = rows_[static_cast<std::size_t>(task.row)];
   const auto head = static_cast<std::size_t>(task.kv_head * heads_.group);
@@ -67,8 +65,8 @@ AttentionTask AttentionPlan::task(int index, const float* q, const std::uint16_t
           .group = heads_.group,
           .head_width = heads_.head_width,
           .value_width = heads_.value_width,
-          .kv = kv + static_cast<std::size_t>(task.kv_head) * kv_head_stride,
-          .page_stride = page_stride,
+          .kv = nullptr,
+          .page_stride = 0,
           .page_table = task.page_table,
           .tokens = task.tokens,
           .position = task.position,

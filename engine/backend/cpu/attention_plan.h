@@ -38,10 +38,13 @@ class AttentionPlan {
   std::size_t record_floats() const { return record_floats_; }
   int tasks() const { return static_cast<int>(tasks_.size()); }
   int rows() const { return static_cast<int>(rows_.size()); }
-  /// Task `index` over q [T][H][E] and `kv` of the layer; `kv_head_stride` elements from head to
-  /// head.
-  AttentionTask task(int index, const float* q, const std::uint16_t* kv, std::size_t kv_head_stride,
-                     std::size_t page_stride, float* records) const;
+  /// Task `index` over q [T][H][E]; where its K and V are is the caller's to say.
+  AttentionTask task(int index, const float* q, float* records) const;
+  int kv_head(int index) const { return tasks_[static_cast<std::size_t>(index)].kv_head; }
+  /// The position of the first token of a task's range.
+  int range_begin(int index) const {
+    return tasks_[static_cast<std::size_t>(index)].range * kRangeTokens;
+  }
   /// out [H][E] of row `row` from its records: sum of exp(m_i - m) * acc_i over sum of exp(m_i - m)
   /// * l_i.
   void merge(int row, const float* records, float* out) const;

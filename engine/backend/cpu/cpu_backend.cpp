@@ -21,16 +21,19 @@
 #include "engine/backend/cpu/expert_plan.h"
 #include "engine/backend/cpu/isa.h"
 #include "engine/backend/cpu/kernels.h"
-#include "engine/backend/cpu/kv_memory.h"
+#include "engine/backend/cpu/kv_form.h"
 #include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/rope.h"
 #include "engine/backend/cpu/worker_pool.h"
+#include "engine/backend/step_checks.h"
 
 namespace efimd::engine {
 
 namespace {
 
 using namespace cpu;  // the parts of this device
+
+const std::vector<float> kNoBias;
 
 /// Elements from which on it pays to share a row-by-row operation.
 constexpr std::size_t kSharedElements = 16 * 1024;
@@ -43,18 +46,19 @@ void scale_row(float* row, int width, float scale) {
 }
 
 std::string device_name(Isa isa, int threads) {
-  const char* set = isa == Isa::kAvx512    ? "AVX-512 VNNI"
-                    : isa == Isa::kAvxVnni ? "AVX-VNNI"
-                    : isa == Isa::kAvx2    ? "AVX2"
-                                           : "scalar";
+  const char* set = isa == Isa::kAvx512Bf16 ? "AVX-512 VNNI BF16"
+                    : isa == Isa::kAvx512   ? "AVX-512 VNNI"
+                    : isa == Isa::kAvxVnni  ? "AVX-VNNI"
+                    : isa == Isa::kAvx2     ? "AVX2"
+                                            : "scalar";
   return processor_name() + ", " + set + ", " + std::to_string(threads) +
          (threads == 1 ? " thread" : " threads");
 }
 
 class CpuBackend final : public Backend {
  public:
-  CpuBackend(const ModelShape& shape, CpuWeights weights, KvMemory kv, Isa isa, int threads,
-             int step_tokens_max)
+  CpuBackend(const ModelShape& shape, CpuWeights weights, std::unique_ptr<KvForm> kv, Isa isa,
+             int threads, int step_tokens_max)
       : shape_(shape),
         weights_(std::move(weights)),
         kv_(std::move(kv)),
@@ -62,13 +66,13 @@ class CpuBackend final : public Backend {
         pool_(threads),
         multiplier_(kernels_, pool_),
         name_(device_name(isa, pool_.threads())),
-        page_format_("f16, K [E][P], V [P][Ev], cpu " + std::string(isa_name(isa))),
+        page_format_(std::string(kv_->name()) + ", cpu " + std::string(isa_name(isa))),
         step_tokens_max_(step_tokens_max),
         rope_(shape, weights_.rope_factors),
         plan_({.kv_heads = shape.kv_heads,
                .group = shape.heads / shape.kv_heads,
                .head_width = shape.head_width,
-               .value_width = kv_.value_width(),
+               .value_width = kv_->value_width(),
                .window = shape.attention_window}),
         experts_(shape.experts, shape.experts_used) {}
 
@@ -81,9 +85,9 @@ class CpuBackend final : public Backend {
   std::string kind() const override { return "cpu"; }
   std::string name() const override { return name_; }
   int step_tokens_max() const override { return step_tokens_max_; }
-  int page_count() const override { return kv_.page_count(); }
-  std::size_t page_bytes() const override { return kv_.page_bytes(); }
-  std::size_t resident_bytes() const override { return kv_.resident_bytes(); }
+  int page_count() const override { return kv_->pages().page_count(); }
+  std::size_t page_bytes() const override { return kv_->pages().page_bytes(); }
+  std::size_t resident_bytes() const override { return kv_->pages().resident_bytes(); }
 
   Result<void> begin(const Step& step) override;
   Result<void> attention_input(int layer) override;
@@ -104,9 +108,10 @@ class CpuBackend final : public Backend {
     return std::max({shape_.width, query_width(), shape_.feed_forward});
   }
 
+  /// kIo once the model's file is not what it was: what was computed since is void.
+  Result<void> check_file() const;
   /// Whether the step keeps the promises of backend.h; a step that does not is a mistake of this
   /// program.
-  [[maybe_unused]] bool well_formed(const Step& step) const;
   void place_rows();
   void store_row(int layer, int row);
   /// body(row) for rows 0 .. rows - 1 of `width` elements each.
@@ -130,7 +135,7 @@ class CpuBackend final : public Backend {
   const ModelShape shape_;
   const CpuWeights weights_;
   std::shared_ptr<const Model> model_;  ///< null for weights without a file
-  KvMemory kv_;
+  const std::unique_ptr<KvForm> kv_;
   const CpuKernels& kernels_;
   WorkerPool pool_;
   Multiplier multiplier_;
@@ -147,13 +152,12 @@ class CpuBackend final : public Backend {
   AttentionPlan plan_;
 
   // Activations, all [T][...].
-  AlignedArray<float> x_;               ///< [D]
-  AlignedArray<float> normed_;          ///< [D]
-  AlignedArray<float> q_;               ///< [H][E]
-  AlignedArray<float> k_, v_;           ///< [Hk][E]
-  AlignedArray<float> attended_;        ///< [H][E]
-  AlignedArray<float> hidden_, up_;     ///< [F]; gate, then activation(gate) * up
-  AlignedArray<std::uint16_t> halves_;  ///< [2][Hk][E]: K and V of a row on their way to a page
+  AlignedArray<float> x_;            ///< [D]
+  AlignedArray<float> normed_;       ///< [D]
+  AlignedArray<float> q_;            ///< [H][E]
+  AlignedArray<float> k_, v_;        ///< [Hk][E]
+  AlignedArray<float> attended_;     ///< [H][E]
+  AlignedArray<float> hidden_, up_;  ///< [F]; gate, then activation(gate) * up
   // Of a mixture of experts; hidden_, up_ and these have a row for each slot of the plan.
   ExpertPlan experts_;
   AlignedArray<float> router_logits_;           ///< [T][experts]
@@ -172,7 +176,6 @@ bool CpuBackend::reserve() {
          v_.reserve(rows * size(key_width())) && attended_.reserve(rows * size(query_width())) &&
          hidden_.reserve(hidden * size(shape_.feed_forward)) &&
          up_.reserve(hidden * size(shape_.feed_forward)) &&
-         halves_.reserve(2 * rows * size(key_width())) &&
          multiplier_.reserve(hidden * size(input_width_max())) &&
          (!experts || (router_logits_.reserve(rows * size(shape_.experts)) &&
                        expert_in_.reserve(hidden * size(shape_.width)) &&
@@ -180,7 +183,7 @@ bool CpuBackend::reserve() {
 }
 
 std::size_t CpuBackend::activation_bytes() const {
-  const std::size_t row = 2 * size(shape_.width) + 2 * size(query_width()) + 3 * size(key_width()) +
+  const std::size_t row = 2 * size(shape_.width) + 2 * size(query_width()) + 2 * size(key_width()) +
                           size(shape_.experts);
   const std::size_t hidden_row =
       2 * size(shape_.feed_forward) + (shape_.experts > 0 ? 2 * size(shape_.width) : 0);
@@ -188,44 +191,33 @@ std::size_t CpuBackend::activation_bytes() const {
          Multiplier::bytes(hidden_rows_max() * size(input_width_max()));
 }
 
-bool CpuBackend::well_formed(const Step& step) const {
-  const int rows = static_cast<int>(step.tokens.size());
-  const auto fits = [&](const StepSequence& sequence) {
-    const auto here = [&](PageIndex page) { return page >= 0 && page < kv_.page_count(); };
-    return sequence.first >= 0 && sequence.count >= 1 && sequence.position >= 0 &&
-           sequence.first + sequence.count <= rows &&
-           sequence.page_table.size() * kPageTokens >= size(sequence.position + sequence.count) &&
-           std::all_of(sequence.page_table.begin(), sequence.page_table.end(), here);
-  };
-  const auto is_row = [&](int row) { return row >= 0 && row < rows; };
-  return rows >= 1 && rows <= step_tokens_max_ &&
-         std::all_of(step.sequences.begin(), step.sequences.end(), fits) &&
-         std::all_of(step.logits_rows.begin(), step.logits_rows.end(), is_row);
-}
-
 void CpuBackend::place_rows() {
+  int end = 0;
   positions_.assign(size(rows_), 0);
   pages_.assign(size(rows_), -1);
   for (const StepSequence& sequence : step_.sequences) {
+    end = std::max(end, sequence.position + sequence.count);
     for (int i = 0; i < sequence.count; ++i) {
       const std::size_t row = size(sequence.first + i);
       assert(pages_[row] == -1);  // no row belongs to two sequences
       positions_[row] = sequence.position + i;
       pages_[row] = sequence.page_table[size(positions_[row] / kPageTokens)];
-      kv_.touch(pages_[row]);
+      kv_->pages().touch(pages_[row]);
     }
   }
   assert(std::find(pages_.begin(), pages_.end(), -1) == pages_.end());  // and every row to one
+  kv_->prepare(end);
+}
+
+Result<void> CpuBackend::check_file() const {
+  if (model_ == nullptr || model_->file().intact()) return {};
+  return fail(Fault::kIo, model_->path().string() + " was changed while it is in use",
+              "put the whole file there, then run 'efimd stop'");
 }
 
 Result<void> CpuBackend::begin(const Step& step) {
-  assert(well_formed(step));
-  for (const TokenId token : step.tokens) {
-    if (token < 0 || token >= shape_.vocabulary)
-      return fail(Fault::kBadInput, "token " + std::to_string(token) +
-                                        " is outside the vocabulary of " +
-                                        std::to_string(shape_.vocabulary));
-  }
+  assert(well_formed(step, *this));
+  if (auto checked = check_tokens(step, shape_.vocabulary); !checked) return checked;
   step_ = step;
   rows_ = static_cast<int>(step.tokens.size());
   place_rows();
@@ -271,14 +263,13 @@ void CpuBackend::multiply(std::span<const Product> products, const float* values
   multiplier_.multiply(products, values);
 }
 
-const std::vector<float> kNoBias;
-
 Result<void> CpuBackend::attention_input(int layer) {
   const CpuLayer& weights = weights_.layers[size(layer)];
   const RowRange all{0, rows_};
+  const std::vector<float>& key_bias = kv_->adds_key_bias(layer) ? kNoBias : weights.key_bias;
   const Product products[] = {
       {&weights.query, all, q_.data(), size(query_width()), &weights.query_bias, Store::kSet},
-      {&weights.key, all, k_.data(), size(key_width()), &weights.key_bias, Store::kSet},
+      {&weights.key, all, k_.data(), size(key_width()), &key_bias, Store::kSet},
       {&weights.value, all, v_.data(), size(key_width()), &weights.value_bias, Store::kSet}};
   each_row(rows_, shape_.width, [&](int row) {
     const std::size_t at = size(row) * size(shape_.width);
@@ -299,26 +290,15 @@ void CpuBackend::store_row(int layer, int row) {
   scale_row(q, query_width(), shape_.score_scale());
 
   float* k = k_.data() + size(row) * size(key_width());
-  const float* v = v_.data() + size(row) * size(key_width());
-  std::uint16_t* key = halves_.data() + size(row) * 2 * size(key_width());
-  std::uint16_t* value = key + key_width();
   for (int head = 0; head < shape_.kv_heads; ++head)
     rope_.rotate(row, k + head * shape_.head_width);
-  kernels_.to_half(k, key_width(), key);
-  kernels_.to_half(v, key_width(), value);
-  for (int head = 0; head < shape_.kv_heads; ++head) {
-    const int at = head * shape_.head_width;
-    kv_.put(layer, head, pages_[size(row)], positions_[size(row)] % kPageTokens, key + at,
-            value + at);
-  }
+  kv_->put(layer, row, pages_[size(row)], positions_[size(row)] % kPageTokens, k,
+           v_.data() + size(row) * size(key_width()));
 }
 
 Result<void> CpuBackend::attention(int layer) {
-  const std::uint16_t* kv = kv_.head(layer, 0);
-  const auto head_stride = size(kPageTokens) * size(shape_.head_width + kv_.value_width());
   pool_.parallel_for(plan_.tasks(), [&](int index) {
-    kernels_.attention(
-        plan_.task(index, q_.data(), kv, head_stride, kv_.page_stride(), records_.data()));
+    kv_->attend(layer, plan_, index, q_.data(), records_.data());
   });
   each_row(rows_, query_width(), [&](int row) {
     float* attended = attended_.data() + size(row) * size(query_width());
@@ -377,12 +357,12 @@ Result<void> CpuBackend::feed_forward_output(int layer) {
   const CpuLayer& weights = weights_.layers[size(layer)];
   if (shape_.experts > 0) {
     experts_output(weights);
-    return {};
+    return layer + 1 < shape_.layers ? Result<void>() : check_file();
   }
   const Product product{weights.down.data(), {0, rows_},         x_.data(),
                         size(shape_.width),  &weights.down_bias, Store::kAdd};
   multiply({&product, 1}, hidden_.data(), shape_.feed_forward, rows_);
-  return {};
+  return layer + 1 < shape_.layers ? Result<void>() : check_file();
 }
 
 void CpuBackend::experts_input(const CpuLayer& weights) {
@@ -446,16 +426,17 @@ Result<std::span<const float>> CpuBackend::logits() {
   });
   const Product product{&weights_.output, {0, rows}, logits_.data(), width, &kNoBias, Store::kSet};
   multiply({&product, 1}, normed_.data(), shape_.width, rows);
+  if (auto whole = check_file(); !whole) return tl::unexpected(std::move(whole).error());
   return std::span<const float>(logits_.data(), size(rows) * width);
 }
 
 Result<void> CpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
-  kv_.copy(from, to, tokens);
+  kv_->copy(from, to, tokens);
   return {};
 }
 
 Result<void> CpuBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
-  const std::span<const std::byte> memory = kv_.page(page);
+  const std::span<const std::byte> memory = kv_->pages().page(page);
   if (bytes.size() != memory.size())
     return fail(Fault::kBadInput, "a KV page is read into a buffer of another size");
   std::ranges::copy(memory, bytes.begin());
@@ -463,10 +444,19 @@ Result<void> CpuBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
 }
 
 Result<void> CpuBackend::write_page(PageIndex page, std::span<const std::byte> bytes) {
-  if (bytes.size() != kv_.page_bytes())
+  if (bytes.size() != page_bytes())
     return fail(Fault::kBadInput, "a KV page is written from a buffer of another size");
-  std::ranges::copy(bytes, kv_.page_to_write(page).begin());
+  std::ranges::copy(bytes, kv_->pages().page_to_write(page).begin());
   return {};
+}
+
+/// A norm of the heads comes between the bias and the rotation: then they cannot be told apart.
+std::vector<std::span<const float>> separable_key_biases(const CpuWeights& weights) {
+  std::vector<std::span<const float>> biases;
+  for (const CpuLayer& layer : weights.layers)
+    biases.push_back(layer.key_norm.empty() ? std::span<const float>(layer.key_bias)
+                                            : std::span<const float>());
+  return biases;
 }
 
 Result<std::unique_ptr<CpuBackend>> make(const ModelShape& shape, const ModelWeights& weights,
@@ -478,12 +468,17 @@ Result<std::unique_ptr<CpuBackend>> make(const ModelShape& shape, const ModelWei
   }
   Result<CpuWeights> fitted = CpuWeights::from(shape, weights);
   if (!fitted) return tl::unexpected(std::move(fitted).error());
-  Result<KvMemory> kv =
-      KvMemory::open({shape.layers, shape.kv_heads, shape.head_width, options.page_count});
+  const int step_tokens_max = std::max(options.step_tokens_max, 1);
+  auto kv = make_kv_form(shape, kernels_of(isa),
+                         {.type = options.kv_type,
+                          .page_count = options.page_count,
+                          .step_tokens_max = step_tokens_max,
+                          .rope_factors = fitted->rope_factors,
+                          .key_biases = separable_key_biases(*fitted)});
   if (!kv) return tl::unexpected(std::move(kv).error());
   const int threads = options.threads > 0 ? options.threads : physical_cores();
   auto backend = std::make_unique<CpuBackend>(shape, *std::move(fitted), *std::move(kv), isa,
-                                              threads, std::max(options.step_tokens_max, 1));
+                                              threads, step_tokens_max);
   if (!backend->reserve()) {
     return fail(
         Fault::kNoMemory,
@@ -508,6 +503,10 @@ Result<std::unique_ptr<CpuBackend>> make_guarded(const ModelShape& shape,
 }
 
 }  // namespace
+
+std::size_t cpu_page_bytes(const ModelShape& shape, KvType type) {
+  return kv_page_bytes(shape, type);
+}
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
                                                   const CpuOptions& options) {

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/kv_type.h"
 #include "engine/model/model.h"
 
 namespace efimd::engine {
@@ -12,15 +13,15 @@ namespace efimd::engine {
 /// Instruction sets that the CPU kernels are written for. kScalar is the specification.
 enum class Isa {
   kScalar,
-  kAvx2,     ///< with FMA and F16C
-  kAvxVnni,  ///< the same with VNNI in 256 bits
-  kAvx512,   ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes what is above
+  kAvx2,        ///< with FMA and F16C
+  kAvxVnni,     ///< the same with VNNI in 256 bits
+  kAvx512,      ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes what is above
+  kAvx512Bf16,  ///< the same with BF16
 };
 
 std::string_view isa_name(Isa isa);
-/// The best that this processor and its operating system run. EFIMD_ISA (scalar, avx2, avxvnni,
-/// avx512)
-/// lowers it, for tests.
+/// The best that this processor and its operating system run. EFIMD_ISA (a name of isa_name()) lowers
+/// it, for tests.
 Isa best_isa();
 
 struct CpuOptions {
@@ -28,10 +29,15 @@ struct CpuOptions {
   std::optional<Isa> isa;  ///< best_isa() when absent; kUnsupported when it does not run here
   int page_count = 0;
   int step_tokens_max = 64;
+  KvType kv_type = KvType::kF16;
 };
 
-/// The CPU device. KV is f16; weights are used where the file is mapped. Activations take about
-/// step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks.
+/// Backend::page_bytes() of the CPU device for such a model.
+std::size_t cpu_page_bytes(const ModelShape& shape, KvType type);
+
+/// The CPU device. Weights are used where the file is mapped. Activations take about
+/// step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks. 8-bit KV is refused for heads
+/// of more than 256 elements (kUnsupported).
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
                                                   const CpuOptions& options);
 /// The same over weights without a file, which outlive the result: for tests and benchmarks.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 namespace efimd::engine::cpu {
 
@@ -17,8 +18,15 @@ void ExpertPlan::route(std::span<const float> logits, int rows) {
 
 void ExpertPlan::choose(const float* logits, int row) {
   std::iota(order_.begin(), order_.end(), 0);
+  // A NaN, as a damaged file gives, counts as less than all numbers: sorting wants an order.
+  const auto rank_of = [&](int expert) {
+    const bool number = !std::isnan(logits[expert]);
+    return std::pair(number, number ? logits[expert] : 0.0F);
+  };
   std::partial_sort(order_.begin(), order_.begin() + used_, order_.end(), [&](int a, int b) {
-    return logits[a] != logits[b] ? logits[a] > logits[b] : a < b;
+    const auto left = rank_of(a);
+    const auto right = rank_of(b);
+    return left != right ? left > right : a < b;
   });
   const std::size_t at = static_cast<std::size_t>(row * used_);
   float sum = 0.0F;

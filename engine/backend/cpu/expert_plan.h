@@ -9,9 +9,9 @@ namespace efimd::engine::cpu {
 /// Which experts evaluate the rows of one step, in one layer.
 ///
 /// A row goes to the `used` experts with the largest router logits, the lower index first among
-/// equals; their weights are the softmax over these logits. A slot is one (row, expert); slots lie
-/// expert by expert, so that an expert's weights are read once for all of its rows. A row's choice,
-/// weights and the order of its sum depend on its own logits alone.
+/// equals and NaN last; their weights are the softmax over these logits. A slot is one (row,
+/// expert); slots lie expert by expert, so that an expert's weights are read once for all of its
+/// rows. A row's choice, weights and the order of its sum depend on its own logits alone.
 class ExpertPlan {
  public:
   ExpertPlan(int experts, int used) : experts_(experts), used_(used) {}

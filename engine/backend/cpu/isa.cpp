@@ -16,7 +16,8 @@ namespace efimd::engine {
 
 namespace {
 
-constexpr Isa kBestFirst[] = {Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2, Isa::kScalar};
+constexpr Isa kBestFirst[] = {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2,
+                              Isa::kScalar};
 
 #if defined(EFIMD_CPU_X86)
 // __builtin_cpu_supports also asks the operating system whether it saves the wide registers.
@@ -44,6 +45,8 @@ bool has_avx512() {
          __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq") &&
          __builtin_cpu_supports("avx512vnni");
 }
+
+bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
 #endif
 
 }  // namespace
@@ -58,6 +61,8 @@ std::string_view isa_name(Isa isa) {
       return "avxvnni";
     case Isa::kAvx512:
       return "avx512";
+    case Isa::kAvx512Bf16:
+      return "avx512bf16";
   }
   return "";
 }
@@ -77,7 +82,16 @@ bool runs_here(Isa isa) {
   if (isa == Isa::kScalar) return true;
 #if defined(EFIMD_CPU_X86)
   if (!has_avx2()) return false;
-  return isa == Isa::kAvx2 || (isa == Isa::kAvxVnni ? has_avx_vnni() : has_avx512());
+  switch (isa) {
+    case Isa::kAvxVnni:
+      return has_avx_vnni();
+    case Isa::kAvx512:
+      return has_avx512();
+    case Isa::kAvx512Bf16:
+      return has_avx512_bf16();
+    default:
+      return true;
+  }
 #else
   return false;
 #endif
@@ -85,6 +99,7 @@ bool runs_here(Isa isa) {
 
 const CpuKernels& kernels_of(Isa isa) {
 #if defined(EFIMD_CPU_X86)
+  if (isa == Isa::kAvx512Bf16) return avx512bf16_kernels();
   if (isa == Isa::kAvx512) return avx512_kernels();
   if (isa == Isa::kAvxVnni) return avxvnni_kernels();
   if (isa == Isa::kAvx2) return avx2_kernels();

@@ -120,8 +120,26 @@ struct AttentionTask {
   std::size_t record_stride;
 };
 
+/// The widest head of 8-bit KV: a page of it is expanded on the stack (32 KiB).
+inline constexpr int kKv8HeadWidthMax = 256;
+
+/// Where an AttentionTask's K and V are when they are 8-bit; the layout is Kv8Memory's. The task's
+/// own kv and page_stride are of no use then.
+struct Kv8Source {
+  const unsigned char* kv;  ///< this layer's and KV head's block in page 0
+  std::size_t head_bytes;   ///< of a block
+  std::size_t page_stride;  ///< bytes from page to page
+
+  /// What is added to keys, as KeyBias says; null: nothing.
+  const float *bias_along, *bias_across;  ///< [E]
+  const float* turns;                     ///< of the range's first page and on; null: no bias
+  int pairs;                              ///< of a head that are rotated
+  bool adjacent_pairs;                    ///< (2i, 2i + 1), else (i, i + pairs)
+};
+
 struct CpuKernels {
-  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums. Quantized: over
+  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums (with AVX-512 BF16,
+  /// of inputs rounded to bf16, where the weights are). Quantized: over
   /// the weights that share a scale, products with the input's quants are summed in integers,
   /// exact; then f32, in order: sum += products * (weight_scale * input_scale), and for types with
   /// a minimum sum -= minimum * total.
@@ -143,6 +161,9 @@ struct CpuKernels {
   void (*gelu_mul)(const float* gate, const float* up, int count, float* out);
   /// f32 to f16, nearest even; past +-65504 it saturates, so that KV holds no infinity.
   void (*to_half)(const float* x, int count, std::uint16_t* out);
+  /// The same as attention(), over keys and values that are expanded to f16 page by page: the same
+  /// bits in every table.
+  void (*attention_kv8)(const AttentionTask& task, const Kv8Source& source);
 };
 
 inline constexpr float kHalfMax = 65504.0F;
@@ -152,9 +173,10 @@ inline constexpr float kGeluSlope = 1.59576912F;  ///< 2 * sqrt(2 / pi)
 
 const CpuKernels& scalar_kernels();
 #if defined(EFIMD_CPU_X86)
-const CpuKernels& avx2_kernels();     ///< AVX2, FMA, F16C
-const CpuKernels& avxvnni_kernels();  ///< the same and AVX-VNNI
-const CpuKernels& avx512_kernels();   ///< AVX-512 F, BW, VL, DQ, VNNI
+const CpuKernels& avx2_kernels();        ///< AVX2, FMA, F16C
+const CpuKernels& avxvnni_kernels();     ///< the same and AVX-VNNI
+const CpuKernels& avx512_kernels();      ///< AVX-512 F, BW, VL, DQ, VNNI
+const CpuKernels& avx512bf16_kernels();  ///< the same and BF16
 #endif
 
 }  // namespace efimd::engine::cpu

@@ -5,14 +5,15 @@
 #include "engine/backend/cpu/words_avx2.h"
 // The simd files work on the Vector and the Words above.
 #include "engine/backend/cpu/quantize_avx2.h"
-#include "engine/backend/cpu/simd_attention.h"
+#include "engine/backend/cpu/simd_attention_kv8.h"
 #include "engine/backend/cpu/simd_quantized.h"
 
 namespace efimd::engine::cpu {
 
 const CpuKernels& avx2_kernels() {
   static constexpr CpuKernels kKernels{matmul,   attention,  rms_norm, quantize,
-                                       silu_mul, layer_norm, gelu_mul, to_half};
+                                       silu_mul, layer_norm, gelu_mul, to_half,
+                                       attention_kv8};
   return kKernels;
 }
 

@@ -4,7 +4,7 @@
 #include "engine/backend/cpu/vector_avx512.h"
 #include "engine/backend/cpu/words_avx512.h"
 // The simd files work on the Vector and the Words above.
-#include "engine/backend/cpu/simd_attention.h"
+#include "engine/backend/cpu/simd_attention_kv8.h"
 #include "engine/backend/cpu/simd_quantized.h"
 
 namespace efimd::engine::cpu {
@@ -56,7 +56,8 @@ void quantize(const float* x, int width, const QuantizedRow& out) {
 
 const CpuKernels& avx512_kernels() {
   static constexpr CpuKernels kKernels{matmul,   attention,  rms_norm, quantize,
-                                       silu_mul, layer_norm, gelu_mul, to_half};
+                                       silu_mul, layer_norm, gelu_mul, to_half,
+                                       attention_kv8};
   return kKernels;
 }
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/backend/cpu/attention_scalar.h"
 #include "engine/backend/cpu/half.h"
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/cpu/weight_blocks.h"
@@ -91,52 +92,6 @@ void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outpu
   }
 }
 
-/// One query over one page: the online softmax step.
-///   k [E][P] f16, v [P][value_width] f16; tokens `from` .. visible - 1 count
-void attend_page(const AttentionTask& task, const float* q, const std::uint16_t* k, int from,
-                 int visible, float* record) {
-  const std::uint16_t* v = k + task.head_width * kPageTokens;
-  float weight[kPageTokens];
-  float maximum = record[0];
-  for (int c = from; c < visible; ++c) {
-    weight[c] = 0.0F;
-    for (int e = 0; e < task.head_width; ++e)
-      weight[c] += q[e] * half_to_float(k[e * kPageTokens + c]);
-    maximum = std::max(maximum, weight[c]);
-  }
-  const float kept = std::exp(record[0] - maximum);  // 0 on the first page: m is -inf
-  float sum = 0.0F;
-  for (int c = from; c < visible; ++c) sum += weight[c] = std::exp(weight[c] - maximum);
-  record[0] = maximum;
-  record[1] = record[1] * kept + sum;
-  for (int e = 0; e < task.head_width; ++e) {
-    float& acc = record[kRecordHead + e];
-    acc *= kept;
-    for (int c = from; c < visible; ++c)
-      acc += weight[c] * half_to_float(v[c * task.value_width + e]);
-  }
-}
-
-void attention(const AttentionTask& task) {
-  for (int r = 0; r < task.rows; ++r) {
-    const int visible = std::min(task.tokens, task.position + r + 1);
-    const int hidden = std::max(0, task.position + r + 1 - task.window);
-    for (int g = 0; g < task.group; ++g) {
-      const float* q = task.q + static_cast<std::size_t>(r) * task.q_stride +
-                       static_cast<std::size_t>(g) * static_cast<std::size_t>(task.head_width);
-      float* record = task.record + static_cast<std::size_t>(r) * task.record_row_stride +
-                      static_cast<std::size_t>(g) * task.record_stride;
-      record[0] = -std::numeric_limits<float>::infinity();
-      std::fill(record + 1, record + kRecordHead + task.value_width, 0.0F);
-      for (int first = hidden / kPageTokens * kPageTokens; first < visible; first += kPageTokens) {
-        const auto page = static_cast<std::size_t>(task.page_table[first / kPageTokens]);
-        attend_page(task, q, task.kv + page * task.page_stride, std::max(0, hidden - first),
-                    std::min(kPageTokens, visible - first), record);
-      }
-    }
-  }
-}
-
 void rms_norm(const float* x, const float* weight, int width, float epsilon, float* out) {
   double squares = 0.0;
   for (int i = 0; i < width; ++i) squares += static_cast<double>(x[i]) * x[i];
@@ -196,8 +151,9 @@ void to_half(const float* x, int count, std::uint16_t* out) {
 }  // namespace
 
 const CpuKernels& scalar_kernels() {
-  static constexpr CpuKernels kKernels{matmul,   attention,  rms_norm, quantize,
-                                       silu_mul, layer_norm, gelu_mul, to_half};
+  static constexpr CpuKernels kKernels{matmul,   attention_scalar, rms_norm, quantize,
+                                       silu_mul, layer_norm,       gelu_mul, to_half,
+                                       attention_kv8_scalar};
   return kKernels;
 }
 

@@ -192,16 +192,14 @@ inline void prefetch_page(const std::uint16_t* k, int elements) {
   for (int i = 0; i < elements; i += 32) __builtin_prefetch(k + i);
 }
 
-void attention(const AttentionTask& task) {
+/// `page_of(i)` gives page i of the range, as it lies in KvMemory; it is asked in order.
+template <class PageOf>
+inline void attend_pages(const AttentionTask& task, const PageOf& page_of) {
   start_records(task);
-  const int page_elements = kPageTokens * (task.head_width + task.value_width);
   const int left_behind = task.position + 1 - task.window;  // by the first row
   int start = left_behind > 0 ? left_behind / kPageTokens * kPageTokens : 0;
   for (; start < task.tokens; start += kPageTokens) {
-    const PageIndex* page = task.page_table + start / kPageTokens;
-    const std::uint16_t* k = task.kv + static_cast<std::size_t>(page[0]) * task.page_stride;
-    if (start + kPageTokens < task.tokens)
-      prefetch_page(task.kv + static_cast<std::size_t>(page[1]) * task.page_stride, page_elements);
+    const std::uint16_t* k = page_of(start / kPageTokens);
     // Rows in front of this page's first token see nothing of it, nor do rows whose window is
     // behind its last.
     const int first_row = start > task.position ? start - task.position : 0;
@@ -212,6 +210,16 @@ void attention(const AttentionTask& task) {
       kAttendTiles[count - 1](task, i, start, k);
     }
   }
+}
+
+void attention(const AttentionTask& task) {
+  const int page_elements = kPageTokens * (task.head_width + task.value_width);
+  attend_pages(task, [&](int page) {
+    const PageIndex* at = task.page_table + page;
+    if ((page + 1) * kPageTokens < task.tokens)
+      prefetch_page(task.kv + static_cast<std::size_t>(at[1]) * task.page_stride, page_elements);
+    return task.kv + static_cast<std::size_t>(at[0]) * task.page_stride;
+  });
 }
 
 }  // namespace

@@ -26,6 +26,11 @@ struct Vector {
     const __m128i bits = _mm_loadu_si128(static_cast<const __m128i*>(at));
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(bits), 16));
   }
+  /// Signed bytes.
+  static Reg load_bytes(const void* at) {
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(static_cast<const __m128i*>(at))));
+  }
   static void store_half(std::uint16_t* at, Reg value) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(at),
                      _mm256_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

@@ -25,6 +25,11 @@ struct Vector {
   static Reg load_bfloat(const void* at) {
     return bfloat(_mm256_loadu_si256(static_cast<const __m256i*>(at)));
   }
+  /// Signed bytes.
+  static Reg load_bytes(const void* at) {
+    return _mm512_cvtepi32_ps(
+        _mm512_cvtepi8_epi32(_mm_loadu_si128(static_cast<const __m128i*>(at))));
+  }
   static void store_half(std::uint16_t* at, Reg value) {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(at),
                         _mm512_cvtps_ph(value, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));

@@ -1,4 +1,4 @@
-// What lsp_recorder.py wrote down, read again: lines of {"from": "editor" | "server", "message"}.
+// What lsp_recorder.py wrote down, read again: lines of {"session", "from": "editor" | "server", "message"}.
 import { readFileSync } from 'node:fs';
 
 /** The offset of an LSP position; positions of VS Code are UTF-16, as JavaScript's. */
@@ -11,19 +11,18 @@ function replaced(text, range, inserted) {
   return text.slice(0, offsetOf(text, range.start)) + inserted + text.slice(offsetOf(text, range.end));
 }
 
-/** {requests: id -> {uri, text, position}, answers: id -> [message]} of inline completion so far. */
+/** {requests: id -> {uri, text, position, kind}, answers: id -> [message], receipts: [efim/receipt's params]} of inline completion so far. */
 export function readRecording(file) {
   const texts = new Map();
   const requests = new Map();
   const answers = new Map();
-  let run = 0; // a client that starts again counts its requests from 0 again
-  for (const line of readFileSync(file, 'utf8').split('\n').filter(Boolean)) {
-    const { from, message } = JSON.parse(line);
+  const receipts = [];
+  for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) { // behind the last end, a message may be half written
+    const { session, from, message } = JSON.parse(line); // a client that starts again counts its requests from 0 again
     const { method, params, id } = message;
     if (from === 'server') {
-      if (method === undefined) answers.set(`${run}/${id}`, [...(answers.get(`${run}/${id}`) ?? []), message]);
-    } else if (method === 'initialize') {
-      ++run;
+      if (method === 'efim/receipt') receipts.push(params);
+      if (method === undefined) answers.set(`${session}/${id}`, [...(answers.get(`${session}/${id}`) ?? []), message]);
     } else if (method === 'textDocument/didOpen') {
       texts.set(params.textDocument.uri, params.textDocument.text);
     } else if (method === 'textDocument/didChange') {
@@ -32,10 +31,10 @@ export function readRecording(file) {
         texts.set(uri, change.range ? replaced(texts.get(uri), change.range, change.text) : change.text);
     } else if (method === 'textDocument/inlineCompletion') {
       const uri = params.textDocument.uri;
-      requests.set(`${run}/${id}`, { uri, text: texts.get(uri), position: params.position });
+      requests.set(`${session}/${id}`, { uri, text: texts.get(uri), position: params.position, kind: params.context.triggerKind });
     }
   }
-  return { requests, answers };
+  return { requests, answers, receipts };
 }
 
 /** Ids of requests that have not exactly one answer. */

@@ -1,12 +1,13 @@
 // efimd's extension in a real VS Code page. Run by vscode_test.py, which gives the environment and says what is in it.
 import assert from 'node:assert/strict';
-import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { execFileSync, spawn } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
-import { Workbench, readGhost, until } from './workbench.mjs';
+import { canMount, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
 import { outcomes, readRecording, unanswered } from './recording.mjs';
 
-const { EFIMD, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, HOME } = process.env;
+const { EFIMD, EFIMD_CONFIG, EFIMD_MODELS, EFIMD_OLD_DAEMON, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_RUNTIME_DIR, EFIMD_TEXTS, HOME } = process.env;
 
 const kSettings = {
   'efimd.path': EFIMD_RECORDED,
@@ -21,34 +22,20 @@ const kSettings = {
   'editor.suggestOnTriggerCharacters': false,
   'editor.parameterHints.enabled': false,
   'editor.minimap.enabled': false,
+  'workbench.editorLargeFileConfirmation': 1024,
+  'files.autoSave': 'off', // on in a browser: in the read-only folder it fails, with a notification some time later
   'editor.insertSpaces': true,
   'editor.detectIndentation': false,
   '[plaintext]': { 'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none' },
 };
-const kPython = `class Settings:
-    def __init__(self, path):
-        self.path = path
-        self.values = {}
-        self.listeners = []
-
-    def get(self, name, default=None):
-        return self.values.get(name, default)
-
-`;
+const kKeys = [{ key: 'ctrl+alt+l', command: 'editor.action.inlineSuggest.acceptNextLine' }];
+const kPython = readFileSync(join(EFIMD_TEXTS, 'settings.txt'), 'utf8');
 const kCpp = `#include <vector>
 
 int sum(const std::vector<int>& values) {
   int total = 0;
 `;
-const kTyped = `def remove(self, name):
-    if name in self.values:
-        value = self.values[name]
-        del self.values[name]
-        return value
-    for listener in self.listeners:
-        listener.removed(name)
-    return None
-`.slice(0, 200);
+const kTyped = readFileSync(join(EFIMD_TEXTS, 'typed.txt'), 'utf8').slice(0, 200);
 
 let vscode;
 let failed = false;
@@ -62,7 +49,8 @@ function test(name, body) {
       await body();
     } catch (error) {
       await vscode?.screenshot('failed');
-      console.log(`# said last:\n${readFileSync(EFIMD_RECORDING, 'utf8').trim().split('\n').slice(-8).join('\n')}`);
+      const said = existsSync(EFIMD_RECORDING) ? readFileSync(EFIMD_RECORDING, 'utf8') : 'nothing';
+      console.log(`# said last:\n${said.trim().split('\n').slice(-8).join('\n')}`);
       throw error;
     }
     failed = false;
@@ -70,11 +58,33 @@ function test(name, body) {
 }
 
 before(async () => {
-  vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings });
+  vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings, keys: kKeys });
 });
 after(() => vscode?.close());
 
-const status = () => JSON.parse(execFileSync(EFIMD, ['status', '--json'], { encoding: 'utf8' }));
+const efimd = (...args) => execFileSync(EFIMD, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
+const status = () => JSON.parse(efimd('status', '--json'));
+
+/** Notifications on the screen, without VS Code's own about large files. */
+const ourToasts = async () => (await vscode.toasts()).filter((text) => !/have been turned off for this large file/.test(text));
+
+/** The only notification on the screen, once it is there; then it is taken away. */
+async function theToast(pattern) {
+  const toasts = await until('a notification', async () => {
+    const found = await ourToasts();
+    return found.length > 0 && found;
+  });
+  assert.equal(toasts.length, 1, toasts.join('\n'));
+  assert.match(toasts[0], pattern);
+  await vscode.command('Notifications: Clear All Notifications');
+}
+
+/** Types and sees ghost text, and nothing that somebody would have to click away. */
+async function isServed(name) {
+  await vscode.edit(name, kPython);
+  await typeAtEnd('    def set(self, na');
+  assert.deepEqual(await ourToasts(), []);
+}
 
 /** The lines that are not blank: of a blank one the page draws nothing that could be read. */
 const written = (lines) => lines.map((line) => line.trimEnd()).filter(Boolean);
@@ -93,6 +103,26 @@ async function typeAtEnd(text) {
   return vscode.waitForGhost();
 }
 
+const kInvoked = 1, kAutomatic = 2; // InlineCompletionTriggerKind
+const kindsSince = (before) => [...readRecording(EFIMD_RECORDING).requests.values()].slice(before).map(({ kind }) => kind);
+
+/** Until the extension has these settings: the status item shows that it has read the very file. */
+async function configured(settings) {
+  vscode.configure({ ...settings, 'efimd.enabled': false });
+  await vscode.waitForStatus(/efimd off/);
+  vscode.configure(settings);
+  await vscode.waitForStatus(/efimd.*Ready/);
+}
+
+async function chooseFirstOfMenu() {
+  await vscode.page.click('.statusbar-item[id*="efimd.status"] a');
+  await until('the menu', () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget')?.offsetHeight > 0
+    && document.querySelector('.quick-input-list .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith('Turn suggestions on or off')));
+  await vscode.press('Enter');
+  await until('the end of the menu', () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget').offsetHeight === 0));
+  await vscode.press('Control+1'); // back into the editor
+}
+
 test('the status item becomes ready', async () => {
   await vscode.waitForStatus(/efimd Ready|efimd.*Ready/);
   assert.deepEqual(await vscode.toasts(), []);
@@ -108,33 +138,52 @@ test('in a Python file ghost text appears and Tab inserts exactly that', async (
   await until('the accepted item in the status', () => status().sessions.some((session) => session.accepted === 1));
 });
 
-test('a word is taken by its key', async () => {
-  const file = await vscode.edit('word.py', kPython);
-  const typed = '    def set(self, na';
+/** What of the suggestion for `typed` at the end of a new file `key` takes; the rest of its line, and what else it has. */
+async function taken(key, name, typed) {
+  const file = await vscode.edit(name, kPython);
   const ghost = await typeAtEnd(typed);
-  await vscode.press('Control+ArrowRight');
-  await vscode.saved(file, (text) => {
-    const taken = text.slice((kPython + typed).length).replace(/\)$/, ''); // VS Code may have closed the bracket
-    return taken !== '' && ghost.line.startsWith(typed + taken) && ghost.line.length > (typed + taken).length;
-  });
+  await vscode.press(key);
+  const text = await vscode.saved(file, (now) => now.replace(/\)$/, '').length > (kPython + typed).length); // VS Code may have closed the bracket
+  const part = text.slice((kPython + typed).length).replace(/\)$/, '');
+  assert.ok(ghost.line.startsWith(typed + part), `${part} of ${JSON.stringify(ghost)}`);
+  return { part, rest: ghost.line.slice((typed + part).length) };
+}
+
+test('a word is taken by its key', async () => {
+  const { rest } = await taken('Control+ArrowRight', 'word.py', '    def set(self, na');
+  assert.notEqual(rest, '');
+});
+
+test('a line is taken by the key that a user gave to it', async () => {
+  const { part, rest } = await taken('Control+Alt+l', 'line.py', '    def set(self, na');
+  assert.match(rest, /^\)?:?$/, `${part} was taken of it, where VS Code stops at a bracket that it closed`);
+});
+
+test('what Escape dismisses is gone, and the daemon is told', async () => {
+  await vscode.edit('dismissed.py', kPython);
+  await typeAtEnd('    def set(self, na');
+  const dismissed = () => status().sessions.reduce((sum, session) => sum + (session.dismissed ?? 0), 0);
+  const before = dismissed(); // a test before may have left its suggestion by Escape
+  await vscode.press('Escape');
+  await until('no ghost text', async () => await vscode.ghost() === null);
+  await until('the dismissal in the status', () => dismissed() === before + 1);
 });
 
 test('in a C++ file a bracket that VS Code closed is not doubled', async () => {
   const file = await vscode.edit('sum.cpp', kCpp);
-  await vscode.press('Control+End');
-  await vscode.type('  for (');
-  const ghost = await vscode.waitForGhost();
+  const ghost = await typeAtEnd('  for (');
   await vscode.screenshot('cpp');
   await vscode.press('Tab');
-  const line = (await vscode.saved(file, (text) => text.length > `${kCpp}  for ()`.length)).split('\n')[4];
-  assert.ok(line.startsWith('  for (') && line.length > '  for ()'.length, `${line}, where ${JSON.stringify(ghost)} was shown`);
-  assert.equal(line.split('(').length, line.split(')').length, line);
+  const text = (await vscode.saved(file, (now) => now.length > `${kCpp}  for ()`.length)).slice(kCpp.length);
+  assert.ok(text.startsWith('  for ('), `${text}, where ${JSON.stringify(ghost)} was shown`);
+  assert.ok(text.split(')').length <= text.split('(').length, text); // what the model writes may go over several lines
 });
 
 test('the status item tells the last receipt', async () => {
   await vscode.page.hover('.statusbar-item[id*="efimd.status"]');
   const hover = await until('the tooltip', () => vscode.page.evaluate(() => document.querySelector('.workbench-hover-container, .monaco-hover')?.textContent));
   assert.match(hover, /\d+ of [\d,]+ tokens evaluated, \d+ ms/);
+  await vscode.screenshot('status');
   await vscode.page.mouse.move(500, 200);
 });
 
@@ -151,6 +200,58 @@ test('a file can be switched off, and the status item says so', async () => {
   await vscode.waitForStatus(/efimd.*Ready/);
   await vscode.type('me');
   await vscode.waitForGhost();
+});
+
+test('all are switched off and on from the menu of the status item', async () => {
+  await vscode.edit('all.py', kPython);
+  await typeAtEnd('    def set(self');
+  const before = asked();
+  await chooseFirstOfMenu();
+  await vscode.waitForStatus(/efimd off/);
+  await vscode.type(', na');
+  await vscode.waitForText('all.py', /set\(self, na/);
+  assert.equal(asked(), before);
+  await chooseFirstOfMenu();
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await vscode.type('me');
+  await vscode.waitForGhost();
+  vscode.configure({});
+});
+
+test('by key only nothing is asked before the key', async () => {
+  await vscode.edit('by_key.py', kPython);
+  await configured({ 'efimd.trigger': 'key' });
+  const before = asked();
+  await vscode.press('Control+End');
+  await vscode.type('    def set(self, na');
+  await vscode.press('Alt+Backslash');
+  await vscode.waitForGhost();
+  assert.deepEqual(kindsSince(before), [kInvoked]);
+});
+
+test('keystrokes can be waited for, and who asks by hand does not wait', async () => {
+  await vscode.edit('waiting.py', kPython);
+  await configured({ 'efimd.debounceMs': 10_000 });
+  const before = asked();
+  await vscode.press('Control+End');
+  await vscode.type('    def set(self, na');
+  await vscode.press('Alt+Backslash');
+  await vscode.waitForGhost();
+  assert.deepEqual(kindsSince(before), [kInvoked]);
+  await configured({ 'efimd.debounceMs': 50 });
+  await vscode.type('me');
+  await until('the question behind the wait', () => kindsSince(before).includes(kAutomatic));
+  await configured({});
+});
+
+test('what is there and what is wrong, the status and the log are shown', async () => {
+  await vscode.command('efimd: Doctor');
+  await vscode.waitForText('doctor', /processor/);
+  await vscode.command('efimd: Show Status');
+  await vscode.waitForText('status', /parameters/);
+  await vscode.command("efimd: Show the Daemon's Log");
+  await vscode.waitForText('efimd.log', /\[info\]|session \d+/);
+  assert.deepEqual(await vscode.toasts(), []);
 });
 
 test('a language can be left out', async () => {
@@ -188,7 +289,7 @@ test('200 keystrokes at 60 ms show nothing old and leave nothing unanswered', as
     if (key === '\n') await vscode.press('Enter');
     else await vscode.type(key);
     await new Promise((done) => setTimeout(done, Math.max(0, due - Date.now())));
-    if (i % 20 === 19) await until('ghost text', () => vscode.ghost(), 1500).catch(() => null); // a person looks up
+    if (i % 20 === 19) await until('ghost text', () => vscode.ghost(), 3000).catch(() => null); // a person looks up
   }
   await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
   const samples = await vscode.page.evaluate(() => {
@@ -236,6 +337,7 @@ test('the cache view draws files, memory and latencies', async () => {
   assert.ok(drawn.device > 0 && drawn.reused > 0, JSON.stringify(drawn));
   assert.match(drawn.memory, /MiB of /);
   assert.ok(drawn.points > 50, `${drawn.points} points`);
+  await vscode.command('View: Toggle Maximized Panel');
   await vscode.screenshot('cache');
   await vscode.command('View: Toggle Panel Visibility');
 });
@@ -259,16 +361,113 @@ test('a daemon that is killed comes back without a word', async () => {
   assert.deepEqual(await vscode.toasts(), []);
 });
 
+test('what was asked while the model was loading is asked again', async () => {
+  const config = readFileSync(EFIMD_CONFIG, 'utf8');
+  writeFileSync(EFIMD_CONFIG, `${config}[device]\nthreads = 1\n[cache]\nkv_type = "q8"\n`); // a model's first loading with it measures it, for seconds
+  await vscode.edit('loading.py', kPython);
+  efimd('stop');
+  const before = readRecording(EFIMD_RECORDING).receipts.length;
+  await vscode.press('Control+End');
+  await vscode.type('    def set(self, na');
+  await vscode.waitForGhost();
+  const reasons = readRecording(EFIMD_RECORDING).receipts.slice(before).map(({ reason }) => reason ?? '');
+  assert.ok(reasons.some((reason) => reason.startsWith('the model is still loading')), reasons.join());
+  writeFileSync(EFIMD_CONFIG, config);
+  efimd('stop');
+});
+
+test('a model is chosen from those that are there, and the daemon goes on with it', async () => {
+  const models = join(HOME, '.local/share/efimd/models');
+  mkdirSync(models, { recursive: true });
+  copyFileSync(join(EFIMD_MODELS, 'efim-boot.gguf'), join(models, 'another.gguf'));
+  await isServed('chosen.py');
+  await vscode.command('efimd: Choose the Model');
+  await until('the list', () => vscode.page.evaluate(() =>
+    [...document.querySelectorAll('.quick-input-list .monaco-list-row')].some((row) => row.getAttribute('aria-label')?.includes('another.gguf'))));
+  await vscode.type('another');
+  await until('the model at the top of the list', () => vscode.page.evaluate(() =>
+    document.querySelector('.quick-input-list .monaco-list-row.focused')?.getAttribute('aria-label')?.includes('another.gguf')));
+  await vscode.press('Enter');
+  await theToast(/another\.gguf is in use/);
+  await isServed('with_another.py');
+  assert.equal(status().model.path, join(models, 'another.gguf'));
+  efimd('model', 'use', '--configured');
+  await isServed('configured.py');
+});
+
+test("a file's cache is purged", async () => {
+  const stored = () => JSON.parse(efimd('cache', 'list', '--json')).files.filter((file) => file.uri.endsWith('/purged.py') && file.tokensDisk > 0);
+  await vscode.edit('purged.py', kPython.repeat(4));
+  await typeAtEnd('    def set(self, na');
+  await until('pages on disk', () => stored().length > 0);
+  await vscode.command("efimd: Purge This File's Cache");
+  await theToast(/[1-9]\d* tokens of purged\.py were removed/);
+});
+
+test('a model that fails to load is told once, however often a daemon starts', async () => {
+  const config = readFileSync(EFIMD_CONFIG, 'utf8');
+  writeFileSync(EFIMD_CONFIG, `${config}[model]\nfile = "/no/model.gguf"\n`);
+  await vscode.edit('failing.py', kPython);
+  for (const key of ['a', 'b', 'c']) {
+    efimd('stop');
+    const before = asked();
+    await vscode.type(key);
+    await until('a request', () => asked() > before);
+    await vscode.waitForStatus(/no\/model\.gguf/);
+    await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
+    if (key === 'a') await theToast(/gives no completions: .*no\/model\.gguf/);
+  }
+  assert.deepEqual(await vscode.toasts(), []);
+  writeFileSync(EFIMD_CONFIG, config);
+  efimd('stop');
+  await isServed('repaired.py');
+});
+
+/** The process, once it listens; null where a new daemon was sooner, as when the editor had something to say still. */
+async function startOldDaemon() {
+  efimd('stop');
+  const old = spawn('python3', [EFIMD_OLD_DAEMON, join(EFIMD_RUNTIME_DIR, 'daemon.sock')], { stdio: ['ignore', 'pipe', 'ignore'] });
+  const listens = await new Promise((done) => {
+    old.stdout.once('data', () => done(true));
+    old.once('exit', () => done(false));
+  });
+  return listens ? old : null;
+}
+
+test('an old daemon is told once, with what to do, and that helps', async () => {
+  const old = await until('an old daemon that listens', startOldDaemon);
+  try {
+    await vscode.edit('old.py', kPython);
+    await vscode.type('x');
+    await theToast(/older efimd.*Run 'efimd stop'/);
+    await vscode.type('y');
+    await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
+    assert.deepEqual(await vscode.toasts(), []);
+    efimd('stop');
+    await isServed('renewed.py');
+  } finally {
+    old.kill();
+  }
+});
+
+test('in a folder that is mounted read-only all is as everywhere', async () => {
+  if (!canMount) return;
+  await isServed(join(kReadOnly, 'mounted.py'));
+});
+
+test('a file over the size limit is told once, and others are served', async () => {
+  const file = await vscode.edit('large.txt', 'a line of a file that is too large\n'.repeat(51 * 2 ** 20 / 35));
+  assert.ok(statSync(file).size > 50 * 2 ** 20);
+  await theToast(/no completions in large\.txt: .*50 MB/);
+  await isServed('small.py');
+  await vscode.press('Control+Tab');
+  await isServed('another_small.py');
+});
+
 test('settings of the wrong type are told once, with what they must be', async () => {
   vscode.configure({ 'efimd.debounceMs': 'soon', 'efimd.maxTokens': 0 });
-  const toasts = await until('the toast', async () => {
-    const found = await vscode.toasts();
-    return found.length > 0 && found;
-  });
-  assert.equal(toasts.length, 1, toasts.join());
-  assert.match(toasts[0], /efimd\.debounceMs must be an integer from 0 to 10000; efimd\.maxTokens must be an integer from 1 to 4096/);
+  await theToast(/efimd\.debounceMs must be an integer from 0 to 10000; efimd\.maxTokens must be an integer from 1 to 4096/);
   vscode.configure({});
-  await vscode.command('Notifications: Clear All Notifications');
 });
 
 test('an efimd that is not there is told once, with a way to the setting', async () => {
@@ -276,10 +475,23 @@ test('an efimd that is not there is told once, with a way to the setting', async
   const item = await vscode.waitForStatus(/\/no\/efimd/);
   assert.match(item.label, /is no program/);
   await vscode.type('x');
-  const toasts = await vscode.toasts();
-  assert.equal(toasts.length, 1, toasts.join());
   await vscode.screenshot('missing');
+  await theToast(/is no program/);
   vscode.configure({});
-  await vscode.command('Notifications: Clear All Notifications');
   await vscode.waitForStatus(/efimd.*Ready/);
+});
+
+test('in a workspace that is not trusted suggestions work, and its settings start no program', async () => {
+  const started = join(HOME, 'started');
+  const program = join(HOME, 'another-efimd');
+  writeFileSync(program, `#!/bin/sh\ntouch '${started}'\n`, { mode: 0o755 });
+  mkdirSync(join(vscode.folder, '.vscode'));
+  writeFileSync(join(vscode.folder, '.vscode/settings.json'), JSON.stringify({ 'efimd.path': program }));
+  vscode.configure({ 'security.workspace.trust.enabled': true, 'security.workspace.trust.startupPrompt': 'never', 'security.workspace.trust.banner': 'never' });
+  await vscode.page.reload();
+  await until('Restricted Mode', () => vscode.page.evaluate(() => document.querySelector('.statusbar')?.textContent.includes('Restricted Mode')));
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await isServed('untrusted.py');
+  await vscode.screenshot('untrusted');
+  assert.ok(!existsSync(started));
 });

@@ -2,9 +2,12 @@
 import { spawn, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
-export const kPatienceMs = 20_000; // what a busy machine may take
+/** The folder of the workspace that is mounted read-only. */
+export const kReadOnly = 'read-only';
+export const canMount = process.getuid() === 0;
+export const kPatienceMs = 180_000; // what a busy machine may take
 
 /** Asks until `holds` gives something true, and returns that. */
 export async function until(what, holds, patienceMs = kPatienceMs) {
@@ -18,21 +21,27 @@ export async function until(what, holds, patienceMs = kPatienceMs) {
 }
 
 export class Workbench {
-  /** `installed`: the directory of install_vscode. `home`: a folder of the test's own. */
-  static async open({ installed, home, settings }) {
+  /**
+   * `installed`: the directory of install_vscode. `home`: a folder of the test's own; its work/ is the workspace, in which kReadOnly is
+   * mounted read-only for VS Code and all that it starts, where this user may do that (canMount). `keys`: the user's keybindings.
+   */
+  static async open({ installed, home, settings, keys }) {
     const workbench = new Workbench();
     Object.assign(workbench, { home, folder: join(home, 'work'), data: join(home, 'data'), settings });
-    mkdirSync(workbench.folder, { recursive: true });
+    mkdirSync(join(workbench.folder, kReadOnly), { recursive: true });
     workbench.configure({});
+    writeFileSync(join(workbench.data, 'User/keybindings.json'), JSON.stringify(keys));
     await workbench.#serve(installed);
     const require = createRequire(join(installed, 'package.json'));
     const { chromium } = require('playwright-core');
     workbench.browser = await chromium.launch({
       executablePath: '/usr/bin/chromium', args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'],
+      timeout: kPatienceMs,
     });
     workbench.page = await workbench.browser.newPage({ viewport: { width: 1000, height: 640 } });
+    workbench.page.setDefaultTimeout(kPatienceMs);
     await workbench.page.goto(`${workbench.address}?folder=${encodeURIComponent(workbench.folder)}`);
-    await workbench.page.waitForSelector('.statusbar-item', { timeout: kPatienceMs });
+    await workbench.page.waitForSelector('.statusbar-item');
     return workbench;
   }
 
@@ -42,7 +51,9 @@ export class Workbench {
     const folders = ['--user-data-dir', this.data, '--extensions-dir', join(this.home, 'extensions'), '--config', join(this.home, 'code-server.yaml')];
     execFileSync(node, [entry, ...folders, '--install-extension', join(installed, 'efimd.vsix')], { stdio: 'pipe' });
     // A group of its own, which ends as one: code-server's children outlive it otherwise.
-    this.server = spawn(node, [entry, ...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry',
+    const words = canMount ? ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"',
+      join(this.folder, kReadOnly), node] : [node];
+    this.server = spawn(words[0], [...words.slice(1), entry, ...folders, '--auth', 'none', '--bind-addr', '127.0.0.1:0', '--disable-telemetry',
       '--disable-update-check', '--disable-getting-started-override'], { detached: true, stdio: ['ignore', 'pipe', 'ignore'] });
     this.log = '';
     this.server.stdout.on('data', (data) => { this.log += data; });
@@ -80,18 +91,23 @@ export class Workbench {
       return first?.getAttribute('aria-label')?.includes(wanted);
     }, title));
     await this.press('Enter');
+    await until('the end of the palette', () => this.page.evaluate((wanted) => {
+      const palette = document.querySelector('.quick-input-widget');
+      return palette.offsetHeight === 0 || !palette.querySelector('input')?.value.includes(wanted); // or a list of the command's own
+    }, title));
   }
 
-  /** Opens a new file with this text, in front. */
-  async edit(name, text) {
-    const file = join(this.folder, name);
+  /** Opens a new file with this text, in front; `path` is in the workspace. */
+  async edit(path, text) {
+    const file = join(this.folder, path);
+    const name = basename(path);
     writeFileSync(file, text);
     const inList = () => this.page.evaluate((wanted) =>
       document.querySelector('.quick-input-widget .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith(wanted), name);
     await until(`${name} in the list`, async () => {
       await this.press('Escape', 'Control+p');
       await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
-      await this.type(name);
+      await this.type(path);
       return until('it', inList, 3000).catch(() => false); // the list may have been made before the file was
     });
     await this.press('Enter');
@@ -122,6 +138,15 @@ export class Workbench {
 
   async waitForGhost() {
     return until('ghost text', () => this.ghost());
+  }
+
+  /** Until the active editor is `name`'s and shows such text. */
+  waitForText(name, pattern) {
+    return until(`the text ${pattern} in ${name}`, async () => {
+      const text = await this.page.evaluate((wanted) => document.querySelector('.tab.active')?.getAttribute('data-resource-name') === wanted
+        && document.querySelector('.editor-group-container.active .view-lines')?.textContent, name);
+      return text && pattern.test(text.replaceAll('\u00a0', ' '));
+    });
   }
 
   /** The status bar's efimd item: its text and what it says to a screen reader. */

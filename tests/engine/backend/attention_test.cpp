@@ -29,7 +29,7 @@ struct Cache {
         group(group_in),
         width(width_in),
         memory(*KvMemory::open({1, kv_heads_in, width_in, tokens_in / kP + 3})),
-        pages(static_cast<std::size_t>(memory.page_count())) {
+        pages(static_cast<std::size_t>(memory.pages().page_count())) {
     std::mt19937 random(seed);
     std::iota(pages.begin(), pages.end(), 0);
     std::shuffle(pages.begin(), pages.end(), random);
@@ -80,11 +80,12 @@ std::vector<float> attend(Isa isa, const Cache& cache, int position, int count,
   const std::vector<engine::TokenId> ids(static_cast<std::size_t>(count));
   plan.prepare({ids, {&sequence, 1}, {}});
   std::vector<float> records(plan.record_floats(), NAN);
-  const auto head_stride =
-      static_cast<std::size_t>(kP * (cache.width + cache.memory.value_width()));
-  for (int i = plan.tasks() - 1; i >= 0; --i)
-    kernels_of(isa).attention(plan.task(i, q.data(), cache.memory.head(0, 0), head_stride,
-                                        cache.memory.page_stride(), records.data()));
+  for (int i = plan.tasks() - 1; i >= 0; --i) {
+    AttentionTask task = plan.task(i, q.data(), records.data());
+    task.kv = cache.memory.head(0, plan.kv_head(i));
+    task.page_stride = cache.memory.page_stride();
+    kernels_of(isa).attention(task);
+  }
   std::vector<float> out(q.size(), NAN);
   for (int row = 0; row < count; ++row)
     plan.merge(row, records.data(), out.data() + row * cache.kv_heads * cache.group * cache.width);
@@ -229,7 +230,7 @@ TEST_CASE("attention of a row is the same bit for bit alone and in every step") 
 TEST_CASE("a copied page holds the first tokens of all layers and leaves the rest") {
   KvMemory memory = *KvMemory::open({2, 2, 24, 3});
   const auto fill = [&](PageIndex page, std::uint16_t from) {
-    memory.touch(page);
+    memory.pages().touch(page);
     for (int layer = 0; layer < 2; ++layer)
       for (int head = 0; head < 2; ++head)
         for (int slot = 0; slot < kP; ++slot) {
@@ -256,12 +257,13 @@ TEST_CASE("a copied page holds the first tokens of all layers and leaves the res
 
 TEST_CASE("page memory is counted as it is touched and refused when there is none") {
   KvMemory memory = *KvMemory::open({2, 2, 32, 100000});
-  CHECK(memory.resident_bytes() == 0);
-  memory.touch(7);
-  memory.touch(7);
-  CHECK(memory.resident_bytes() == memory.page_bytes());
-  memory.touch(99999);
-  CHECK(memory.resident_bytes() == 2 * memory.page_bytes());
+  PageMemory& pages = memory.pages();
+  CHECK(pages.resident_bytes() == 0);
+  pages.touch(7);
+  pages.touch(7);
+  CHECK(pages.resident_bytes() == pages.page_bytes());
+  pages.touch(99999);
+  CHECK(pages.resident_bytes() == 2 * pages.page_bytes());
 
   const auto refused = KvMemory::open({1000, 1000, 1024, 2000000000});
   REQUIRE(!refused);

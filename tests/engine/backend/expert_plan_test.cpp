@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 #include <vector>
 
 namespace efimd::test {
@@ -53,6 +54,17 @@ TEST_CASE("an expert's rows lie side by side and experts without rows have no sh
   plan.route(std::vector<float>{0, 0, 0, 0, 1}, 1);  // nothing stays from the step before
   REQUIRE(plan.shares().size() == 1);
   CHECK(plan.slots() == 1);
+}
+
+TEST_CASE("logits that are no numbers come last, wherever they stand") {
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  ExpertPlan plan(5, 2);
+  plan.route(
+      std::vector<float>{nan, -3, nan, -2, nan, nan, nan, nan, nan, -1, nan, nan, nan, nan, nan},
+      3);
+  CHECK(experts_of(plan, 0) == std::vector{3, 1});
+  CHECK(experts_of(plan, 1) == std::vector{4, 0});
+  CHECK(experts_of(plan, 2) == std::vector{0, 1});
 }
 
 }  // namespace efimd::test

@@ -24,15 +24,25 @@ constexpr int kPages = 8;
 constexpr int kWindow = kPages * kPageTokens;
 constexpr int kGenerated = 12;
 
-std::unique_ptr<Backend> cpu(const std::shared_ptr<const Model>& model, Isa isa, int threads) {
-  return make_cpu_backend(model, {.threads = threads, .isa = isa, .page_count = kPages}).value();
+struct Device {
+  Isa isa;
+  KvType kv_type;
+};
+
+std::unique_ptr<Backend> cpu(const std::shared_ptr<const Model>& model, const Device& device,
+                             int threads) {
+  return make_cpu_backend(model, {.threads = threads,
+                                  .isa = device.isa,
+                                  .page_count = kPages,
+                                  .kv_type = device.kv_type})
+      .value();
 }
 
 /// Evaluates every prompt from nothing, on pages of its own and by the forward pass alone.
 class Fresh {
  public:
-  Fresh(const std::shared_ptr<const Model>& model, Isa isa)
-      : layers_(model->shape().layers), backend_(cpu(model, isa, 1)), pages_(kPages) {
+  Fresh(const std::shared_ptr<const Model>& model, const Device& device)
+      : layers_(model->shape().layers), backend_(cpu(model, device, 1)), pages_(kPages) {
     std::iota(pages_.rbegin(), pages_.rend(), 0);
   }
 
@@ -89,15 +99,16 @@ std::vector<TokenId> generate(Engine& engine, SequenceId sequence, Fresh& fresh,
   return generated;
 }
 
-void run_session(const std::shared_ptr<const Model>& model, Isa isa, int edits, unsigned seed) {
+void run_session(const std::shared_ptr<const Model>& model, const Device& device, int edits,
+                 unsigned seed) {
   // Steps of 24 on the cached path, of 64 on the fresh one: results must not depend on how a prompt is cut.
   const ModelFacts facts{.digest = model->digest(),
                          .layers = model->shape().layers,
                          .vocabulary = model->shape().vocabulary,
                          .context_tokens = model->shape().context_tokens};
   const auto engine =
-      LocalEngine::make(facts, nullptr, cpu(model, isa, 2), {.step_tokens_max = 24}).value();
-  Fresh fresh(model, isa);
+      LocalEngine::make(facts, nullptr, cpu(model, device, 2), {.step_tokens_max = 24}).value();
+  Fresh fresh(model, device);
   EditScript script({.documents = 3,
                      .text_tokens = 90,
                      .window_tokens = kWindow,
@@ -151,8 +162,10 @@ TEST_CASE(
   shape.type = type;
   shape.window = 48;  // of starcoder2; the others have none
   const auto model = Model::open(test::write_tiny_model(shape, folder.path())).value();
-  for (const Isa isa : {Isa::kScalar, best_isa()}) {
-    INFO(architecture << " " << tensor_type_name(type) << " on " << isa_name(isa));
-    run_session(model, isa, isa == Isa::kScalar ? 20 : 200, 21);
-  }
+  for (const Isa isa : {Isa::kScalar, best_isa()})
+    for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
+      INFO(architecture << " " << tensor_type_name(type) << " on " << isa_name(isa) << ", KV "
+                        << kv_type_name(kv_type));
+      run_session(model, {isa, kv_type}, isa == Isa::kScalar ? 20 : 200, 21);
+    }
 }

@@ -1,8 +1,8 @@
 #include "engine/model/gguf.h"
 
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstring>
+#include <ctime>
 #include <span>
 #include <string>
 
@@ -247,12 +247,12 @@ TEST_CASE("a vocabulary of 150,000 is parsed in well under a second") {
   writer.texts("tokens", texts).texts("merges", texts);
   writer.i32s("kinds", std::vector<std::int32_t>(texts.size(), 1));
   const std::string bytes = writer.bytes();
-  const auto begin = std::chrono::steady_clock::now();
+  const std::clock_t begin = std::clock();  // of this process: what others do does not count
   const auto file = GgufFile::parse(view(bytes), "m.gguf");
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+  const double took_s = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   REQUIRE(file);
-  INFO(took.count() << " ms");
-  CHECK(took.count() < 1000);  // 5 ms on one quiet core: loaded machines and sanitizers are slower
+  INFO(took_s << " s");
+  CHECK(took_s < 1);  // 5 ms on one core; sanitizers are slower
 }
 
 TEST_CASE("a file is opened from disk, a missing or empty one refused by name") {

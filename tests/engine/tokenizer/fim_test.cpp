@@ -153,6 +153,7 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   qwen.text("general.architecture", "qwen2");
   CHECK(files(qwen).place == Place::kBeforePrefix);
   CHECK(files(qwen).mark == 6);
+  CHECK(files(qwen).repository == 5);
   CHECK(files(qwen).after_path == "\n");
   const auto deepseek =
       files(named("deepseek-coder", {"<｜fim▁hole｜>", "<｜fim▁begin｜>", "<｜fim▁end｜>"}, 4));

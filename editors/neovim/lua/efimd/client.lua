@@ -68,9 +68,10 @@ function M.attach(buf)
   client_id = compat.attach(client_config(), buf, client_id)
 end
 
+--- Before the server has answered initialize nothing may be sent, and nothing is.
 function M.notify(method, params)
   local client = M.get()
-  if client then compat.call(client, 'notify', method, params) end
+  if client and client.initialized then compat.call(client, 'notify', method, params) end
 end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end

@@ -53,7 +53,12 @@ function M.accept(what) return way().accept(current(), what or 'all') end
 --- Whether something is shown at the cursor that accept() would take.
 function M.visible() return way().rest(current()) ~= nil end
 
-function M.dismiss() way().dismiss(current()) end
+--- Hides what is shown; the daemon does not suggest it there again.
+function M.dismiss()
+  local buf = current()
+  if M.visible() then client.notify('efim/didDismiss', { textDocument = client.document(buf) }) end
+  way().dismiss(buf)
+end
 function M.select(count) way().select(current(), count) end
 function M.trigger() way().trigger(current()) end
 
@@ -107,6 +112,10 @@ local function map_keys(keys)
   map(keys.trigger, 'ask for a suggestion', function() M.trigger() end)
 end
 
+local function tell_focus(buf)
+  if vim.api.nvim_get_current_buf() == buf then client.notify('efim/didFocus', { textDocument = client.document(buf) }) end
+end
+
 --- Starts efimd. Options: :help efimd-options.
 function M.setup(options)
   local problems = config.set(options)
@@ -115,7 +124,10 @@ function M.setup(options)
   end
   off = { all = not config.values.enabled, filetypes = {}, buffers = {} }
   map_keys(config.values.keys)
-  client.on_attach(function(_, buf) way().start(buf) end)
+  client.on_attach(function(_, buf)
+    way().start(buf)
+    tell_focus(buf)
+  end)
   local group = vim.api.nvim_create_augroup('efimd', {})
   vim.api.nvim_create_autocmd({ 'BufEnter', 'FileType' }, {
     group = group,
@@ -124,9 +136,7 @@ function M.setup(options)
       if event.event == 'FileType' and client.attached(event.buf) then
         way().set_enabled(event.buf, M.is_enabled(event.buf))
       end
-      if client.attached(event.buf) then
-        client.notify('efim/didFocus', { textDocument = client.document(event.buf) })
-      end
+      if client.attached(event.buf) then tell_focus(event.buf) end
     end,
   })
   vim.api.nvim_create_autocmd('BufWipeout', { group = group, callback = function(event) off.buffers[event.buf] = nil end })

@@ -1,5 +1,6 @@
 -- Neovim 0.12's own inline completion, kept honest: it asks and draws. What it drew for other text than is there now is taken
 -- away, and so is the answer to a question that the text has outrun; a part of an item can be taken.
+local again = require('efimd.again')
 local client = require('efimd.client')
 local config = require('efimd.config')
 local suggestion = require('efimd.suggestion')
@@ -7,6 +8,7 @@ local M = {}
 
 local kMethod = 'textDocument/inlineCompletion'
 local namespace = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
+local kInvoked = 1
 local kServerBusy = { [-32800] = true, [-32801] = true, [-32802] = true } -- cancelled, outdated, refused: no errors to show
 
 local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
@@ -20,17 +22,24 @@ local function hide_what_is_old(buf)
   if not M.rest(buf) then vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1) end
 end
 
+local by_hand = {} -- buf -> whether its next question is one
+
+--- Neovim has no call to ask now: where it is enabled it asks when the cursor next moves, and this moves it in place.
+local function ask(buf, is_by_hand)
+  by_hand[buf] = is_by_hand
+  vim.api.nvim_exec_autocmds('CursorMovedI', { buffer = buf })
+end
+
 --- The handler of one answer: what came too late becomes an empty list, which clears what is shown.
-local function checked(connection, buf, handler)
-  local asked_at = vim.api.nvim_buf_get_changedtick(buf)
-  local cursor = vim.api.nvim_win_get_cursor(0)
+local function checked(connection, buf, is_by_hand, handler)
+  local moment = vim.api.nvim_get_current_buf() == buf and again.moment_of(buf)
   return function(problem, result, context, ...)
     if problem and kServerBusy[problem.code] then problem, result = nil, nil end
     if result then
       local late = not vim.api.nvim_buf_is_valid(buf) or vim.api.nvim_get_current_buf() ~= buf
-        or vim.api.nvim_buf_get_changedtick(buf) ~= asked_at
-        or not vim.deep_equal(vim.api.nvim_win_get_cursor(0), cursor)
+        or again.moment_of(buf) ~= moment
       if late then result = { items = {} } end
+      again.answered(buf, moment, result.items or result, function() ask(buf, is_by_hand) end)
       suggestion.set(buf, result.items or result, connection.offset_encoding)
     end
     handler(problem, result, context, ...)
@@ -48,7 +57,12 @@ local function watch(connection)
   connection.request = function(self, method, params, handler, buf, ...)
     if method == kMethod and handler then
       buf = vim._resolve_bufnr and vim._resolve_bufnr(buf) or buf or vim.api.nvim_get_current_buf()
-      handler = checked(connection, buf, handler)
+      local is_by_hand = by_hand[buf] or false
+      by_hand[buf] = nil
+      local automatic = config.values.trigger == 'auto' and require('efimd').is_enabled(buf)
+      if not is_by_hand and not automatic then return false end
+      if is_by_hand then params.context.triggerKind = kInvoked end
+      handler = checked(connection, buf, is_by_hand, handler)
     end
     return request(self, method, params, handler, buf, ...)
   end
@@ -57,6 +71,9 @@ end
 function M.start(buf)
   watch(client.get())
   M.set_enabled(buf, require('efimd').is_enabled(buf))
+  vim.defer_fn(function() -- what was typed while efimd started; Neovim gets its own part ready in a call behind this one
+    if again.inserting(buf) then ask(buf, false) end
+  end, 0)
 end
 
 function M.set_enabled(buf, enabled)
@@ -74,18 +91,18 @@ function M.set_enabled(buf, enabled)
 end
 
 function M.dismiss(buf)
+  again.forget()
   suggestion.clear(buf)
   hide_what_is_old(buf)
 end
 
---- Neovim has no call to ask now: enabled for this buffer it asks when the cursor next moves, and this moves it in place.
 function M.trigger(buf)
   vim.lsp.inline_completion.enable(true, { bufnr = buf })
-  vim.api.nvim_exec_autocmds('CursorMovedI', { buffer = buf })
+  ask(buf, true)
 end
 
 function M.select(buf, count)
-  suggestion.select(buf, count)
+  if suggestion.select(buf, count) <= 1 then return M.trigger(buf) end -- there may be more for who asks
   vim.lsp.inline_completion.select({ bufnr = buf, count = count })
 end
 

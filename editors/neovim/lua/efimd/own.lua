@@ -1,4 +1,5 @@
 -- Inline completion for Neovims that have none: asks after each change, at once unless debounce_ms says otherwise.
+local again = require('efimd.again')
 local client = require('efimd.client')
 local compat = require('efimd.compat')
 local config = require('efimd.config')
@@ -10,15 +11,8 @@ local kInvoked, kAutomatic = 1, 2
 local asked = {} -- buf -> { request, moment }
 local timer
 
---- Text and cursor of `buf`, as one value: an answer to another moment is too late.
-local function moment_of(buf)
-  local cursor = vim.api.nvim_win_get_cursor(0)
-  return ('%d:%d:%d'):format(vim.api.nvim_buf_get_changedtick(buf), cursor[1], cursor[2])
-end
-
-local function inserting(buf)
-  return vim.api.nvim_get_current_buf() == buf and vim.api.nvim_get_mode().mode:sub(1, 1) == 'i'
-end
+local inserting = again.inserting
+local moment_of = again.moment_of -- an answer to another moment is too late
 
 local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
 
@@ -41,17 +35,21 @@ local function cancel(buf)
   if request and connection then compat.call(connection, 'cancel_request', request) end
 end
 
-local function answered(buf, moment, result)
+local ask
+
+local function answered(buf, moment, kind, result)
   if not asked[buf] or asked[buf].moment ~= moment then return end
   asked[buf].request = nil
   if type(result) ~= 'table' or not inserting(buf) or moment_of(buf) ~= moment then return end
   local connection = client.get()
   if not connection then return end
-  suggestion.set(buf, result.items or result, connection.offset_encoding or 'utf-16')
+  local items = result.items or result
+  again.answered(buf, moment, items, function() ask(buf, kind) end)
+  suggestion.set(buf, items, connection.offset_encoding or 'utf-16')
   if M.draw(buf) then client.notify('efim/didShow', { textDocument = client.document(buf) }) end
 end
 
-local function ask(buf, kind)
+ask = function(buf, kind)
   cancel(buf)
   local connection = client.get()
   if not connection or not client.attached(buf) or not inserting(buf) then return end
@@ -62,7 +60,7 @@ local function ask(buf, kind)
     textDocument = client.document(buf),
     position = position,
     context = { triggerKind = kind },
-  }, function(_, result) answered(buf, moment, result) end, buf)
+  }, function(_, result) answered(buf, moment, kind, result) end, buf)
   if sent and asked[buf] then asked[buf].request = request end
 end
 
@@ -85,9 +83,13 @@ local function moved(buf)
   if config.values.trigger == 'auto' and require('efimd').is_enabled(buf) then ask_soon(buf) end
 end
 
-function M.trigger(buf) ask(buf, kInvoked) end
+--- Deferred: a key that is an expression is looked at before what was typed in front of it is text.
+function M.trigger(buf)
+  vim.schedule(function() ask(buf, kInvoked) end)
+end
 
 function M.dismiss(buf)
+  again.forget()
   cancel(buf)
   suggestion.clear(buf)
   ghost.hide(buf)
@@ -122,16 +124,18 @@ function M.start(buf)
     vim.api.nvim_create_autocmd(events, { group = group, buffer = buf, callback = function() call(buf) end })
   end
   on({ 'TextChangedI', 'TextChangedP', 'CursorMovedI' }, moved)
-  on('InsertEnter', function()
-    vim.schedule(function() -- it comes before the mode has changed
+  local function look_soon()
+    vim.schedule(function()
       if inserting(buf) then moved(buf) end
     end)
-  end)
+  end
+  on('InsertEnter', look_soon) -- it comes before the mode has changed
   on({ 'CompleteChanged', 'CompleteDone' }, function() vim.schedule(function() M.draw(buf) end) end)
   on({ 'InsertLeave', 'BufLeave' }, function()
     last_moment = nil
     M.dismiss(buf)
   end)
+  look_soon() -- at what was typed while efimd started
 end
 
 return M

@@ -9,17 +9,29 @@ local function redraw()
   vim.schedule(function() vim.cmd('redrawstatus') end)
 end
 
-function M.set(name, message)
-  M.now = { name = name, progress = 0, message = message or '' }
+local on_ready_hooks = {}
+
+--- `hook` is called whenever a model has become ready.
+function M.on_ready(hook) table.insert(on_ready_hooks, hook) end
+
+local function is_ready(name) return name == 'ready' or name == 'thinking' end
+
+local function change(now)
+  local became_ready = is_ready(now.name) and not is_ready(M.now.name)
+  M.now = now
   redraw()
+  for _, hook in ipairs(became_ready and on_ready_hooks or {}) do vim.schedule(hook) end
+end
+
+function M.set(name, message)
+  change({ name = name, progress = 0, message = message or '' })
 end
 
 --- Handlers of efimd's own notifications (docs/protocol.md).
 M.handlers = {
   ['efim/state'] = function(_, state)
     if type(state) ~= 'table' then return end
-    M.now = { name = state.name, progress = state.progress or 0, message = state.message or '' }
-    redraw()
+    change({ name = state.name, progress = state.progress or 0, message = state.message or '' })
   end,
   ['efim/receipt'] = function(_, receipt)
     if type(receipt) ~= 'table' then return end

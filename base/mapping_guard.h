@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+namespace efimd {
+
+/// Keeps this process alive when a file that it has mapped is shortened, or its disk fails: instead
+/// of ending by SIGBUS it reads zeros from there on, and was_cut() says so. Whoever computes with the
+/// bytes asks afterwards, and throws the result away.
+///
+/// The first guard installs the process's handler of SIGBUS; a SIGBUS outside guarded mappings ends
+/// the process as ever. Thread: any, but the mapping is not read while its guard is made or
+/// destroyed. Limits: kMappingsMax (mapping_guard.cpp) at a time; more are not guarded.
+class MappingGuard {
+ public:
+  /// `mapping` starts on a page.
+  explicit MappingGuard(std::span<const std::byte> mapping);
+  MappingGuard(const MappingGuard&) = delete;
+  MappingGuard& operator=(const MappingGuard&) = delete;
+  ~MappingGuard();
+
+  bool was_cut() const;
+
+ private:
+  int slot_;  ///< none: not guarded
+};
+
+}  // namespace efimd

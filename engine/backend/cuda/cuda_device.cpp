@@ -1,0 +1,322 @@
+// Buffers, kernels and graphs of an NVIDIA device, over its driver.
+#include "engine/backend/cuda/cuda_device.h"
+
+#include <algorithm>
+#include <array>
+#include <list>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/cuda/cuda_api.h"
+#include "kernels/launch.h"
+
+/// The kernels for every architecture of the build (kernels/kernels.cu).
+extern "C" const unsigned char efimd_cuda_module[];
+
+namespace efimd::engine::cuda {
+
+namespace {
+
+using gpu::BufferId;
+using gpu::Kernel;
+using gpu::Memory;
+using gpu::Operation;
+using gpu::Range;
+
+/// Graphs that are kept; an older one is captured again.
+constexpr std::size_t kGraphsMax = 16;
+/// Of the free memory, that this program takes at most: the rest is the desktop's.
+constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
+
+class CudaDevice final : public gpu::GpuDevice {
+ public:
+  CudaDevice(const CudaApi& api, std::size_t memory_bytes)
+      : api_(api), memory_bytes_(memory_bytes) {}
+  ~CudaDevice() override;
+
+  Result<void> open();
+
+  std::string kind() const override { return "cuda"; }
+  std::string name() const override { return name_; }
+  gpu::DeviceLimits limits() const override { return {std::size_t{1} << 32U, 256, memory_bytes_}; }
+  std::size_t allocated_bytes() const override { return allocated_bytes_; }
+  Result<BufferId> allocate(std::size_t bytes, Memory where) override;
+  std::span<std::byte> mapped(BufferId buffer) override;
+  Result<void> run(std::span<const Operation> operations) override;
+
+ private:
+  struct Buffer {
+    CUdeviceptr device = 0;
+    void* host = nullptr;
+    std::size_t bytes = 0;
+  };
+  struct Graph {
+    std::vector<Operation> operations;
+    CUgraphExec executable = nullptr;
+  };
+
+  Result<void> choose_device();
+  Result<void> load_module();
+  CUdeviceptr at(const Range& range) const {
+    return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
+  }
+  Result<CUfunction> function(const Operation& operation);
+  Result<void> issue(const Operation& operation, CUstream stream);
+  Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
+  Result<CUgraphExec> graph(std::span<const Operation> operations);
+  Result<CUgraphExec> capture(std::span<const Operation> operations);
+  Result<void> run_on_device(std::span<const Operation> operations);
+  Result<void> checked(const char* what, CUresult result) const {
+    if (result == CUDA_SUCCESS) return {};
+    return api_.failed(name_ + ": " + what, result);
+  }
+
+  const CudaApi api_;
+  std::size_t memory_bytes_;
+  std::string name_ = "CUDA";
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+  CUstream steps_ = nullptr;
+  CUstream copies_ = nullptr;
+  std::map<std::string, CUfunction> functions_;
+  std::vector<Buffer> buffers_;
+  std::size_t allocated_bytes_ = 0;
+  std::list<Graph> graphs_;  ///< used last first
+  std::optional<Error> lost_;
+};
+
+CudaDevice::~CudaDevice() {
+  if (context_ == nullptr) return;
+  // After a sticky error all of this fails, and the context takes everything with it.
+  api_.cuCtxSetCurrent_(context_);
+  for (const Graph& graph : graphs_) api_.cuGraphExecDestroy_(graph.executable);
+  for (const Buffer& buffer : buffers_) {
+    if (buffer.host != nullptr)
+      api_.cuMemFreeHost_(buffer.host);
+    else
+      api_.cuMemFree_(buffer.device);
+  }
+  if (steps_ != nullptr) api_.cuStreamDestroy_(steps_);
+  if (copies_ != nullptr) api_.cuStreamDestroy_(copies_);
+  if (module_ != nullptr) api_.cuModuleUnload_(module_);
+  api_.cuCtxSetCurrent_(nullptr);
+  api_.cuDevicePrimaryCtxRelease_(device_);
+}
+
+std::string version_text(int version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
+Result<void> CudaDevice::open() {
+  if (const CUresult done = api_.cuInit_(0); done != CUDA_SUCCESS)
+    return fail(Fault::kNotFound, "no NVIDIA device: " + api_.name_of(done),
+                "check that NVIDIA's driver is loaded (nvidia-smi)");
+  int version = 0;
+  api_.cuDriverGetVersion_(&version);
+  if (version < CUDA_VERSION / 1000 * 1000)
+    return fail(Fault::kUnsupported,
+                "NVIDIA's driver is made for CUDA " + version_text(version) +
+                    ", this efimd needs " + version_text(CUDA_VERSION / 1000 * 1000),
+                "update NVIDIA's driver");
+  Result<void> done = choose_device();
+  if (done) done = load_module();
+  if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
+  if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
+  return done;
+}
+
+Result<void> CudaDevice::choose_device() {
+  int count = 0;
+  api_.cuDeviceGetCount_(&count);
+  std::size_t most = 0;
+  for (int index = 0; index < count; ++index) {
+    CUdevice device = 0;
+    CUcontext context = nullptr;
+    std::size_t free = 0, total = 0;
+    if (api_.cuDeviceGet_(&device, index) != CUDA_SUCCESS ||
+        api_.cuDevicePrimaryCtxRetain_(&context, device) != CUDA_SUCCESS)
+      continue;
+    const bool better = api_.cuCtxSetCurrent_(context) == CUDA_SUCCESS &&
+                        api_.cuMemGetInfo_(&free, &total) == CUDA_SUCCESS && free > most;
+    if (!better) {
+      api_.cuDevicePrimaryCtxRelease_(device);
+      continue;
+    }
+    if (context_ != nullptr) api_.cuDevicePrimaryCtxRelease_(device_);
+    most = free;
+    device_ = device;
+    context_ = context;
+  }
+  if (context_ == nullptr)
+    return fail(Fault::kNotFound, "no NVIDIA device can be used",
+                "check that nvidia-smi lists one");
+  std::array<char, 128> name = {};
+  int major = 0, minor = 0;
+  api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
+  api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_);
+  api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device_);
+  name_ = std::string(name.data()) + ", compute capability " + std::to_string(major) + "." +
+          std::to_string(minor);
+  if (memory_bytes_ == 0) memory_bytes_ = memory_share(most);
+  return checked("the context", api_.cuCtxSetCurrent_(context_));
+}
+
+Result<void> CudaDevice::load_module() {
+  const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
+  if (done == CUDA_SUCCESS) return {};
+  return fail(Fault::kUnsupported,
+              name_ + " does not take this build's kernels: " + api_.name_of(done),
+              "update NVIDIA's driver, or build for this card: -D EFIMD_CUDA_ARCHITECTURES=...");
+}
+
+Result<BufferId> CudaDevice::allocate(std::size_t bytes, Memory where) {
+  if (lost_) return tl::unexpected(*lost_);
+  Buffer buffer;
+  buffer.bytes = bytes;
+  Result<void> done = checked("the context", api_.cuCtxSetCurrent_(context_));
+  const std::string amount = std::to_string(bytes >> 20U) + " MiB";
+  if (done && where == Memory::kDevice) {
+    done = checked(amount.c_str(), api_.cuMemAlloc_(&buffer.device, bytes));
+  } else if (done) {
+    done = checked(amount.c_str(),
+                   api_.cuMemHostAlloc_(&buffer.host, bytes,
+                                        CU_MEMHOSTALLOC_DEVICEMAP | CU_MEMHOSTALLOC_PORTABLE));
+    if (done)
+      done =
+          checked("host memory", api_.cuMemHostGetDevicePointer_(&buffer.device, buffer.host, 0));
+  }
+  if (!done) return tl::unexpected(std::move(done).error());
+  allocated_bytes_ += where == Memory::kDevice ? bytes : 0;
+  buffers_.push_back(buffer);
+  return static_cast<BufferId>(buffers_.size());
+}
+
+std::span<std::byte> CudaDevice::mapped(BufferId id) {
+  const Buffer& buffer = buffers_[static_cast<std::size_t>(id) - 1];
+  return {static_cast<std::byte*>(buffer.host), buffer.host == nullptr ? 0 : buffer.bytes};
+}
+
+Result<void> CudaDevice::run(std::span<const Operation> operations) {
+  if (lost_) return tl::unexpected(*lost_);
+  if (operations.empty()) return {};
+  Result<void> done = run_on_device(operations);
+  if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+  return done;
+}
+
+Result<void> CudaDevice::run_on_device(std::span<const Operation> operations) {
+  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
+    return current;
+  if (std::ranges::all_of(operations,
+                          [](const Operation& each) { return each.kernel == Kernel::kCopy; })) {
+    if (auto issued = issue_all(operations, copies_); !issued) return issued;
+    return checked("copies", api_.cuStreamSynchronize_(copies_));
+  }
+  const auto executable = graph(operations);
+  if (!executable) return tl::unexpected(executable.error());
+  if (auto launched = checked("a step", api_.cuGraphLaunch_(*executable, steps_)); !launched)
+    return launched;
+  return checked("a step", api_.cuStreamSynchronize_(steps_));
+}
+
+Result<CUgraphExec> CudaDevice::graph(std::span<const Operation> operations) {
+  const auto known = std::ranges::find_if(
+      graphs_, [&](const Graph& each) { return std::ranges::equal(each.operations, operations); });
+  if (known != graphs_.end()) {
+    graphs_.splice(graphs_.begin(), graphs_, known);
+    return graphs_.front().executable;
+  }
+  const auto captured = capture(operations);
+  if (!captured) return captured;
+  if (graphs_.size() == kGraphsMax) {
+    api_.cuGraphExecDestroy_(graphs_.back().executable);
+    graphs_.pop_back();
+  }
+  graphs_.push_front({{operations.begin(), operations.end()}, *captured});
+  return *captured;
+}
+
+Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
+  // Functions are looked up in front: a lookup may load code, which a capture does not allow.
+  for (const Operation& operation : operations)
+    if (operation.kernel != Kernel::kCopy)
+      if (const auto found = function(operation); !found) return tl::unexpected(found.error());
+  if (auto begun = checked("capturing a step",
+                           api_.cuStreamBeginCapture_(steps_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
+      !begun)
+    return tl::unexpected(std::move(begun).error());
+  const Result<void> issued = issue_all(operations, steps_);
+  CUgraph graph = nullptr;
+  Result<void> done = checked("capturing a step", api_.cuStreamEndCapture_(steps_, &graph));
+  if (!issued) done = issued;
+  CUgraphExec executable = nullptr;
+  if (done) done = checked("a step's graph", api_.cuGraphInstantiate_(&executable, graph, 0));
+  if (graph != nullptr) api_.cuGraphDestroy_(graph);
+  if (!done) return tl::unexpected(std::move(done).error());
+  return executable;
+}
+
+Result<CUfunction> CudaDevice::function(const Operation& operation) {
+  const std::string name =
+      kernels::entry_name(static_cast<int>(operation.kernel), operation.type, operation.many);
+  if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
+  CUfunction found = nullptr;
+  if (auto got = checked(name.c_str(), api_.cuModuleGetFunction_(&found, module_, name.c_str()));
+      !got)
+    return tl::unexpected(std::move(got).error());
+  // Code is loaded when it is first needed, which must not be during a capture: asking for an attribute loads it.
+  int registers = 0;
+  if (auto loaded = checked(
+          name.c_str(), api_.cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, found));
+      !loaded)
+    return tl::unexpected(std::move(loaded).error());
+  functions_.emplace(name, found);
+  return found;
+}
+
+Result<void> CudaDevice::issue_all(std::span<const Operation> operations, CUstream stream) {
+  for (const Operation& operation : operations)
+    if (auto issued = issue(operation, stream); !issued) return issued;
+  return {};
+}
+
+Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
+  if (operation.kernel == Kernel::kCopy) {
+    const Range& to = operation.operands[1];
+    return checked("a copy",
+                   api_.cuMemcpyAsync_(at(to), at(operation.operands[0]), to.bytes, stream));
+  }
+  const auto entry = function(operation);
+  if (!entry) return tl::unexpected(entry.error());
+  // A kernel takes the addresses of its operands and then its sizes.
+  std::array<CUdeviceptr, gpu::kOperandsMax> addresses = {};
+  std::array<void*, gpu::kOperandsMax + 1> parameters = {};
+  std::size_t count = 0;
+  for (; count < gpu::kOperandsMax && operation.operands[count].buffer != BufferId::kNone;
+       ++count) {
+    addresses[count] = at(operation.operands[count]);
+    parameters[count] = &addresses[count];
+  }
+  alignas(16) auto sizes = operation.sizes;
+  parameters[count] = sizes.data();
+  const kernels::Launch launch =
+      kernels::launch_of(static_cast<int>(operation.kernel), operation.groups);
+  return checked("a kernel", api_.cuLaunchKernel_(*entry, launch.grid[0], launch.grid[1],
+                                                  launch.grid[2], launch.block[0], launch.block[1],
+                                                  1, 0, stream, parameters.data(), nullptr));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<gpu::GpuDevice>> open_cuda_device(const CudaOptions& options) {
+  const auto api = CudaApi::open(options.library);
+  if (!api) return tl::unexpected(api.error());
+  auto device = std::make_unique<CudaDevice>(*api, options.memory_bytes);
+  if (auto opened = device->open(); !opened) return tl::unexpected(std::move(opened).error());
+  return std::unique_ptr<gpu::GpuDevice>(std::move(device));
+}
+
+}  // namespace efimd::engine::cuda

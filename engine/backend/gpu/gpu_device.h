@@ -1,0 +1,95 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+
+#include "base/error.h"
+
+namespace efimd::engine::gpu {
+
+/// The operations of a device, each a shader in shaders/ and a kernel in kernels/ of the same name. Their operands
+/// stand there.
+enum class Kernel : std::uint8_t {
+  kEmbedRows,
+  kNormRows,
+  kQuantizeRows,
+  kMatmul,
+  kStoreRows,
+  kAttention,
+  kMerge,
+  kActivate,
+  kRoute,
+  kCombine,
+  kCopy,  ///< bytes from operand 0 to operand 1; no workgroups
+};
+inline constexpr int kKernels = 11;
+
+enum class BufferId : std::uint32_t { kNone = 0 };
+
+/// Bytes of a buffer.
+struct Range {
+  BufferId buffer = BufferId::kNone;
+  std::size_t offset = 0;
+  std::size_t bytes = 0;
+  bool operator==(const Range&) const = default;
+};
+
+inline constexpr std::size_t kOperandsMax = 8;
+inline constexpr std::size_t kSizesBytesMax = 64;
+
+/// One operation: what kernels/sizes.h calls its sizes, and its operands in the kernel's order. Equal operations do
+/// the same to what is in the operands, so that a list of them can be prepared once and run again.
+struct Operation {
+  Kernel kernel = Kernel::kCopy;
+  /// kMatmul and kEmbedRows: the weight type, kernels::Packed.
+  std::uint32_t type = 0;
+  /// kMatmul: whether workgroups take kTokensOfTile tokens.
+  bool many = false;
+  std::array<std::uint32_t, 3> groups = {1, 1, 1};
+  std::array<Range, kOperandsMax> operands = {};
+  std::array<std::byte, kSizesBytesMax> sizes = {};
+
+  template <class Sizes>
+  void set_sizes(const Sizes& values) {
+    static_assert(sizeof(Sizes) <= kSizesBytesMax && std::is_trivially_copyable_v<Sizes>);
+    std::memcpy(sizes.data(), &values, sizeof values);
+  }
+  bool operator==(const Operation&) const = default;
+};
+
+/// Where a buffer lies. What the host writes or reads is mapped for as long as the buffer lives.
+enum class Memory : std::uint8_t { kDevice, kHostWrites, kHostReads };
+
+struct DeviceLimits {
+  std::size_t range_bytes_max = 0;   ///< of one operand
+  std::size_t offset_alignment = 4;  ///< of an operand
+  std::size_t memory_bytes = 0;      ///< that this program may take
+};
+
+/// A processor with memory of its own that runs lists of operations: all that a GPU backend needs of one.
+///
+/// Thread: one.  Owns: its buffers, which live as long as the device.
+/// Fails with kNoMemory or kDeviceLost; after kDeviceLost with that for good.
+class GpuDevice {
+ public:
+  virtual ~GpuDevice() = default;
+
+  virtual std::string kind() const = 0;  ///< "cuda", "vulkan"
+  virtual std::string name() const = 0;
+  virtual DeviceLimits limits() const = 0;
+  /// Bytes of all buffers.
+  virtual std::size_t allocated_bytes() const = 0;
+
+  virtual Result<BufferId> allocate(std::size_t bytes, Memory where) = 0;
+  /// The memory of a buffer that the host writes or reads.
+  virtual std::span<std::byte> mapped(BufferId buffer) = 0;
+  /// Runs the operations, each after the one before it, and waits. A list that was run before costs one submission.
+  virtual Result<void> run(std::span<const Operation> operations) = 0;
+};
+
+}  // namespace efimd::engine::gpu

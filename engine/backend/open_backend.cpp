@@ -1,0 +1,117 @@
+#include "engine/backend/open_backend.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "engine/backend/gpu/gpu_backend.h"
+#if defined(EFIMD_CUDA)
+#include "engine/backend/cuda/cuda_device.h"
+#endif
+#if defined(EFIMD_VULKAN)
+#include "engine/backend/vulkan/vulkan_device.h"
+#endif
+
+namespace efimd::engine {
+
+namespace {
+
+using Device = Result<std::unique_ptr<gpu::GpuDevice>>;
+
+[[maybe_unused]] tl::unexpected<Error> not_built_in(std::string_view kind) {
+  return fail(Fault::kUnsupported, "not in this build of efimd",
+              "build it where " + std::string(kind) + "'s compiler is installed");
+}
+
+enum class Asked { kByName, kByNobody };
+
+Device open_device(std::string_view kind, Asked asked, const DeviceWish& wish) {
+#if defined(EFIMD_CUDA)
+  if (kind == "cuda") return cuda::open_cuda_device({});
+#endif
+#if defined(EFIMD_VULKAN)
+  if (kind == "vulkan") {
+    vulkan::VulkanOptions options;
+    if (asked == Asked::kByName) options.software = vulkan::VulkanOptions::Software::kIfNothing;
+    if (!wish.cache_dir.empty()) options.pipeline_cache = wish.cache_dir / "vulkan-pipelines";
+    return vulkan::open_vulkan_device(options);
+  }
+#endif
+  static_cast<void>(asked);
+  static_cast<void>(wish);
+  return not_built_in(kind);
+}
+
+CpuOptions cpu_options(const DeviceWish& wish) {
+  CpuOptions cpu;
+  cpu.threads = wish.threads;
+  cpu.page_count = wish.page_count;
+  return cpu;
+}
+
+Result<std::unique_ptr<Backend>> open_kind(std::string_view kind,
+                                           const std::shared_ptr<const Model>& model,
+                                           const DeviceWish& wish) {
+  if (kind == "cpu") return make_cpu_backend(model, cpu_options(wish));
+  return open_backend_of(kind, model->shape(), model->weights(), wish);
+}
+
+std::vector<std::string_view> order_of(const DeviceWish& wish) {
+  std::vector<std::string_view> order(std::begin(kDeviceKinds), std::end(kDeviceKinds));
+  std::stable_partition(order.begin(), order.end(),
+                        [&](std::string_view kind) { return kind == wish.kind; });
+  // Who asks for the CPU wants no GPU to be touched.
+  if (wish.kind == "cpu") order.resize(1);
+  return order;
+}
+
+}  // namespace
+
+Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
+                                   const DeviceWish& wish) {
+  std::string passed_over;
+  const auto pass_over = [&](std::string_view kind, const std::string& why) {
+    passed_over += (passed_over.empty() ? "" : "; ") + std::string(kind) + ": " + why;
+  };
+  for (const std::string_view kind : order_of(wish)) {
+    const auto failed = std::ranges::find(
+        wish.failed, kind, [](const auto& each) { return std::string_view(each.first); });
+    if (failed != wish.failed.end() && kind != "cpu") {
+      pass_over(kind, failed->second);
+      continue;
+    }
+    auto backend = open_kind(kind, model, wish);
+    if (backend) {
+      const std::string good = kind == wish.kind ? "configured" : "the best kind found";
+      return OpenedBackend{*std::move(backend), passed_over.empty() ? good : passed_over};
+    }
+    if (kind == "cpu") return tl::unexpected(std::move(backend).error());
+    pass_over(kind, backend.error().what);
+  }
+  return fail(Fault::kUnsupported, "no device for the model");
+}
+
+Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const ModelShape& shape,
+                                                 const ModelWeights& weights,
+                                                 const DeviceWish& wish) {
+  if (kind == "cpu") return make_cpu_backend(shape, weights, cpu_options(wish));
+  Device device = open_device(kind, wish.kind == kind ? Asked::kByName : Asked::kByNobody, wish);
+  if (!device) return tl::unexpected(std::move(device).error());
+  gpu::GpuOptions options;
+  options.page_count = wish.page_count;
+  return gpu::make_gpu_backend(*std::move(device), shape, weights, options);
+}
+
+std::vector<FoundDevice> find_devices(std::string_view asked) {
+  std::vector<FoundDevice> found;
+  for (const std::string_view kind : kDeviceKinds) {
+    if (kind == "cpu") continue;
+    const Device device = open_device(kind, kind == asked ? Asked::kByName : Asked::kByNobody, {});
+    if (device)
+      found.push_back({std::string(kind), true, (*device)->name(), ""});
+    else
+      found.push_back({std::string(kind), false, device.error().what, device.error().remedy});
+  }
+  return found;
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,276 @@
+// From the loader to a device with a compute queue.
+#include "engine/backend/vulkan/vulkan_context.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+namespace efimd::engine::vulkan {
+
+namespace {
+
+constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
+constexpr const char* kIntegerDotExtension = "VK_KHR_shader_integer_dot_product";
+/// Operands of an operation, as storage buffers.
+constexpr std::uint32_t kBuffersMin = 8;
+
+VKAPI_ATTR VkBool32 VKAPI_CALL take_message(VkDebugUtilsMessageSeverityFlagBitsEXT,
+                                            VkDebugUtilsMessageTypeFlagsEXT,
+                                            const VkDebugUtilsMessengerCallbackDataEXT* data,
+                                            void* context) {
+  static_cast<VulkanContext*>(context)->on_validation(data->pMessage);
+  return VK_FALSE;
+}
+
+bool has_layer(const VulkanApi& api, const char* name) {
+  std::uint32_t count = 0;
+  api.EnumerateInstanceLayerProperties(&count, nullptr);
+  std::vector<VkLayerProperties> layers(count);
+  api.EnumerateInstanceLayerProperties(&count, layers.data());
+  return std::ranges::any_of(layers, [&](const VkLayerProperties& layer) {
+    return std::strcmp(layer.layerName, name) == 0;
+  });
+}
+
+Result<void> make_instance(VulkanContext& context) {
+  VkApplicationInfo application = {VK_STRUCTURE_TYPE_APPLICATION_INFO};
+  application.pApplicationName = "efimd";
+  application.apiVersion = VK_API_VERSION_1_3;
+  VkInstanceCreateInfo info = {VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO};
+  info.pApplicationInfo = &application;
+
+  // Validation, where a test asks for it: with synchronization, and every message to the test.
+  const VkValidationFeatureEnableEXT synchronization =
+      VK_VALIDATION_FEATURE_ENABLE_SYNCHRONIZATION_VALIDATION_EXT;
+  VkValidationFeaturesEXT features = {VK_STRUCTURE_TYPE_VALIDATION_FEATURES_EXT};
+  features.enabledValidationFeatureCount = 1;
+  features.pEnabledValidationFeatures = &synchronization;
+  VkDebugUtilsMessengerCreateInfoEXT messages = {
+      VK_STRUCTURE_TYPE_DEBUG_UTILS_MESSENGER_CREATE_INFO_EXT};
+  messages.pNext = &features;
+  messages.messageSeverity = VK_DEBUG_UTILS_MESSAGE_SEVERITY_WARNING_BIT_EXT |
+                             VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT;
+  messages.messageType = VK_DEBUG_UTILS_MESSAGE_TYPE_VALIDATION_BIT_EXT |
+                         VK_DEBUG_UTILS_MESSAGE_TYPE_PERFORMANCE_BIT_EXT;
+  messages.pfnUserCallback = take_message;
+  messages.pUserData = &context;
+  const char* extension = VK_EXT_DEBUG_UTILS_EXTENSION_NAME;
+  if (context.on_validation) {
+    if (!has_layer(context.api, kValidationLayer))
+      return fail(Fault::kNotFound, "the Vulkan validation layer is not installed");
+    info.pNext = &messages;
+    info.enabledLayerCount = 1;
+    info.ppEnabledLayerNames = &kValidationLayer;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = &extension;
+  }
+  const VkResult made = context.api.CreateInstance(&info, nullptr, &context.instance);
+  if (made != VK_SUCCESS) {
+    context.instance = VK_NULL_HANDLE;
+    return fail(Fault::kNotFound, "no Vulkan driver: " + result_name(made),
+                "install your graphics card's driver");
+  }
+  if (!context.api.load(context.instance))
+    return fail(Fault::kUnsupported, "the Vulkan loader is older than 1.1", "update it");
+  if (!context.on_validation) return {};
+  const auto create = reinterpret_cast<PFN_vkCreateDebugUtilsMessengerEXT>(
+      context.api.GetInstanceProcAddr(context.instance, "vkCreateDebugUtilsMessengerEXT"));
+  messages.pNext = nullptr;
+  if (create == nullptr ||
+      create(context.instance, &messages, nullptr, &context.messenger) != VK_SUCCESS)
+    return fail(Fault::kUnsupported, "the Vulkan validation layer gives no messages");
+  return {};
+}
+
+/// Of a device's type: the more, the sooner it is chosen.
+int rank_of(VkPhysicalDeviceType type) {
+  switch (type) {
+    case VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU:
+      return 4;
+    case VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU:
+      return 3;
+    case VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU:
+      return 2;
+    case VK_PHYSICAL_DEVICE_TYPE_CPU:
+      return 0;
+    default:
+      return 1;
+  }
+}
+
+std::size_t own_memory(const VkPhysicalDeviceMemoryProperties& memory) {
+  std::size_t most = 0;
+  for (std::uint32_t i = 0; i < memory.memoryHeapCount; ++i)
+    if ((memory.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0)
+      most = std::max<std::size_t>(most, memory.memoryHeaps[i].size);
+  return most;
+}
+
+Result<void> choose_device(VulkanContext& context, VulkanOptions::Software software) {
+  std::uint32_t count = 0;
+  context.api.EnumeratePhysicalDevices(context.instance, &count, nullptr);
+  std::vector<VkPhysicalDevice> devices(count);
+  context.api.EnumeratePhysicalDevices(context.instance, &count, devices.data());
+  devices.resize(count);
+  bool on_cpu = false;
+  bool too_old = false;
+  std::pair<int, std::size_t> best = {-1, 0};
+  for (const VkPhysicalDevice device : devices) {
+    VkPhysicalDeviceProperties properties;
+    context.api.GetPhysicalDeviceProperties(device, &properties);
+    const int rank = rank_of(properties.deviceType);
+    if (rank == 0) on_cpu = true;
+    if (rank == 0 && software == VulkanOptions::Software::kNever) continue;
+    if (properties.apiVersion < VK_API_VERSION_1_1 ||
+        properties.limits.maxPerStageDescriptorStorageBuffers < kBuffersMin) {
+      too_old = true;
+      continue;
+    }
+    VkPhysicalDeviceMemoryProperties memory;
+    context.api.GetPhysicalDeviceMemoryProperties(device, &memory);
+    const std::pair<int, std::size_t> score = {rank, own_memory(memory)};
+    if (score <= best) continue;
+    best = score;
+    context.physical = device;
+    context.properties = properties;
+    context.memory = memory;
+  }
+  if (context.physical != VK_NULL_HANDLE) return {};
+  if (too_old)
+    return fail(Fault::kUnsupported, "the Vulkan driver is older than Vulkan 1.1",
+                "update the graphics driver");
+  return fail(Fault::kNotFound,
+              on_cpu ? "no GPU, only Vulkan on the CPU" : "no device that speaks Vulkan",
+              on_cpu ? "set device.kind to vulkan to use it all the same"
+                     : "install your graphics card's driver");
+}
+
+bool has_extension(const VulkanContext& context, const char* name) {
+  std::uint32_t count = 0;
+  context.api.EnumerateDeviceExtensionProperties(context.physical, nullptr, &count, nullptr);
+  std::vector<VkExtensionProperties> extensions(count);
+  context.api.EnumerateDeviceExtensionProperties(context.physical, nullptr, &count,
+                                                 extensions.data());
+  return std::ranges::any_of(extensions, [&](const VkExtensionProperties& each) {
+    return std::strcmp(each.extensionName, name) == 0;
+  });
+}
+
+bool has_subgroup_sums(const VulkanContext& context) {
+  VkPhysicalDeviceSubgroupProperties subgroups = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  properties.pNext = &subgroups;
+  context.api.GetPhysicalDeviceProperties2(context.physical, &properties);
+  constexpr VkSubgroupFeatureFlags kNeeded =
+      VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
+  return (subgroups.supportedOperations & kNeeded) == kNeeded &&
+         (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+}
+
+bool has_integer_dot(const VulkanContext& context) {
+  if (!has_extension(context, kIntegerDotExtension)) return false;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  features.pNext = &dot;
+  context.api.GetPhysicalDeviceFeatures2(context.physical, &features);
+  return dot.shaderIntegerDotProduct == VK_TRUE;
+}
+
+shaders::Level level_of(const VulkanContext& context) {
+  using shaders::Level;
+  if (!has_subgroup_sums(context)) return Level::kPlain;
+  return has_integer_dot(context) ? Level::kIntegerDot : Level::kSubgroups;
+}
+
+/// A family for compute alone where there is one: nothing on the screen waits in it.
+Result<std::uint32_t> compute_family(const VulkanContext& context) {
+  std::uint32_t count = 0;
+  context.api.GetPhysicalDeviceQueueFamilyProperties(context.physical, &count, nullptr);
+  std::vector<VkQueueFamilyProperties> families(count);
+  context.api.GetPhysicalDeviceQueueFamilyProperties(context.physical, &count, families.data());
+  std::optional<std::uint32_t> any;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    if ((families[i].queueFlags & VK_QUEUE_COMPUTE_BIT) == 0) continue;
+    if ((families[i].queueFlags & VK_QUEUE_GRAPHICS_BIT) == 0) return i;
+    if (!any) any = i;
+  }
+  if (any) return *any;
+  return fail(Fault::kUnsupported, context.name() + " has no compute queue");
+}
+
+Result<void> make_device(VulkanContext& context) {
+  const auto family = compute_family(context);
+  if (!family) return tl::unexpected(family.error());
+  context.queue_family = *family;
+  const float priority = 1.0F;
+  VkDeviceQueueCreateInfo queue = {VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
+  queue.queueFamilyIndex = context.queue_family;
+  queue.queueCount = 1;
+  queue.pQueuePriorities = &priority;
+  VkPhysicalDeviceShaderIntegerDotProductFeatures dot = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_INTEGER_DOT_PRODUCT_FEATURES};
+  dot.shaderIntegerDotProduct = VK_TRUE;
+  VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
+  info.queueCreateInfoCount = 1;
+  info.pQueueCreateInfos = &queue;
+  if (context.level == shaders::Level::kIntegerDot) {
+    info.pNext = &dot;
+    info.enabledExtensionCount = 1;
+    info.ppEnabledExtensionNames = &kIntegerDotExtension;
+  }
+  const VkResult made = context.api.CreateDevice(context.physical, &info, nullptr, &context.device);
+  if (made != VK_SUCCESS) {
+    context.device = VK_NULL_HANDLE;
+    return vulkan_failed(context.name() + " cannot be opened", made);
+  }
+  if (!context.api.load(context.device))
+    return fail(Fault::kUnsupported, context.name() + " lacks functions of Vulkan 1.1",
+                "update the graphics driver");
+  context.api.GetDeviceQueue(context.device, context.queue_family, 0, &context.queue);
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<VulkanContext>> VulkanContext::open(const VulkanOptions& options) {
+  auto context = std::make_unique<VulkanContext>();
+  auto api = VulkanApi::open();
+  if (!api) return tl::unexpected(std::move(api).error());
+  context->api = *api;
+  context->on_validation = options.on_validation;
+  Result<void> done = make_instance(*context);
+  if (done) done = choose_device(*context, options.software);
+  if (!done) return tl::unexpected(std::move(done).error());
+  const int most = options.level_max.value_or(shaders::kLevels - 1);
+  context->level =
+      static_cast<shaders::Level>(std::min(static_cast<int>(level_of(*context)), most));
+  done = make_device(*context);
+  if (!done) return tl::unexpected(std::move(done).error());
+  if (options.adjust) options.adjust(context->api);
+  return context;
+}
+
+VulkanContext::~VulkanContext() {
+  if (device != VK_NULL_HANDLE && api.DestroyDevice != nullptr) api.DestroyDevice(device, nullptr);
+  if (instance == VK_NULL_HANDLE || api.DestroyInstance == nullptr) return;
+  if (messenger != VK_NULL_HANDLE) {
+    const auto destroy = reinterpret_cast<PFN_vkDestroyDebugUtilsMessengerEXT>(
+        api.GetInstanceProcAddr(instance, "vkDestroyDebugUtilsMessengerEXT"));
+    if (destroy != nullptr) destroy(instance, messenger, nullptr);
+  }
+  api.DestroyInstance(instance, nullptr);
+}
+
+std::string VulkanContext::name() const {
+  return std::string(properties.deviceName) + ", Vulkan " +
+         std::to_string(VK_API_VERSION_MAJOR(properties.apiVersion)) + "." +
+         std::to_string(VK_API_VERSION_MINOR(properties.apiVersion)) + ", driver " +
+         std::to_string(properties.driverVersion);
+}
+
+std::size_t VulkanContext::memory_bytes() const { return own_memory(memory); }
+
+}  // namespace efimd::engine::vulkan

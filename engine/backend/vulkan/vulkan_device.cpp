@@ -1,0 +1,336 @@
+// Buffers and programs of a Vulkan device.
+#include "engine/backend/vulkan/vulkan_device.h"
+
+#include <algorithm>
+#include <list>
+#include <utility>
+#include <vector>
+
+#include "engine/backend/vulkan/pipelines.h"
+#include "engine/backend/vulkan/vulkan_context.h"
+
+namespace efimd::engine::vulkan {
+
+namespace {
+
+using gpu::BufferId;
+using gpu::Kernel;
+using gpu::Memory;
+using gpu::Operation;
+using gpu::Range;
+
+/// Recorded lists of operations that are kept; an older one is recorded again.
+constexpr std::size_t kProgramsMax = 16;
+/// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
+constexpr std::uint64_t kStepNsMax = 120'000'000'000;
+/// Of a device's memory, that this program takes at most: the rest is the desktop's.
+constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 8 * 7; }
+
+constexpr VkMemoryPropertyFlags kMapped =
+    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
+
+class VulkanDevice final : public gpu::GpuDevice {
+ public:
+  VulkanDevice(std::unique_ptr<VulkanContext> context, const VulkanOptions& options)
+      : context_(std::move(context)),
+        pipelines_(*context_, options.pipeline_cache),
+        range_bytes_max_(options.range_bytes_max),
+        memory_bytes_(options.memory_bytes) {}
+  ~VulkanDevice() override;
+
+  Result<void> open();
+
+  std::string kind() const override { return "vulkan"; }
+  std::string name() const override {
+    constexpr const char* kLevelNames[] = {"plain", "subgroups", "integer dot products"};
+    return context_->name() + ", " + kLevelNames[static_cast<int>(context_->level)];
+  }
+  gpu::DeviceLimits limits() const override;
+  std::size_t allocated_bytes() const override { return allocated_bytes_; }
+  Result<BufferId> allocate(std::size_t bytes, Memory where) override;
+  std::span<std::byte> mapped(BufferId buffer) override;
+  Result<void> run(std::span<const Operation> operations) override;
+
+ private:
+  struct Buffer {
+    VkBuffer buffer = VK_NULL_HANDLE;
+    VkDeviceMemory memory = VK_NULL_HANDLE;
+    std::size_t bytes = 0;
+    void* mapping = nullptr;
+  };
+  /// A list of operations, recorded.
+  struct Program {
+    std::vector<Operation> operations;
+    VkDescriptorPool sets = VK_NULL_HANDLE;
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+  };
+
+  const Buffer& at(BufferId id) const { return buffers_[static_cast<std::size_t>(id) - 1]; }
+  std::optional<std::uint32_t> memory_type(std::uint32_t allowed, Memory where) const;
+  Result<void> bind_memory(Buffer& buffer, Memory where);
+  Result<Program*> program(std::span<const Operation> operations);
+  Result<void> record(Program& program);
+  Result<VkDescriptorSet> operand_set(const Program& program, const Operation& operation);
+  Result<void> record_operation(const Program& program, const Operation& operation);
+  void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
+  void drop(Program& program);
+  Result<void> submit(VkCommandBuffer commands);
+
+  const std::unique_ptr<VulkanContext> context_;
+  const VulkanApi& api_ = context_->api;
+  Pipelines pipelines_;
+  const std::size_t range_bytes_max_;
+  const std::size_t memory_bytes_;
+  std::vector<Buffer> buffers_;
+  std::size_t allocated_bytes_ = 0;
+  VkCommandPool pool_ = VK_NULL_HANDLE;
+  VkFence fence_ = VK_NULL_HANDLE;
+  std::list<Program> programs_;  ///< used last first
+  std::optional<Error> lost_;
+};
+
+VulkanDevice::~VulkanDevice() {
+  VkDevice device = context_->device;
+  api_.DeviceWaitIdle(device);
+  pipelines_.keep();
+  for (Program& program : programs_) drop(program);
+  for (const Buffer& buffer : buffers_) {
+    api_.DestroyBuffer(device, buffer.buffer, nullptr);
+    api_.FreeMemory(device, buffer.memory, nullptr);
+  }
+  api_.DestroyFence(device, fence_, nullptr);
+  api_.DestroyCommandPool(device, pool_, nullptr);
+}
+
+Result<void> VulkanDevice::open() {
+  if (auto opened = pipelines_.open(); !opened) return opened;
+  VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.queueFamilyIndex = context_->queue_family;
+  VkResult done = api_.CreateCommandPool(context_->device, &pool, nullptr, &pool_);
+  const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
+  if (done == VK_SUCCESS) done = api_.CreateFence(context_->device, &fence, nullptr, &fence_);
+  if (done != VK_SUCCESS) return vulkan_failed(context_->name(), done);
+  return {};
+}
+
+gpu::DeviceLimits VulkanDevice::limits() const {
+  const VkPhysicalDeviceLimits& of = context_->properties.limits;
+  gpu::DeviceLimits limits;
+  limits.range_bytes_max = range_bytes_max_ > 0 ? range_bytes_max_ : of.maxStorageBufferRange;
+  // Copies and vectors of floats want four bytes at least.
+  limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
+  limits.memory_bytes = memory_bytes_ > 0 ? memory_bytes_ : memory_share(context_->memory_bytes());
+  return limits;
+}
+
+std::optional<std::uint32_t> VulkanDevice::memory_type(std::uint32_t allowed, Memory where) const {
+  using Flags = VkMemoryPropertyFlags;
+  constexpr Flags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
+  constexpr Flags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
+  // Best first. A host that reads uncached memory is slower than the copy.
+  const Flags wishes[] = {where == Memory::kDevice      ? kLocal
+                          : where == Memory::kHostReads ? kMapped | kCached
+                                                        : kMapped | kLocal,
+                          where == Memory::kDevice ? 0 : kMapped};
+  for (const Flags wish : wishes)
+    for (std::uint32_t i = 0; i < context_->memory.memoryTypeCount; ++i)
+      if ((allowed >> i & 1U) != 0 &&
+          (context_->memory.memoryTypes[i].propertyFlags & wish) == wish)
+        return i;
+  return std::nullopt;
+}
+
+Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
+  if (lost_) return tl::unexpected(*lost_);
+  Buffer buffer;
+  buffer.bytes = (bytes + 3) / 4 * 4;
+  VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
+  info.size = buffer.bytes;
+  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
+  const VkResult made = api_.CreateBuffer(context_->device, &info, nullptr, &buffer.buffer);
+  if (made != VK_SUCCESS) return vulkan_failed("memory of " + context_->name(), made);
+  if (auto bound = bind_memory(buffer, where); !bound) {
+    api_.DestroyBuffer(context_->device, buffer.buffer, nullptr);
+    api_.FreeMemory(context_->device, buffer.memory, nullptr);
+    return tl::unexpected(std::move(bound).error());
+  }
+  allocated_bytes_ += buffer.bytes;
+  buffers_.push_back(buffer);
+  return static_cast<BufferId>(buffers_.size());
+}
+
+Result<void> VulkanDevice::bind_memory(Buffer& buffer, Memory where) {
+  VkMemoryRequirements needs;
+  api_.GetBufferMemoryRequirements(context_->device, buffer.buffer, &needs);
+  const auto type = memory_type(needs.memoryTypeBits, where);
+  if (!type) return vulkan_failed("memory of " + context_->name(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
+  VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+  info.allocationSize = needs.size;
+  info.memoryTypeIndex = *type;
+  VkResult done = api_.AllocateMemory(context_->device, &info, nullptr, &buffer.memory);
+  if (done == VK_SUCCESS)
+    done = api_.BindBufferMemory(context_->device, buffer.buffer, buffer.memory, 0);
+  if (done == VK_SUCCESS && where != Memory::kDevice)
+    done = api_.MapMemory(context_->device, buffer.memory, 0, VK_WHOLE_SIZE, 0, &buffer.mapping);
+  if (done == VK_SUCCESS) return {};
+  return vulkan_failed(std::to_string(needs.size >> 20U) + " MiB of " + context_->name(), done);
+}
+
+std::span<std::byte> VulkanDevice::mapped(BufferId id) {
+  const Buffer& buffer = at(id);
+  return {static_cast<std::byte*>(buffer.mapping), buffer.mapping == nullptr ? 0 : buffer.bytes};
+}
+
+Result<void> VulkanDevice::run(std::span<const Operation> operations) {
+  if (lost_) return tl::unexpected(*lost_);
+  if (operations.empty()) return {};
+  auto found = program(operations);
+  Result<void> done =
+      found ? submit((*found)->commands) : Result<void>(tl::unexpected(found.error()));
+  if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+  if (done) pipelines_.keep();
+  return done;
+}
+
+Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> operations) {
+  const auto known = std::ranges::find_if(programs_, [&](const Program& each) {
+    return std::ranges::equal(each.operations, operations);
+  });
+  if (known != programs_.end()) {
+    programs_.splice(programs_.begin(), programs_, known);
+    return &programs_.front();
+  }
+  if (programs_.size() == kProgramsMax) {
+    drop(programs_.back());
+    programs_.pop_back();
+  }
+  Program& program = programs_.emplace_front();
+  program.operations.assign(operations.begin(), operations.end());
+  if (auto recorded = record(program); !recorded) {
+    drop(program);
+    programs_.pop_front();
+    return tl::unexpected(std::move(recorded).error());
+  }
+  return &program;
+}
+
+Result<void> VulkanDevice::record(Program& program) {
+  const auto count = static_cast<std::uint32_t>(program.operations.size());
+  const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+                                     count * static_cast<std::uint32_t>(gpu::kOperandsMax)};
+  VkDescriptorPoolCreateInfo sets = {VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO};
+  sets.maxSets = count;
+  sets.poolSizeCount = 1;
+  sets.pPoolSizes = &size;
+  VkResult done = api_.CreateDescriptorPool(context_->device, &sets, nullptr, &program.sets);
+  VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  info.commandPool = pool_;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  if (done == VK_SUCCESS)
+    done = api_.AllocateCommandBuffers(context_->device, &info, &program.commands);
+  const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0,
+                                          nullptr};
+  if (done == VK_SUCCESS) done = api_.BeginCommandBuffer(program.commands, &begin);
+  if (done != VK_SUCCESS) return vulkan_failed("recording a step", done);
+  for (const Operation& operation : program.operations) {
+    if (auto recorded = record_operation(program, operation); !recorded) return recorded;
+    record_barrier(program.commands,
+                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                       VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+  }
+  record_barrier(program.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  done = api_.EndCommandBuffer(program.commands);
+  return done == VK_SUCCESS ? Result<void>() : vulkan_failed("recording a step", done);
+}
+
+void VulkanDevice::record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage,
+                                  VkAccessFlags to) {
+  VkMemoryBarrier barrier = {VK_STRUCTURE_TYPE_MEMORY_BARRIER};
+  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
+  barrier.dstAccessMask = to;
+  api_.CmdPipelineBarrier(commands,
+                          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                          to_stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
+}
+
+Result<void> VulkanDevice::record_operation(const Program& program, const Operation& operation) {
+  VkCommandBuffer commands = program.commands;
+  if (operation.kernel == Kernel::kCopy) {
+    const Range& from = operation.operands[0];
+    const Range& to = operation.operands[1];
+    const VkBufferCopy region = {from.offset, to.offset, to.bytes};
+    api_.CmdCopyBuffer(commands, at(from.buffer).buffer, at(to.buffer).buffer, 1, &region);
+    return {};
+  }
+  const auto pipeline = pipelines_.of(operation);
+  if (!pipeline) return tl::unexpected(pipeline.error());
+  const auto set = operand_set(program, operation);
+  if (!set) return tl::unexpected(set.error());
+  api_.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, *pipeline);
+  api_.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines_.layout(), 0, 1,
+                             &*set, 0, nullptr);
+  api_.CmdPushConstants(commands, pipelines_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
+                        gpu::kSizesBytesMax, operation.sizes.data());
+  api_.CmdDispatch(commands, operation.groups[0], operation.groups[1], operation.groups[2]);
+  return {};
+}
+
+Result<VkDescriptorSet> VulkanDevice::operand_set(const Program& program,
+                                                  const Operation& operation) {
+  VkDescriptorSetLayout layout = pipelines_.operands();
+  VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
+  info.descriptorPool = program.sets;
+  info.descriptorSetCount = 1;
+  info.pSetLayouts = &layout;
+  VkDescriptorSet set = VK_NULL_HANDLE;
+  const VkResult made = api_.AllocateDescriptorSets(context_->device, &info, &set);
+  if (made != VK_SUCCESS) return vulkan_failed("operands of a step", made);
+  std::array<VkDescriptorBufferInfo, gpu::kOperandsMax> buffers;
+  std::array<VkWriteDescriptorSet, gpu::kOperandsMax> writes;
+  std::uint32_t count = 0;
+  for (const Range& range : operation.operands) {
+    if (range.buffer == BufferId::kNone) break;
+    buffers[count] = {at(range.buffer).buffer, range.offset, range.bytes};
+    writes[count] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
+    writes[count].dstSet = set;
+    writes[count].dstBinding = count;
+    writes[count].descriptorCount = 1;
+    writes[count].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
+    writes[count].pBufferInfo = &buffers[count];
+    ++count;
+  }
+  api_.UpdateDescriptorSets(context_->device, count, writes.data(), 0, nullptr);
+  return set;
+}
+
+void VulkanDevice::drop(Program& program) {
+  api_.DestroyDescriptorPool(context_->device, program.sets, nullptr);
+  if (program.commands != VK_NULL_HANDLE)
+    api_.FreeCommandBuffers(context_->device, pool_, 1, &program.commands);
+}
+
+Result<void> VulkanDevice::submit(VkCommandBuffer commands) {
+  VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
+  info.commandBufferCount = 1;
+  info.pCommandBuffers = &commands;
+  VkResult done = api_.ResetFences(context_->device, 1, &fence_);
+  if (done == VK_SUCCESS) done = api_.QueueSubmit(context_->queue, 1, &info, fence_);
+  if (done == VK_SUCCESS)
+    done = api_.WaitForFences(context_->device, 1, &fence_, VK_TRUE, kStepNsMax);
+  return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<gpu::GpuDevice>> open_vulkan_device(const VulkanOptions& options) {
+  auto context = VulkanContext::open(options);
+  if (!context) return tl::unexpected(std::move(context).error());
+  auto device = std::make_unique<VulkanDevice>(*std::move(context), options);
+  if (auto opened = device->open(); !opened) return tl::unexpected(std::move(opened).error());
+  return std::unique_ptr<gpu::GpuDevice>(std::move(device));
+}
+
+}  // namespace efimd::engine::vulkan

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/backend/gpu/gpu_device.h"
+
+namespace efimd::engine::vulkan {
+
+struct VulkanApi;
+
+struct VulkanOptions {
+  enum class Software {
+    kNever,      ///< real GPUs only
+    kIfNothing,  ///< a driver that runs on the CPU (lavapipe) where there is no GPU
+  };
+  Software software = Software::kNever;
+  /// Pipelines of earlier starts; empty: none are kept. A file of another driver, device or build, or a damaged one, is
+  /// as good as none.
+  std::filesystem::path pipeline_cache = {};
+
+  // For tests.
+  std::optional<int> level_max = {};  ///< the most of shaders::Level to use
+  std::size_t range_bytes_max = 0;    ///< 0: the device's own
+  std::size_t memory_bytes = 0;       ///< 0: the device's own
+  std::function<void(const std::string&)> on_validation = {};  ///< turns the validation layer on
+  std::function<void(VulkanApi&)> adjust = {};                 ///< sees the functions before use
+};
+
+/// The Vulkan device that suits best: discrete before integrated before virtual, then the one with most memory.
+/// kNotFound without loader, driver or device; kUnsupported for drivers older than Vulkan 1.1.
+///
+/// A list of operations becomes one command buffer, recorded once and submitted again for as long as it is among the
+/// kProgramsMax used last. Between operations stands a barrier over all memory.
+Result<std::unique_ptr<gpu::GpuDevice>> open_vulkan_device(const VulkanOptions& options);
+
+}  // namespace efimd::engine::vulkan

@@ -1,0 +1,198 @@
+#include "engine/lasting_engine.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace efimd::engine {
+
+namespace {
+
+/// A device fails so for good; every other failure is the request's.
+bool is_devices(const Error& error) {
+  return error.fault == Fault::kDeviceLost || error.fault == Fault::kNoMemory;
+}
+
+/// More devices than there are kinds cannot fail one after the other.
+constexpr int kDevicesMax = 4;
+
+}  // namespace
+
+Result<std::unique_ptr<LastingEngine>> LastingEngine::make(
+    std::shared_ptr<const Tokenizer> tokenizer, Open open) {
+  std::unique_ptr<LastingEngine> engine(new LastingEngine(std::move(tokenizer), std::move(open)));
+  if (auto opened = engine->use_device(nullptr); !opened)
+    return tl::unexpected(std::move(opened).error());
+  return engine;
+}
+
+Result<void> LastingEngine::use_device(const Error* lost) {
+  close_engine();
+  auto opened = open_(lost);
+  if (!opened) return tl::unexpected(std::move(opened).error());
+  engine_ = *std::move(opened);
+  fragment_trained_ = engine_->fragment_trained();
+  // Plans are made within these: a later device may have more room, which stays unused.
+  window_tokens_ = window_tokens_ == 0 ? engine_->window_tokens()
+                                       : std::min(window_tokens_, engine_->window_tokens());
+  step_tokens_ =
+      step_tokens_ == 0 ? engine_->step_tokens() : std::min(step_tokens_, engine_->step_tokens());
+  device_kind_ = engine_->device_kind();
+  device_name_ = engine_->device_name();
+  return {};
+}
+
+void LastingEngine::close_engine() {
+  if (!engine_) return;
+  for (auto& [id, sequence] : sequences_) {
+    if (!sequence.open) continue;
+    const auto held = engine_->held(sequence.inner);
+    sequence.tokens.assign(held.begin(), held.end());
+    sequence.open = false;
+  }
+  engine_.reset();
+}
+
+template <class Operation>
+auto LastingEngine::lasting(const Operation& operation) -> decltype(operation()) {
+  if (!engine_)
+    if (auto opened = use_device(nullptr); !opened)
+      return tl::unexpected(std::move(opened).error());
+  auto done = operation();
+  for (int device = 1; device < kDevicesMax && !done && is_devices(done.error()); ++device) {
+    const Error lost = done.error();
+    if (!use_device(&lost)) return done;  // none is left: what happened is what to tell
+    done = operation();
+  }
+  return done;
+}
+
+SequenceId LastingEngine::open_sequence() {
+  const SequenceId id{next_id_++};
+  sequences_.try_emplace(id);
+  return id;
+}
+
+void LastingEngine::close_sequence(SequenceId id) {
+  if (const Sequence* sequence = find(id); sequence != nullptr && sequence->open)
+    engine_->close_sequence(sequence->inner);
+  sequences_.erase(id);
+}
+
+void LastingEngine::ensure_open(Sequence& sequence) {
+  if (sequence.open) return;
+  sequence.inner = engine_->open_sequence();
+  sequence.open = true;
+  engine_->set_source(sequence.inner, sequence.source);
+}
+
+Result<void> LastingEngine::ensure_held(Sequence& sequence) {
+  if (sequence.open) return {};
+  ensure_open(sequence);
+  if (sequence.tokens.empty()) return {};
+  auto held = engine_->hold(sequence.inner, sequence.tokens, {});
+  if (held) return {};
+  // What it must hold is not forgotten by a failure to hold it.
+  engine_->close_sequence(sequence.inner);
+  sequence.open = false;
+  return tl::unexpected(std::move(held).error());
+}
+
+Result<SequenceId> LastingEngine::fork(SequenceId id) {
+  if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  const auto inner = lasting([&]() -> Result<SequenceId> {
+    Sequence& sequence = *find(id);
+    if (auto held = ensure_held(sequence); !held) return tl::unexpected(std::move(held).error());
+    return engine_->fork(sequence.inner);
+  });
+  if (!inner) return tl::unexpected(inner.error());
+  const SequenceId copy = open_sequence();
+  Sequence& sequence = *find(copy);
+  sequence.inner = *inner;
+  sequence.open = true;
+  return copy;
+}
+
+Result<PromptCost> LastingEngine::hold(SequenceId id, std::span<const TokenId> tokens,
+                                       HoldOptions options) {
+  if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  return lasting([&] {
+    ensure_open(*find(id));
+    return engine_->hold(find(id)->inner, tokens, options);
+  });
+}
+
+Result<int> LastingEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+  if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  return lasting([&] {
+    ensure_open(*find(id));
+    return engine_->adopt(find(id)->inner, tokens);
+  });
+}
+
+int LastingEngine::resident(std::span<const TokenId> tokens) const {
+  return engine_ ? engine_->resident(tokens) : 0;
+}
+
+Result<void> LastingEngine::step(std::span<const BatchItem> items, std::stop_token stop) {
+  for (const BatchItem& item : items)
+    if (find(item.sequence) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
+  return lasting([&]() -> Result<void> {
+    std::vector<BatchItem> inner(items.begin(), items.end());
+    for (BatchItem& item : inner) {
+      Sequence& sequence = *find(item.sequence);
+      if (auto held = ensure_held(sequence); !held) return held;
+      item.sequence = sequence.inner;
+    }
+    return engine_->step(inner, stop);
+  });
+}
+
+std::span<const float> LastingEngine::logits(SequenceId id, int back) const {
+  const Sequence* sequence = find(id);
+  if (sequence == nullptr || !sequence->open) return {};
+  return engine_->logits(sequence->inner, back);
+}
+
+std::span<const TokenId> LastingEngine::held(SequenceId id) const {
+  const Sequence* sequence = find(id);
+  if (sequence == nullptr) return {};
+  return sequence->open ? engine_->held(sequence->inner)
+                        : std::span<const TokenId>(sequence->tokens);
+}
+
+void LastingEngine::set_source(SequenceId id, SourceId source) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->source = source;
+  if (sequence->open) engine_->set_source(sequence->inner, source);
+}
+
+Result<int> LastingEngine::restore(std::span<const TokenId> tokens, SourceId source,
+                                   std::stop_token stop) {
+  return lasting([&] { return engine_->restore(tokens, source, stop); });
+}
+
+WriteBehind LastingEngine::write_behind() {
+  return engine_ ? engine_->write_behind() : WriteBehind::kNothing;
+}
+
+void LastingEngine::forget(SourceId source) {
+  if (engine_) engine_->forget(source);
+}
+
+void LastingEngine::release_device() {
+  // The CPU's memory is the machine's own: the system takes back what it wants.
+  if (device_kind_ != "cpu") close_engine();
+}
+
+LastingEngine::Sequence* LastingEngine::find(SequenceId id) {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+const LastingEngine::Sequence* LastingEngine::find(SequenceId id) const {
+  const auto found = sequences_.find(id);
+  return found == sequences_.end() ? nullptr : &found->second;
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace efimd::engine {
+
+/// An engine whose device may go and whose sequences stay.
+///
+///   lost      An operation fails with kDeviceLost or kNoMemory: the next device is opened, the sequences are held
+///             there, and the operation is done again, so that the request that met the failure is answered. Only the
+///             last device's failure reaches the caller.
+///   released  release_device() gives device memory back: pages go to the store as far as it takes them, and the
+///             next operation opens the device again.
+///
+/// KV is not moved: what a sequence held is reused from the store or evaluated again, when the sequence is used next.
+///
+/// Thread: engine.  Owns: the engine over the device in use.
+class LastingEngine final : public Engine {
+ public:
+  /// Opens the best device that has not failed. `lost` is the error that the one in use failed with, null where none
+  /// did; an error where there is no device left.
+  using Open = std::function<Result<std::unique_ptr<Engine>>(const Error* lost)>;
+
+  /// `tokenizer` outlives every engine that `open` makes.
+  static Result<std::unique_ptr<LastingEngine>> make(std::shared_ptr<const Tokenizer> tokenizer,
+                                                     Open open);
+
+  const Tokenizer& tokenizer() const override { return *tokenizer_; }
+  bool fragment_trained() const override { return fragment_trained_; }
+  int window_tokens() const override { return window_tokens_; }
+  int step_tokens() const override { return step_tokens_; }
+  SequenceId open_sequence() override;
+  void close_sequence(SequenceId sequence) override;
+  Result<SequenceId> fork(SequenceId sequence) override;
+  Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
+                          HoldOptions options) override;
+  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  int resident(std::span<const TokenId> tokens) const override;
+  Result<void> step(std::span<const BatchItem> items, std::stop_token stop) override;
+  std::span<const float> logits(SequenceId sequence, int back) const override;
+  std::span<const TokenId> held(SequenceId sequence) const override;
+  void set_source(SequenceId sequence, SourceId source) override;
+  Result<int> restore(std::span<const TokenId> tokens, SourceId source,
+                      std::stop_token stop) override;
+  WriteBehind write_behind() override;
+  void forget(SourceId source) override;
+  void release_device() override;
+  KvUsage kv_usage() const override { return engine_ ? engine_->kv_usage() : KvUsage{}; }
+  std::string device_kind() const override { return device_kind_; }
+  std::string device_name() const override { return device_name_; }
+
+ private:
+  struct Sequence {
+    SequenceId inner{};  ///< of the engine in use; open where `open` says so
+    bool open = false;
+    SourceId source = SourceId::kNone;
+    std::vector<TokenId> tokens;  ///< held when it was closed; what it must hold again
+  };
+
+  LastingEngine(std::shared_ptr<const Tokenizer> tokenizer, Open open)
+      : tokenizer_(std::move(tokenizer)), open_(std::move(open)) {}
+  Result<void> use_device(const Error* lost);
+  /// Remembers what the sequences hold and drops the engine.
+  void close_engine();
+  Sequence* find(SequenceId sequence);
+  const Sequence* find(SequenceId sequence) const;
+  /// Opens the sequence in the engine in use.
+  void ensure_open(Sequence& sequence);
+  /// The same, holding what it held.
+  Result<void> ensure_held(Sequence& sequence);
+  /// operation(), which returns a Result; after a device's failure again on the next.
+  template <class Operation>
+  auto lasting(const Operation& operation) -> decltype(operation());
+
+  const std::shared_ptr<const Tokenizer> tokenizer_;
+  const Open open_;
+  std::unique_ptr<Engine> engine_;  ///< null while the device is released
+  bool fragment_trained_ = false;
+  int window_tokens_ = 0;
+  int step_tokens_ = 0;
+  std::string device_kind_, device_name_;
+  std::uint64_t next_id_ = 1;
+  std::unordered_map<SequenceId, Sequence> sequences_;
+};
+
+}  // namespace efimd::engine

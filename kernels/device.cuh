@@ -1,0 +1,56 @@
+#pragma once
+
+// What the kernels use of CUDA, and nothing else: tests/support/simt.h, put in front by a C++ compiler's -include, gives
+// it the same names, so that the kernels run, thread by thread, on a CPU.
+#include "kernels/sizes.h"
+
+#if defined(__CUDACC__)
+#include <cuda_fp16.h>
+
+namespace efimd::kernels {
+__device__ __forceinline__ float half_to_float(u32 bits) {
+  return __half2float(__ushort_as_half(static_cast<unsigned short>(bits)));
+}
+/// Nearest even; the caller keeps to +-65504.
+__device__ __forceinline__ u32 float_to_half(float value) {
+  return __half_as_ushort(__float2half_rn(value));
+}
+}  // namespace efimd::kernels
+#endif
+
+namespace efimd::kernels {
+
+constexpr u32 kWholeWarp = 0xFFFFFFFFU;
+
+__device__ __forceinline__ float2 both_halves(u32 word) {
+  return make_float2(half_to_float(word & 0xFFFFU), half_to_float(word >> 16U));
+}
+
+/// Sum over the warp, the same bits in every lane.
+__device__ __forceinline__ float warp_sum(float value) {
+  for (int distance = 16; distance > 0; distance /= 2)
+    value += __shfl_xor_sync(kWholeWarp, value, distance);
+  return value;
+}
+
+__device__ __forceinline__ float warp_max(float value) {
+  for (int distance = 16; distance > 0; distance /= 2)
+    value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, distance));
+  return value;
+}
+
+/// Sum over a block of kThreads threads, a whole number of warps, the same bits in every thread.
+template <int kThreads>
+__device__ __forceinline__ float block_sum(float value) {
+  constexpr int kWarps = kThreads / 32;
+  __shared__ float parts[kWarps];
+  value = warp_sum(value);
+  __syncthreads();  // nobody reads the last sum's parts any more
+  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
+  __syncthreads();
+  float sum = 0;
+  for (int i = 0; i < kWarps; ++i) sum += parts[i];
+  return sum;
+}
+
+}  // namespace efimd::kernels

@@ -1,0 +1,78 @@
+#pragma once
+
+// The kernels by the names that the host asks for: each operation's own, and for weights of a type its name and the
+// type's number, for matmul also the tokens of a tile.
+#include "kernels/activate.cuh"
+#include "kernels/attention.cuh"
+#include "kernels/combine.cuh"
+#include "kernels/embed_rows.cuh"
+#include "kernels/matmul.cuh"
+#include "kernels/merge.cuh"
+#include "kernels/norm_rows.cuh"
+#include "kernels/quantize_rows.cuh"
+#include "kernels/route.cuh"
+#include "kernels/store_rows.cuh"
+
+namespace efimd::kernels {
+
+extern "C" {
+
+__global__ void norm_rows_f32(const u32* rows, const float* x, const float* weight,
+                              const float* bias, float* result, NormSizes s) {
+  norm_rows(rows, x, weight, bias, result, s);
+}
+__global__ void quantize_rows_f32(const float* x, u32* quants, float2* scales, QuantizeSizes s) {
+  quantize_rows(x, quants, scales, s);
+}
+__global__ void store_rows_f16(float* q, const float* k, const float* v, const float* turns,
+                               const float* query_norm, const float* key_norm, u32* kv,
+                               const u32* places, StoreSizes s) {
+  store_rows(q, k, v, turns, query_norm, key_norm, kv, places, s);
+}
+__global__ void attention_f16(const float* q, const u32* kv, const u32* pages, const uint2* rows,
+                              float* records, AttentionSizes s) {
+  attention(q, kv, pages, rows, records, s);
+}
+__global__ void merge_f32(const float* records, const uint2* rows, float* attended, MergeSizes s) {
+  merge(records, rows, attended, s);
+}
+__global__ void activate_f32(float* gate, const float* up, ActivateSizes s) {
+  activate(gate, up, s);
+}
+__global__ void route_f32(const float* logits, u32* chosen, float* weights, RouteSizes s) {
+  route(logits, chosen, weights, s);
+}
+__global__ void combine_f32(const float* parts, const float* weights, float* x, CombineSizes s) {
+  combine(parts, weights, x, s);
+}
+
+#define EFIMD_TYPED_KERNELS(number)                                                              \
+  __global__ void embed_rows_##number(const u32* tokens, const u32* w, float* x, EmbedSizes s) { \
+    embed_rows<static_cast<Packed>(number)>(tokens, w, x, s);                                    \
+  }                                                                                              \
+  __global__ void matmul_##number##_1(const u32* w, const u32* x, const float2* scales,          \
+                                      const float* bias, const u32* experts, float* result,      \
+                                      MatmulSizes s) {                                           \
+    matmul<static_cast<Packed>(number), 1>(w, x, scales, bias, experts, result, s);              \
+  }                                                                                              \
+  __global__ void matmul_##number##_8(const u32* w, const u32* x, const float2* scales,          \
+                                      const float* bias, const u32* experts, float* result,      \
+                                      MatmulSizes s) {                                           \
+    matmul<static_cast<Packed>(number), kTokensOfTile>(w, x, scales, bias, experts, result, s);  \
+  }
+EFIMD_TYPED_KERNELS(0)
+EFIMD_TYPED_KERNELS(1)
+EFIMD_TYPED_KERNELS(2)
+EFIMD_TYPED_KERNELS(3)
+EFIMD_TYPED_KERNELS(4)
+EFIMD_TYPED_KERNELS(5)
+EFIMD_TYPED_KERNELS(6)
+EFIMD_TYPED_KERNELS(7)
+EFIMD_TYPED_KERNELS(8)
+EFIMD_TYPED_KERNELS(9)
+EFIMD_TYPED_KERNELS(10)
+#undef EFIMD_TYPED_KERNELS
+
+}  // extern "C"
+
+}  // namespace efimd::kernels

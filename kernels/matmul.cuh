@@ -1,0 +1,108 @@
+#pragma once
+
+#include "kernels/weights.cuh"
+
+namespace efimd::kernels {
+
+// A group of 32 weights against the same group of up to kTile tokens.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void add_group(const u32* row, const u32* x, const float2* scales,
+                                          const MatmulSizes& s, u32 group, u32 token, u32 count,
+                                          float (&sums)[kTile]) {
+  using Of = Weights<kType>;
+  u32 quants[8];
+  Of::load_group(row, s.row, group, quants);
+  const auto weight = Of::scales(row, s.row, group);
+#pragma unroll
+  for (u32 t = 0; t < kTile; ++t) {
+    if (t >= count) break;
+    const size_t of_x = static_cast<size_t>((token + t) / s.share) * (s.cols / 32) + group;
+    const uint4 first = *reinterpret_cast<const uint4*>(x + of_x * 8);
+    const uint4 second = *reinterpret_cast<const uint4*>(x + of_x * 8 + 4);
+    int low = __dp4a(static_cast<int>(quants[0]), static_cast<int>(first.x), 0);
+    low = __dp4a(static_cast<int>(quants[1]), static_cast<int>(first.y), low);
+    low = __dp4a(static_cast<int>(quants[2]), static_cast<int>(first.z), low);
+    low = __dp4a(static_cast<int>(quants[3]), static_cast<int>(first.w), low);
+    int high = __dp4a(static_cast<int>(quants[4]), static_cast<int>(second.x), 0);
+    high = __dp4a(static_cast<int>(quants[5]), static_cast<int>(second.y), high);
+    high = __dp4a(static_cast<int>(quants[6]), static_cast<int>(second.z), high);
+    high = __dp4a(static_cast<int>(quants[7]), static_cast<int>(second.w), high);
+    const float2 scale = scales[of_x];
+    // Multiplied and added apart, so that no compiler joins them in one variant and not in another.
+    if constexpr (kType == Packed::kQ6_K) {
+      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(low), weight.low * scale.x));
+      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(high), weight.high * scale.x));
+    } else {
+      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(low + high), weight.low * scale.x));
+    }
+    if (weight.minimum != 0) sums[t] = __fsub_rn(sums[t], __fmul_rn(weight.minimum, scale.y));
+  }
+}
+
+// Eight weights of a float type, or what is left of the row.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void add_eight(const u32* row, const float* x, const MatmulSizes& s,
+                                          u32 k, u32 token, u32 count, float (&sums)[kTile]) {
+  using Of = Weights<kType>;
+  float weights[8];
+  Of::load_8(row, k, weights);  // a row is padded to whole loads
+  const u32 last = s.cols - k < 8 ? s.cols - k : 8;
+#pragma unroll
+  for (u32 t = 0; t < kTile; ++t) {
+    if (t >= count) break;
+    const float* from = x + static_cast<size_t>((token + t) / s.share) * s.cols + k;
+    if (s.cols % 8 == 0) {
+      const float4 first = *reinterpret_cast<const float4*>(from);
+      const float4 second = *reinterpret_cast<const float4*>(from + 4);
+      const float values[8] = {first.x,  first.y,  first.z,  first.w,
+                               second.x, second.y, second.z, second.w};
+#pragma unroll
+      for (u32 i = 0; i < 8; ++i) sums[t] = fmaf(weights[i], values[i], sums[t]);
+    } else {
+      for (u32 i = 0; i < last; ++i) sums[t] = fmaf(weights[i], from[i], sums[t]);
+    }
+  }
+}
+
+// Rows of a weight matrix times rows of inputs: out[t][first + n] = (or +=) w[n] . x[t / share] (+ bias[first + n]).
+//   w  part of a packed matrix [N][K]; with experts [experts][N][K]   x [T / share][K]: f32 for float types, for
+//   quantized ones four quants a word   scales [T / share][K/32]   bias [..]   experts [T]   result [T][out_stride]
+//   grid (min(N, 32768) / kMatmulWarps, T / kTile, N / 32768), block (32, kMatmulWarps): a warp for each row and tile;
+//   lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
+//   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: products of a group
+//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
+                                       const float* bias, const u32* experts, float* result,
+                                       const MatmulSizes& s) {
+  const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.x * kMatmulWarps + threadIdx.y;
+  const u32 lane = threadIdx.x;
+  const u32 token = blockIdx.y * kTile;
+  if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
+  const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
+  const u32* row = w + index * s.row.row_words;
+  const u32 count = s.tokens - token;
+  float sums[kTile];
+#pragma unroll
+  for (u32 t = 0; t < kTile; ++t) sums[t] = 0;
+  if constexpr (Weights<kType>::kQuantized) {
+#pragma unroll 2
+    for (u32 group = lane; group < s.cols / 32; group += 32)
+      add_group<kType, kTile>(row, x, scales, s, group, token, count, sums);
+  } else {
+#pragma unroll 4
+    for (u32 k = lane * 8; k < s.cols; k += 256)
+      add_eight<kType, kTile>(row, reinterpret_cast<const float*>(x), s, k, token, count, sums);
+  }
+#pragma unroll
+  for (u32 t = 0; t < kTile; ++t) {
+    if (t >= count) break;
+    const float sum = warp_sum(sums[t]);
+    if (lane != 0) continue;
+    float* to = result + static_cast<size_t>(token + t) * s.out_stride + s.first + n;
+    const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
+    *to = s.add != 0 ? *to + product : product;
+  }
+}
+
+}  // namespace efimd::kernels

@@ -1,0 +1,31 @@
+#pragma once
+
+#include "kernels/device.cuh"
+
+namespace efimd::kernels {
+
+// Norms of chosen rows of x: RMS, or layer norm with its bias.
+//   rows [N] of x   x [.][D] f32   weight, bias [D]   result [N][D]
+//   grid (N), block (kNormBlock).  Sums in f32, each thread its share, then over the threads.
+__device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const float* weight,
+                                          const float* bias, float* result, const NormSizes& s) {
+  const float* from = x + static_cast<size_t>(rows[blockIdx.x]) * s.width;
+  float* to = result + static_cast<size_t>(blockIdx.x) * s.width;
+  float mean = 0;
+  if (s.layer != 0) {
+    float sum = 0;
+    for (u32 k = threadIdx.x; k < s.width; k += kNormBlock) sum += from[k];
+    mean = block_sum<kNormBlock>(sum) / static_cast<float>(s.width);
+  }
+  float squares = 0;
+  for (u32 k = threadIdx.x; k < s.width; k += kNormBlock)
+    squares = fmaf(from[k] - mean, from[k] - mean, squares);
+  const float scale =
+      1.0F / sqrtf(block_sum<kNormBlock>(squares) / static_cast<float>(s.width) + s.epsilon);
+  for (u32 k = threadIdx.x; k < s.width; k += kNormBlock) {
+    const float value = (from[k] - mean) * scale * weight[k];
+    to[k] = s.layer != 0 ? value + bias[k] : value;
+  }
+}
+
+}  // namespace efimd::kernels

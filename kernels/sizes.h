@@ -1,0 +1,131 @@
+#pragma once
+
+/// Arguments of the device operations, shared by the host, the CUDA kernels and (as push constants, field by field in
+/// the same order) the shaders. Plain 32-bit fields: at most 128 bytes, which every Vulkan device takes.
+///
+/// Letters as in style.md. A row is a token of the step.
+namespace efimd::kernels {
+
+using u32 = unsigned int;
+
+/// Threads of a workgroup that work on one row of a product, or on one page of attention: P, the tokens per page.
+inline constexpr u32 kLanes = 32;
+/// Tokens that one reading of the weights serves in the variant for many tokens.
+inline constexpr u32 kTokensOfTile = 8;
+/// Threads of a workgroup in operations that go element by element.
+inline constexpr u32 kElementThreads = 64;
+/// Threads that share a row in norm_rows.
+inline constexpr u32 kNormThreads = 64;
+// Blocks of the CUDA kernels, where they are not those of the shaders.
+inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
+inline constexpr u32 kQuantizeWarps = 8;   ///< groups of a block in quantize_rows, a warp each
+inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
+inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
+/// Rows of matmul along the grid's first axis; more go along the third.
+inline constexpr u32 kMatmulRowsMax = 32768;
+/// Floats in front of the accumulator of an attention record: the maximum m and the sum l.
+inline constexpr u32 kRecordHead = 2;
+
+/// The number of a weight type, in all devices; see engine/backend/gpu/packed_weights.h for the layouts.
+enum class Packed : u32 {
+  kF32,
+  kF16,
+  kBF16,
+  kQ8_0,
+  kQ4_0,
+  kQ4_1,
+  kQ5_0,
+  kQ5_1,
+  kQ4_K,
+  kQ5_K,
+  kQ6_K
+};
+
+/// A packed matrix: words (of 4 bytes) from row to row, and where a row's planes begin.
+struct RowLayout {
+  u32 row_words;
+  u32 high_at;
+  u32 scale_at;
+  u32 super_at;
+};
+
+struct EmbedSizes {
+  RowLayout row;
+  u32 width;  ///< D
+  u32 first;  ///< row of the whole matrix that this part begins with
+  u32 last;
+  float scale;
+};
+
+struct NormSizes {
+  u32 width;
+  u32 layer;  ///< 1: layer norm, with a bias; 0: RMS norm
+  float epsilon;
+};
+
+struct QuantizeSizes {
+  u32 groups;  ///< of 32 values, of all rows
+};
+
+struct MatmulSizes {
+  RowLayout row;
+  u32 cols;        ///< K
+  u32 rows;        ///< N of this part; with experts, of one expert
+  u32 first;       ///< output row that the part begins with
+  u32 out_stride;  ///< floats from token to token
+  u32 tokens;      ///< T; with experts, slots
+  u32 add;         ///< 1: out += product
+  u32 biased;
+  u32 experts;  ///< 0: none; 1: token t uses expert experts[t]
+  u32 share;    ///< token t reads input row t / share
+};
+
+struct StoreSizes {
+  u32 heads;
+  u32 kv_heads;
+  u32 head_width;  ///< E, even
+  u32 half;        ///< pairs that are rotated
+  u32 adjacent;    ///< 1: pair i is (2i, 2i + 1); 0: (i, i + half)
+  u32 query_norm;  ///< 1: there is one
+  u32 key_norm;
+  float epsilon;
+  float score_scale;
+};
+
+struct AttentionSizes {
+  u32 heads;
+  u32 kv_heads;
+  u32 head_width;
+  u32 window;       ///< tokens that a token sees; 2^30: all
+  u32 split_pages;  ///< pages of one split
+  u32 splits;       ///< records of a row and head
+};
+
+struct MergeSizes {
+  u32 heads;
+  u32 head_width;
+  u32 split_pages;
+  u32 splits;
+  float scale;
+};
+
+struct ActivateSizes {
+  u32 count;
+  u32 gated;
+  u32 gelu;  ///< else SiLU
+  float scale;
+};
+
+struct RouteSizes {
+  u32 rows;
+  u32 experts;
+  u32 used;
+};
+
+struct CombineSizes {
+  u32 rows;
+  u32 width;
+  u32 used;
+};
+
+}  // namespace efimd::kernels

@@ -1,0 +1,114 @@
+#pragma once
+
+#include "kernels/device.cuh"
+
+// Packed weights (engine/backend/gpu/packed_weights.h) of a type that is known when the kernel is compiled. `row` is a
+// row's first word, at a multiple of 16 bytes.
+namespace efimd::kernels {
+
+template <Packed kType>
+struct Weights {
+  static constexpr bool kQuantized = kType >= Packed::kQ8_0;
+  static constexpr bool kHigh1 =
+      kType == Packed::kQ5_0 || kType == Packed::kQ5_1 || kType == Packed::kQ5_K;
+  static constexpr bool kHalfScale =
+      kType == Packed::kQ8_0 || kType == Packed::kQ4_0 || kType == Packed::kQ5_0;
+  static constexpr u32 kCenter = kType == Packed::kQ4_0   ? 8
+                                 : kType == Packed::kQ5_0 ? 16
+                                 : kType == Packed::kQ6_K ? 32
+                                                          : 0;
+
+  /// The 32 quants of a group as signed bytes, four a word.
+  static __device__ __forceinline__ void load_group(const u32* row, const RowLayout& layout,
+                                                    u32 group, u32 (&quants)[8]) {
+    if constexpr (kType == Packed::kQ8_0) {
+      const uint4 first = *reinterpret_cast<const uint4*>(row + group * 8);
+      const uint4 second = *reinterpret_cast<const uint4*>(row + group * 8 + 4);
+      quants[0] = first.x, quants[1] = first.y, quants[2] = first.z, quants[3] = first.w;
+      quants[4] = second.x, quants[5] = second.y, quants[6] = second.z, quants[7] = second.w;
+    } else {
+      const uint4 low = *reinterpret_cast<const uint4*>(row + group * 4);
+      const u32 words[4] = {low.x, low.y, low.z, low.w};
+      const u32 high = kHigh1 ? row[layout.high_at + group] : 0;
+      u32 highs[2] = {0, 0};
+      if constexpr (kType == Packed::kQ6_K) {
+        highs[0] = row[layout.high_at + group * 2];
+        highs[1] = row[layout.high_at + group * 2 + 1];
+      }
+#pragma unroll
+      for (u32 i = 0; i < 8; ++i) {
+        u32 quad = words[i / 2] >> (4 * (i % 2)) & 0x0F0F0F0FU;
+        if constexpr (kHigh1) quad |= (high >> i & 0x01010101U) << 4U;
+        if constexpr (kType == Packed::kQ6_K)
+          quad |= (highs[i / 4] >> (2 * (i % 4)) & 0x03030303U) << 4U;
+        // Four subtractions at once: bit 7 of each byte keeps the borrow in.
+        if constexpr (kCenter != 0)
+          quad = ((quad | 0x80808080U) - kCenter * 0x01010101U) ^ 0x80808080U;
+        quants[i] = quad;
+      }
+    }
+  }
+
+  struct Scales {
+    float low, high;  ///< of the first and the last 16 weights
+    float minimum;    ///< a weight is scale * quant - minimum
+  };
+  static __device__ __forceinline__ Scales scales(const u32* row, const RowLayout& layout,
+                                                  u32 group) {
+    if constexpr (kType == Packed::kQ4_1 || kType == Packed::kQ5_1) {
+      const float2 both = both_halves(row[layout.scale_at + group]);
+      return {both.x, both.x, -both.y};
+    } else {
+      const u32 bits = row[layout.scale_at + group / 2] >> (16 * (group % 2)) & 0xFFFFU;
+      if constexpr (kHalfScale) {
+        const float scale = half_to_float(bits);
+        return {scale, scale, 0.0F};
+      } else {
+        const float2 of_super = both_halves(row[layout.super_at + group / 8]);
+        if constexpr (kType == Packed::kQ6_K) {
+          return {of_super.x * static_cast<float>(static_cast<signed char>(bits & 0xFFU)),
+                  of_super.x * static_cast<float>(static_cast<signed char>(bits >> 8U)), 0.0F};
+        } else {
+          const float scale = of_super.x * static_cast<float>(bits & 0xFFU);
+          return {scale, scale, of_super.y * static_cast<float>(bits >> 8U)};
+        }
+      }
+    }
+  }
+
+  /// Weight k of a float type.
+  static __device__ __forceinline__ float load(const u32* row, u32 k) {
+    if constexpr (kType == Packed::kF32) {
+      return __uint_as_float(row[k]);
+    } else {
+      const u32 bits = row[k / 2] >> (16 * (k % 2)) & 0xFFFFU;
+      return kType == Packed::kF16 ? half_to_float(bits) : __uint_as_float(bits << 16U);
+    }
+  }
+
+  /// Weights k .. k + 7 of a float type; k % 8 == 0.
+  static __device__ __forceinline__ void load_8(const u32* row, u32 k, float (&values)[8]) {
+    if constexpr (kType == Packed::kF32) {
+#pragma unroll
+      for (u32 i = 0; i < 8; i += 4) {
+        const float4 four = *reinterpret_cast<const float4*>(row + k + i);
+        values[i] = four.x, values[i + 1] = four.y, values[i + 2] = four.z, values[i + 3] = four.w;
+      }
+    } else {
+      const uint4 packed = *reinterpret_cast<const uint4*>(row + k / 2);
+      const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+      for (u32 i = 0; i < 4; ++i) {
+        if constexpr (kType == Packed::kF16) {
+          const float2 both = both_halves(words[i]);
+          values[2 * i] = both.x, values[2 * i + 1] = both.y;
+        } else {
+          values[2 * i] = __uint_as_float(words[i] << 16U);
+          values[2 * i + 1] = __uint_as_float(words[i] & 0xFFFF0000U);
+        }
+      }
+    }
+  }
+};
+
+}  // namespace efimd::kernels

@@ -1,0 +1,263 @@
+// What an NVIDIA card makes of the kernels: a table, and the same as JSON in the file that is named.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <fstream>
+#include <numeric>
+#include <string>
+#include <vector>
+
+#include "engine/backend/cuda/cuda_device.h"
+#include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/gpu/packed_weights.h"
+#include "tests/engine/backend/weight_values.h"
+
+using namespace efimd;
+using namespace efimd::engine;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// Median milliseconds of a call, of as many as fit half a second and at least 5.
+template <class Call>
+double median_ms(const Call& call) {
+  call();
+  std::vector<double> times;
+  for (double total = 0; times.size() < 5 || (total < 500 && times.size() < 200);) {
+    const auto begin = Clock::now();
+    call();
+    times.push_back(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    total += times.back();
+  }
+  std::nth_element(times.begin(), times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2),
+                   times.end());
+  return times[times.size() / 2];
+}
+
+void must(bool good, const std::string& what) {
+  if (good) return;
+  std::fprintf(stderr, "gpu bench: %s\n", what.c_str());
+  std::exit(1);
+}
+
+struct Line {
+  std::string what;
+  double ms;
+  double rate;
+  const char* unit;
+  double share;  ///< of the copy bandwidth; negative: not bound by it
+};
+std::vector<Line> lines;
+
+void report(const std::string& what, double ms, double rate, const char* unit, double share = -1) {
+  lines.push_back({what, ms, rate, unit, share});
+  std::printf("%-52s %10.3f ms %12.1f %-9s", what.c_str(), ms, rate, unit);
+  if (share >= 0) std::printf(" %5.1f %% of copying", 100 * share);
+  std::printf("\n");
+  std::fflush(stdout);
+}
+
+std::unique_ptr<gpu::GpuDevice> open_device() {
+  auto device = cuda::open_cuda_device({});
+  must(device.has_value(), device ? "" : device.error().message());
+  return *std::move(device);
+}
+
+/// Bytes read and written in a second by a copy within the device's memory.
+double copy_bytes_per_s() {
+  const auto device = open_device();
+  constexpr std::size_t kBytes = std::size_t{1} << 30;
+  const auto from = device->allocate(kBytes, gpu::Memory::kDevice);
+  const auto to = device->allocate(kBytes, gpu::Memory::kDevice);
+  must(from && to, "no 2 GiB of device memory");
+  gpu::Operation copy;
+  copy.operands[0] = {*from, 0, kBytes};
+  copy.operands[1] = {*to, 0, kBytes};
+  const double ms = median_ms([&] { must(device->run({&copy, 1}).has_value(), "a copy failed"); });
+  const double rate = 2 * static_cast<double>(kBytes) / ms * 1e3;
+  report("copy within device memory, 1 GiB", ms, rate / 1e9, "GB/s");
+  return rate;
+}
+
+struct Shape {
+  const char* name;
+  int layers, width, heads, kv_heads, feed_forward;
+  bool tied;
+};
+constexpr Shape kShapes[] = {{"0.5B", 24, 896, 14, 2, 4864, true},
+                             {"1.5B", 28, 1536, 12, 2, 8960, true},
+                             {"7B", 28, 3584, 28, 4, 18944, false}};
+
+/// A model of a real shape; its layers share one set of random weights on the host, not on the device.
+struct BenchModel {
+  ModelShape shape;
+  ModelWeights weights;
+  std::deque<std::vector<std::byte>> storage;
+  std::size_t bytes = 0;
+
+  BenchModel(const Shape& of, TensorType type) {
+    std::mt19937 random(1);
+    shape.architecture = "qwen2";
+    shape.layers = of.layers, shape.width = of.width, shape.heads = of.heads;
+    shape.kv_heads = of.kv_heads, shape.head_width = of.width / of.heads;
+    shape.feed_forward = of.feed_forward, shape.vocabulary = 151936;
+    shape.context_tokens = 32768, shape.rope_width = shape.head_width;
+    shape.rope_pairs = RopePairs::kHalves, shape.rope_base = 1e6F;
+    const auto tensor = [&](std::int64_t rows, std::int64_t cols) {
+      // As in files: rows that are no multiple of a block take another type.
+      const bool fits = cols % tensor_block(type).elements == 0;
+      TensorView made =
+          test::random_tensor(storage, fits ? type : TensorType::kQ5_0, rows, cols, 0.02F, random);
+      return made;
+    };
+    const auto vector = [&](std::int64_t cols) {
+      return test::random_tensor(storage, TensorType::kF32, 1, cols, 1, random);
+    };
+    const int kv = shape.kv_heads * shape.head_width;
+    LayerWeights layer;
+    layer.attention_norm = vector(of.width), layer.feed_forward_norm = vector(of.width);
+    layer.query = tensor(of.width, of.width), layer.key = tensor(kv, of.width);
+    layer.value = tensor(kv, of.width), layer.attention_output = tensor(of.width, of.width);
+    layer.query_bias = vector(of.width), layer.key_bias = vector(kv), layer.value_bias = vector(kv);
+    layer.gate = tensor(of.feed_forward, of.width), layer.up = tensor(of.feed_forward, of.width);
+    layer.down = tensor(of.width, of.feed_forward);
+    weights.layers.assign(static_cast<std::size_t>(of.layers), layer);
+    weights.token_embedding = tensor(shape.vocabulary, of.width);
+    weights.output = of.tied ? weights.token_embedding : tensor(shape.vocabulary, of.width);
+    weights.output_norm = vector(of.width);
+    // What one token must read: all but the embedding's rows.
+    for (const TensorView* each : {&layer.query, &layer.key, &layer.value, &layer.attention_output,
+                                   &layer.gate, &layer.up, &layer.down})
+      bytes += static_cast<std::size_t>(of.layers) * static_cast<std::size_t>(each->rows) *
+               each->row_bytes();
+    bytes += static_cast<std::size_t>(weights.output.rows) * weights.output.row_bytes();
+  }
+};
+
+void run_step(Backend& backend, const ModelShape& shape, int position, int count,
+              const std::vector<PageIndex>& pages, bool logits) {
+  const std::vector<TokenId> tokens(static_cast<std::size_t>(count), 100);
+  const StepSequence sequence{0, count, position, pages};
+  const int last = count - 1;
+  auto done = backend.begin({tokens, {&sequence, 1}, {&last, logits ? 1U : 0U}});
+  for (int layer = 0; done && layer < shape.layers; ++layer) {
+    done = backend.attention_input(layer);
+    if (done) done = backend.attention(layer);
+    if (done) done = backend.attention_output(layer);
+    if (done) done = backend.feed_forward_input(layer);
+    if (done) done = backend.feed_forward_output(layer);
+  }
+  if (done && logits) {
+    const auto rows = backend.logits();
+    must(rows.has_value(), rows ? "" : rows.error().message());
+  }
+  must(done.has_value(), done ? "" : done.error().message());
+}
+
+void measure(const Shape& of, TensorType type, double copy_rate) {
+  constexpr int kPages = 16384 / kPageTokens + 1;
+  constexpr int kStep = 512;
+  const BenchModel model(of, type);
+  auto made = gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep});
+  must(made.has_value(), made ? "" : made.error().message());
+  Backend& backend = **made;
+  std::vector<PageIndex> pages(kPages);
+  std::iota(pages.begin(), pages.end(), 0);
+  const std::string name = std::string(of.name) + " " + std::string(tensor_type_name(type)) + ", ";
+  for (const int prompt : {512, 2048, 8192}) {
+    const double ms = median_ms([&] {
+      for (int at = 0; at < prompt; at += kStep)
+        run_step(backend, model.shape, at, kStep, pages, at + kStep == prompt);
+    });
+    report(name + "prompt of " + std::to_string(prompt), ms, prompt / ms * 1e3, "tokens/s");
+  }
+  for (const int context : {512, 4096, 16384 - 1}) {
+    const double ms = median_ms([&] { run_step(backend, model.shape, context, 1, pages, true); });
+    const double read = static_cast<double>(model.bytes) +
+                        static_cast<double>(model.shape.kv_bytes_per_token()) * context;
+    report(name + "generation behind " + std::to_string(context), ms, 1e3 / ms, "tokens/s",
+           read / ms * 1e3 / copy_rate);
+  }
+  for (const int tokens : {1, 3, 16}) {
+    const double ms = median_ms([&] { run_step(backend, model.shape, 4096, tokens, pages, true); });
+    report(name + "keystroke of " + std::to_string(tokens) + " behind 4096", ms, tokens / ms * 1e3,
+           "tokens/s");
+  }
+}
+
+/// The product alone, of one token and of many, by weight type: 18944 x 3584.
+void measure_products(double copy_rate) {
+  for (const TensorType type : test::kWeightTypes) {
+    const auto device = open_device();
+    std::deque<std::vector<std::byte>> storage;
+    std::mt19937 random(1);
+    constexpr int kRows = 18944, kCols = 3584, kTokens = 512;
+    const TensorView tensor = test::random_tensor(storage, type, kRows, kCols, 1, random);
+    const auto layout = gpu::row_layout(type, kCols);
+    const std::size_t bytes = std::size_t{kRows} * layout.row_words * 4;
+    const auto staging = device->allocate(bytes, gpu::Memory::kHostWrites);
+    const auto weights = device->allocate(bytes, gpu::Memory::kDevice);
+    const auto rest = device->allocate(std::size_t{kRows} * kTokens * 4, gpu::Memory::kDevice);
+    must(staging && weights && rest, "no memory for a product");
+    auto* words = reinterpret_cast<std::uint32_t*>(device->mapped(*staging).data());
+    for (int row = 0; row < kRows; ++row)
+      gpu::pack_row(tensor, row, layout,
+                    {words + std::size_t{layout.row_words} * static_cast<std::size_t>(row),
+                     layout.row_words});
+    gpu::Operation copy;
+    copy.operands[0] = {*staging, 0, bytes};
+    copy.operands[1] = {*weights, 0, bytes};
+    must(device->run({&copy, 1}).has_value(), "a copy failed");
+    for (const int tokens : {1, 8, kTokens}) {
+      const gpu::Range x{*rest, 0, std::size_t{kRows} * kTokens * 4};
+      gpu::Operation product;
+      product.kernel = gpu::Kernel::kMatmul;
+      product.type = static_cast<std::uint32_t>(gpu::packed_type(type));
+      product.many = tokens > 1;
+      product.groups = {
+          kRows, tokens > 1 ? static_cast<std::uint32_t>(tokens) / kernels::kTokensOfTile : 1, 1};
+      product.operands = {gpu::Range{*weights, 0, bytes}, x, x, x, x, x};
+      product.set_sizes(kernels::MatmulSizes{layout, kCols, kRows, 0, kRows,
+                                             static_cast<std::uint32_t>(tokens), 0, 0, 0, 1});
+      const double ms = median_ms([&] {
+        must(device->run({&product, 1}).has_value(), "a product failed");
+      });
+      const double flops = 2.0 * kRows * kCols * tokens / ms * 1e3;
+      const std::string name = "product " + std::string(tensor_type_name(type)) + ", " +
+                               std::to_string(tokens) + " tokens";
+      if (tokens == kTokens)
+        report(name, ms, flops / 1e12, "TFLOP/s");
+      else
+        report(name, ms, static_cast<double>(bytes) / ms / 1e6, "GB/s",
+               static_cast<double>(bytes) / ms * 1e3 / copy_rate);
+    }
+  }
+}
+
+void write_json(const char* path, const std::string& device) {
+  std::ofstream out(path);
+  out << "{\"device\": \"" << device << "\", \"lines\": [\n";
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    const Line& line = lines[i];
+    out << "  {\"what\": \"" << line.what << "\", \"ms\": " << line.ms
+        << ", \"rate\": " << line.rate << ", \"unit\": \"" << line.unit << "\"";
+    if (line.share >= 0) out << ", \"shareOfCopying\": " << line.share;
+    out << (i + 1 < lines.size() ? "},\n" : "}\n");
+  }
+  out << "]}\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  must(argc == 2, "usage: gpu_bench FILE.json");
+  const std::string device = open_device()->name();
+  std::printf("%s\n", device.c_str());
+  const double copy_rate = copy_bytes_per_s();
+  measure_products(copy_rate);
+  for (const Shape& shape : kShapes)
+    for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
+      measure(shape, type, copy_rate);
+  write_json(argv[1], device);
+  return 0;
+}

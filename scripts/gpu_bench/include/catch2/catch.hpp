@@ -1,0 +1,82 @@
+#pragma once
+
+#include <cmath>
+#include <functional>
+#include <iostream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+/// As much of Catch2 as the devices' tests use, for machines without the package (scripts/gpu).
+namespace catch_stand_in {
+
+struct Test {
+  const char* name;
+  void (*run)();
+};
+inline std::vector<Test>& tests() {
+  static std::vector<Test> all;
+  return all;
+}
+struct Register {
+  Register(const char* name, void (*run)()) { tests().push_back({name, run}); }
+};
+
+inline std::vector<std::string> notes;
+inline int failures = 0;
+struct Stop {};
+
+struct Note {
+  explicit Note(std::string text) { notes.push_back(std::move(text)); }
+  Note(const Note&) = delete;
+  ~Note() { notes.pop_back(); }
+};
+
+inline void failed(const char* file, int line, const std::string& what) {
+  ++failures;
+  std::cout << file << ":" << line << ": FAILED: " << what << "\n";
+  for (const std::string& note : notes) std::cout << "    " << note << "\n";
+}
+
+struct Approx {
+  explicit Approx(double value) : value(value) {}
+  Approx& epsilon(double share) {
+    within = share * std::fabs(value);
+    return *this;
+  }
+  Approx& margin(double distance) {
+    within = std::max(within, distance);
+    return *this;
+  }
+  friend bool operator==(double a, const Approx& b) { return std::fabs(a - b.value) <= b.within; }
+  double value;
+  double within = std::fabs(value) * 1e-5;
+};
+
+}  // namespace catch_stand_in
+
+using catch_stand_in::Approx;
+
+#define CATCH_JOIN_(a, b) a##b
+#define CATCH_JOIN(a, b) CATCH_JOIN_(a, b)
+#define CATCH_TEXT(message) (std::ostringstream{} << message).str()
+#define TEST_CASE(name)                                                  \
+  static void CATCH_JOIN(test_, __LINE__)();                             \
+  static const catch_stand_in::Register CATCH_JOIN(register_, __LINE__)( \
+      name, CATCH_JOIN(test_, __LINE__));                                \
+  static void CATCH_JOIN(test_, __LINE__)()
+#define INFO(message) const catch_stand_in::Note CATCH_JOIN(note_, __LINE__)(CATCH_TEXT(message))
+#define WARN(message) std::cout << "note: " << CATCH_TEXT(message) << "\n"
+#define FAIL_CHECK(message) catch_stand_in::failed(__FILE__, __LINE__, CATCH_TEXT(message))
+#define SUCCEED() static_cast<void>(0)
+#define CHECK(condition)                                                                       \
+  do {                                                                                         \
+    if (!static_cast<bool>(condition)) catch_stand_in::failed(__FILE__, __LINE__, #condition); \
+  } while (false)
+#define REQUIRE(condition)                                    \
+  do {                                                        \
+    if (!static_cast<bool>(condition)) {                      \
+      catch_stand_in::failed(__FILE__, __LINE__, #condition); \
+      throw catch_stand_in::Stop{};                           \
+    }                                                         \
+  } while (false)

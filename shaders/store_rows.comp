@@ -1,0 +1,84 @@
+#version 450
+#extension GL_GOOGLE_include_directive : require
+#include "head.glsl"
+// Norms of heads, RoPE, and K and V into their pages.
+//   q [T][H][E] f32, in place, times score_scale   k, v [T][Hk][E] f32   turns [T][2][half]: cosines, sines
+//   query_norm, key_norm [E]   kv [page][Hk][2][P][E] f16, two a word   places [T]: page * P + slot
+//   grid (T, H + 2 Hk), threads 32.  To f16: nearest even, saturating.
+layout(local_size_x = 32) in;
+layout(std430, binding = 0) buffer Q { float q[]; };
+layout(std430, binding = 1) readonly buffer K { float k[]; };
+layout(std430, binding = 2) readonly buffer V { float v[]; };
+layout(std430, binding = 3) readonly buffer Turns { float turns[]; };
+layout(std430, binding = 4) readonly buffer QueryNorm { float query_norm[]; };
+layout(std430, binding = 5) readonly buffer KeyNorm { float key_norm[]; };
+layout(std430, binding = 6) writeonly buffer Pages { uint kv[]; };
+layout(std430, binding = 7) readonly buffer Places { uint places[]; };
+layout(push_constant) uniform Sizes {
+  uint heads, kv_heads, head_width, half_width, adjacent, query_norm, key_norm;
+  float epsilon, score_scale;
+} s;
+#include "reduce.glsl"
+
+shared float head[256];
+
+// packHalf2x16 may round to zero; this rounds to nearest even.
+uint to_half(float value) {
+  const uint bits = floatBitsToUint(clamp(value, -65504.0, 65504.0));
+  const uint sign = bits >> 16 & 0x8000u;
+  const uint magnitude = bits & 0x7FFFFFFFu;
+  if (magnitude < 0x33000000u) return sign;  // under half of the smallest
+  const uint exponent = magnitude >> 23;
+  const uint shift = exponent < 113 ? 126 - exponent : 13;  // below 2^-14 more bits fall
+  const uint mantissa = exponent < 113 ? (magnitude & 0x7FFFFFu) | 0x800000u : magnitude - (112u << 23);
+  const uint kept = mantissa >> shift;
+  const uint rest = mantissa & ((1u << shift) - 1);
+  const uint middle = 1u << (shift - 1);
+  return sign | (kept + uint(rest > middle || (rest == middle && (kept & 1u) == 1u)));
+}
+
+void norm_head(uint lane, bool is_query) {
+  if (is_query ? s.query_norm == 0 : s.key_norm == 0) return;
+  float squares = 0;
+  for (uint e = lane; e < s.head_width; e += 32) squares += head[e] * head[e];
+  const float scale = 1 / sqrt(sum_threads(squares) / float(s.head_width) + s.epsilon);
+  for (uint e = lane; e < s.head_width; e += 32)
+    head[e] = head[e] * scale * (is_query ? query_norm[e] : key_norm[e]);
+  barrier();
+}
+
+void rotate_head(uint lane, uint t) {
+  for (uint i = lane; i < s.half_width; i += 32) {
+    const float cosine = turns[t * 2 * s.half_width + i];
+    const float sine = turns[(t * 2 + 1) * s.half_width + i];
+    const uint first = s.adjacent != 0 ? 2 * i : i;
+    const uint second = s.adjacent != 0 ? 2 * i + 1 : i + s.half_width;
+    const float a = head[first], b = head[second];
+    head[first] = a * cosine - b * sine;
+    head[second] = a * sine + b * cosine;
+  }
+  barrier();
+}
+
+void main() {
+  const uint t = gl_WorkGroupID.x, y = gl_WorkGroupID.y, lane = gl_LocalInvocationID.x;
+  const bool is_query = y < s.heads;
+  const bool is_key = !is_query && y < s.heads + s.kv_heads;
+  const uint index = is_query ? y : (y - s.heads) % s.kv_heads;
+  const uint from = (t * (is_query ? s.heads : s.kv_heads) + index) * s.head_width;
+  for (uint e = lane; e < s.head_width; e += 32)
+    head[e] = is_query ? q[from + e] : is_key ? k[from + e] : v[from + e];
+  barrier();
+  if (is_query || is_key) {
+    norm_head(lane, is_query);
+    rotate_head(lane, t);
+  }
+  if (is_query) {
+    for (uint e = lane; e < s.head_width; e += 32) q[from + e] = head[e] * s.score_scale;
+    return;
+  }
+  const uint page = places[t] / 32, slot = places[t] % 32;
+  const uint to = (((page * s.kv_heads + index) * 2 + (is_key ? 0 : 1)) * 32 + slot) * (s.head_width / 2);
+  for (uint pair = lane; pair < s.head_width / 2; pair += 32)
+    kv[to + pair] = to_half(head[2 * pair]) | to_half(head[2 * pair + 1]) << 16;
+}

@@ -1,0 +1,157 @@
+// The CUDA device: its host side and the kernels over a stand-in for the driver, which runs them on the CPU, always; and
+// the same checks on a card where there is one.
+#include <cuda.h>
+#include <dlfcn.h>
+
+#include <catch2/catch.hpp>
+
+#include "engine/backend/cuda/cuda_device.h"
+#include "engine/backend/gpu/gpu_backend.h"
+#include "tests/engine/backend/evaluate.h"
+#include "tests/engine/backend/gpu/device_models.h"
+#include "tests/engine/backend/gpu/operations.h"
+#include "tests/engine/backend/gpu/tiny_backend.h"
+#include "tests/support/fake_cuda.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::TensorType;
+using engine::cuda::open_cuda_device;
+
+/// A function of the stand-in.
+template <class Function>
+Function* fake(const char* name) {
+  static void* const library = ::dlopen(EFIMD_FAKE_CUDA, RTLD_NOW | RTLD_LOCAL);
+  REQUIRE(library != nullptr);
+  auto* function = reinterpret_cast<Function*>(::dlsym(library, name));
+  REQUIRE(function != nullptr);
+  return function;
+}
+#define FAKE(name) fake<decltype(name)>(#name)
+
+std::unique_ptr<engine::gpu::GpuDevice> fake_device() {
+  auto device = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(device);
+  return *std::move(device);
+}
+
+std::unique_ptr<engine::gpu::GpuDevice> real_device() {
+  auto device = open_cuda_device({});
+  if (device) return *std::move(device);
+  WARN("SKIPPED  CUDA on a card: " << device.error().message());
+  return nullptr;
+}
+
+}  // namespace
+
+TEST_CASE("CUDA kernels on the CPU: each operation agrees with the specification") {
+  FAKE(fake_cuda_reset)();
+  check_products(*fake_device());
+  check_quantize(*fake_device());
+  check_halves(*fake_device());
+}
+
+TEST_CASE("CUDA kernels on the CPU: every architecture's logits are the scalar CPU's") {
+  FAKE(fake_cuda_reset)();
+  check_architectures(fake_device);
+}
+
+TEST_CASE("CUDA kernels on the CPU: in whatever order threads run, the bits are the same") {
+  FAKE(fake_cuda_reset)();
+  const auto tokens = random_tokens(40, tiny_model().shape.vocabulary, 2);
+  const auto forward =
+      evaluate(**tiny_backend(fake_device()), tiny_model(), tokens, {64}, pages_from(0, 1));
+  FAKE(fake_cuda_run_backward)();
+  const auto backward =
+      evaluate(**tiny_backend(fake_device()), tiny_model(), tokens, {64}, pages_from(0, 1));
+  CHECK(forward == backward);
+}
+
+TEST_CASE("CUDA kernels on the CPU: 64 greedy tokens of every architecture are the CPU's") {
+  FAKE(fake_cuda_reset)();
+  for (const Variety& variety : varieties())
+    check_greedy(variety, TensorType::kF32, 64, 1e-3, fake_device);
+}
+
+TEST_CASE("CUDA: generation repeats one graph") {
+  FAKE(fake_cuda_reset)();
+  const auto backend = *tiny_backend(fake_device());
+  const int before = FAKE(fake_cuda_graphs_made)();
+  evaluate(*backend, tiny_model(), random_tokens(30, 100, 3), {1}, pages_from(0, 1));
+  CHECK(FAKE(fake_cuda_graphs_made)() - before <= 1);
+}
+
+TEST_CASE("CUDA: no driver, a driver that is too old and no card are told, and what to do") {
+  FAKE(fake_cuda_reset)();
+  const auto missing = open_cuda_device({.library = "libno-such-driver.so.1"});
+  REQUIRE(!missing);
+  CHECK(missing.error().message().find("not installed") != std::string::npos);
+  FAKE(fake_cuda_set_driver_version)(11080);
+  const auto old = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(!old);
+  CHECK(old.error().message().find("11.8") != std::string::npos);
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_fail)("cuInit", CUDA_ERROR_NO_DEVICE, 0);
+  const auto none = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(!none);
+  CHECK(none.error().fault == Fault::kNotFound);
+}
+
+TEST_CASE("CUDA: a model that does not fit is refused with both sizes") {
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_set_memory)(std::size_t{4} << 20);
+  const auto backend = tiny_backend(fake_device());
+  REQUIRE(!backend);
+  CHECK(backend.error().fault == Fault::kNoMemory);
+  CHECK(backend.error().what.find("MiB") != std::string::npos);
+}
+
+TEST_CASE("CUDA: whichever call fails first, it is an error and the device stays lost") {
+  for (const char* function : {"cuMemcpyAsync", "cuLaunchKernel", "cuStreamEndCapture",
+                               "cuGraphInstantiate", "cuGraphLaunch", "cuStreamSynchronize"}) {
+    INFO(function);
+    FAKE(fake_cuda_reset)();
+    const auto backend = *tiny_backend(fake_device());
+    FAKE(fake_cuda_fail)(function, CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+    const auto pages = pages_from(0, 1);
+    const std::vector<engine::TokenId> tokens = {1, 2, 3, 4, 5};
+    const engine::StepSequence sequence{0, 5, 0, pages};
+    const int row = 4;
+    const auto step = [&] {
+      forward_layers(*backend, {tokens, {&sequence, 1}, {&row, 1}}, 2);
+      return backend->logits();
+    };
+    const auto lost = step();
+    REQUIRE(!lost);
+    CHECK(lost.error().fault == Fault::kDeviceLost);
+    CHECK(!step());
+  }
+}
+
+TEST_CASE("CUDA: whichever allocation fails, it is an error that names the amount") {
+  for (int before = 0; before < 30; before += 3) {
+    INFO("after " << before << " allocations");
+    FAKE(fake_cuda_reset)();
+    auto device = fake_device();
+    FAKE(fake_cuda_fail)("cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY, before);
+    const auto backend = tiny_backend(std::move(device));
+    REQUIRE(!backend);
+    CHECK(backend.error().fault == Fault::kNoMemory);
+    CHECK(backend.error().what.find("OUT_OF_MEMORY") != std::string::npos);
+  }
+}
+
+TEST_CASE("CUDA on a card: operations and models agree with the specification") {
+  const auto device = real_device();
+  if (!device) return;
+  WARN("CUDA on " << device->name());
+  check_products(*device);
+  check_quantize(*device);
+  check_halves(*device);
+  check_architectures(real_device);
+  for (const Variety& variety : varieties())
+    check_greedy(variety, TensorType::kF32, 256, 1e-3, real_device);
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,182 @@
+// What goes wrong with a Vulkan device: lost, out of memory, too small, a cache of another driver.
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/vulkan/vulkan_api.h"
+#include "engine/lasting_engine.h"
+#include "engine/local_engine.h"
+#include "tests/engine/backend/evaluate.h"
+#include "tests/engine/backend/gpu/tiny_backend.h"
+#include "tests/engine/backend/gpu/vulkan_devices.h"
+#include "tests/engine/backend/varieties.h"
+#include "tests/support/temp_dir.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::vulkan::VulkanApi;
+using engine::vulkan::VulkanOptions;
+
+/// Calls that still succeed; then the function below fails.
+int calls_left = 0;
+PFN_vkQueueSubmit real_submit = nullptr;
+PFN_vkAllocateMemory real_allocate = nullptr;
+
+VKAPI_ATTR VkResult VKAPI_CALL lose_device(VkQueue queue, std::uint32_t count,
+                                           const VkSubmitInfo* submits, VkFence fence) {
+  return calls_left-- > 0 ? real_submit(queue, count, submits, fence) : VK_ERROR_DEVICE_LOST;
+}
+VKAPI_ATTR VkResult VKAPI_CALL run_out(VkDevice device, const VkMemoryAllocateInfo* info,
+                                       const VkAllocationCallbacks* callbacks,
+                                       VkDeviceMemory* memory) {
+  return calls_left-- > 0 ? real_allocate(device, info, callbacks, memory)
+                          : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+VulkanOptions losing() {
+  VulkanOptions options;
+  options.adjust = [](VulkanApi& api) {
+    real_submit = api.QueueSubmit;
+    api.QueueSubmit = lose_device;
+  };
+  return options;
+}
+
+std::string bytes_of(const std::filesystem::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(stream), {}};
+}
+
+}  // namespace
+
+TEST_CASE("Vulkan: a lost device is an error of the step that met it, and of every later one") {
+  calls_left = 1 << 30;
+  auto device = vulkan_device(losing());
+  if (!device) return;
+  const auto backend = tiny_backend(std::move(device));
+  REQUIRE(backend);
+  calls_left = 0;
+  const auto pages = pages_from(0, 1);
+  const std::vector<engine::TokenId> tokens = {1, 2, 3};
+  const engine::StepSequence sequence{0, 3, 0, pages};
+  const int row = 2;
+  for (int i = 0; i < 2; ++i) {
+    forward_layers(**backend, {tokens, {&sequence, 1}, {&row, 1}}, 2);
+    const auto lost = (*backend)->logits();
+    REQUIRE(!lost);
+    CHECK(lost.error().fault == Fault::kDeviceLost);
+    CHECK(lost.error().what.find("VK_ERROR_DEVICE_LOST") != std::string::npos);
+    calls_left = 1 << 30;  // a device that was lost does not come back
+  }
+}
+
+TEST_CASE(
+    "Vulkan: an engine whose GPU is lost in mid-session goes on on the CPU with the same text") {
+  calls_left = 1 << 30;
+  auto device = vulkan_device(losing());
+  if (!device) return;
+  auto gpu = tiny_backend(std::move(device));
+  REQUIRE(gpu);
+  const auto local = [](std::unique_ptr<engine::Backend> backend) {
+    const engine::ModelFacts facts{
+        .digest = {}, .layers = 2, .vocabulary = 100, .context_tokens = 512};
+    return engine::LocalEngine::make(facts, nullptr, std::move(backend), engine::EngineOptions{})
+        .map([](std::unique_ptr<engine::LocalEngine> made) -> std::unique_ptr<engine::Engine> {
+          return made;
+        });
+  };
+  std::string lost_as;
+  const auto engine = engine::LastingEngine::make(nullptr, [&](const Error* lost) {
+    if (lost == nullptr) return local(*std::move(gpu));
+    lost_as = lost->what;
+    return local(efimd::test::device(tiny_model(), engine::Isa::kScalar, 2));
+  });
+  REQUIRE(engine);
+  CHECK((*engine)->device_kind() == "vulkan");
+  const auto sequence = (*engine)->open_sequence();
+  REQUIRE((*engine)->hold(sequence, random_tokens(50, 100, 4), {}));
+  const std::vector<float> before((*engine)->logits(sequence, 0).begin(),
+                                  (*engine)->logits(sequence, 0).end());
+  calls_left = 0;
+  REQUIRE((*engine)->append(sequence, 7));
+  CHECK(lost_as.find("VK_ERROR_DEVICE_LOST") != std::string::npos);
+  CHECK((*engine)->device_kind() == "cpu");
+  CHECK((*engine)->held(sequence).size() == 51);
+  CHECK(!(*engine)->logits(sequence, 0).empty());
+}
+
+TEST_CASE("Vulkan: whichever allocation fails, the model is refused and nothing leaks") {
+  for (const int succeed : {0, 1, 5, 20, 40}) {
+    INFO("after " << succeed << " allocations");
+    calls_left = succeed;
+    VulkanOptions options;
+    options.adjust = [](VulkanApi& api) {
+      real_allocate = api.AllocateMemory;
+      api.AllocateMemory = run_out;
+    };
+    auto device = vulkan_device(options);
+    if (!device) return;
+    const auto backend = tiny_backend(std::move(device));
+    REQUIRE(!backend);
+    CHECK(backend.error().fault == Fault::kNoMemory);
+    CHECK(backend.error().what.find("VK_ERROR_OUT_OF_DEVICE_MEMORY") != std::string::npos);
+  }
+}
+
+TEST_CASE("Vulkan: a device with too little memory is refused with both sizes") {
+  auto device = vulkan_device({.memory_bytes = std::size_t{4} << 20});
+  if (!device) return;
+  const auto backend = tiny_backend(std::move(device));
+  REQUIRE(!backend);
+  CHECK(backend.error().fault == Fault::kNoMemory);
+  CHECK(backend.error().what.find("has 4 MiB") != std::string::npos);
+}
+
+TEST_CASE("Vulkan: a damaged pipeline cache, and one of another driver, is written anew") {
+  const TempDir folder;
+  const auto file = folder.path() / "pipelines";
+  const auto start = [&] {
+    auto device = vulkan_device({.pipeline_cache = file});
+    if (device) REQUIRE(tiny_backend(std::move(device)));
+    return device != nullptr || std::filesystem::exists(file);
+  };
+  if (!start()) return;
+  const std::string good = bytes_of(file);
+  REQUIRE(good.size() >= 56);
+  for (const std::size_t at :
+       {std::size_t{0}, std::size_t{12}, std::size_t{30}, std::size_t{45}, good.size() - 1}) {
+    INFO("byte " << at);
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ 0x55);
+    std::ofstream(file, std::ios::binary | std::ios::trunc) << bad;
+    start();
+    CHECK(bytes_of(file).substr(0, 40) == good.substr(0, 40));
+    CHECK(bytes_of(file) != bad);
+  }
+}
+
+TEST_CASE("Vulkan: the validation layer is on: it tells of a copy past a buffer's end") {
+  std::string told;
+  VulkanOptions options;
+  options.software = VulkanOptions::Software::kIfNothing;
+  options.on_validation = [&](const std::string& message) { told += message; };
+  const auto device = engine::vulkan::open_vulkan_device(options);
+  if (!device) {
+    WARN("SKIPPED  Vulkan: " << device.error().message());
+    return;
+  }
+  const auto buffer = (*device)->allocate(64, engine::gpu::Memory::kHostWrites);
+  const auto target = (*device)->allocate(64, engine::gpu::Memory::kDevice);
+  REQUIRE(buffer);
+  REQUIRE(target);
+  engine::gpu::Operation copy;
+  copy.operands[0] = {*buffer, 60, 8};
+  copy.operands[1] = {*target, 0, 8};
+  static_cast<void>((*device)->run({&copy, 1}));
+  CHECK(told.find("vkCmdCopyBuffer") != std::string::npos);
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,56 @@
+// Models of every architecture on the Vulkan device that there is, against the scalar CPU.
+#include <catch2/catch.hpp>
+
+#include "engine/backend/gpu/gpu_backend.h"
+#include "tests/engine/backend/gpu/device_models.h"
+#include "tests/engine/backend/gpu/vulkan_devices.h"
+
+namespace efimd::test {
+
+using engine::TensorType;
+
+TEST_CASE("Vulkan: every architecture's logits are the scalar CPU's, however a prompt is cut") {
+  check_architectures([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: a model's logits are the scalar CPU's at every level of a device") {
+  for (int level = 0; level < 3; ++level) {
+    INFO("level " << level);
+    const auto open = [&] { return vulkan_device({.level_max = level}); };
+    check_logits(wide(varieties()[1]), TensorType::kF16, 2e-3, open);
+    check_logits(wide(varieties()[1]), TensorType::kQ6_K, 6e-2, open);
+  }
+}
+
+TEST_CASE("Vulkan: 256 greedy tokens of every architecture are the CPU's") {
+  for (const Variety& variety : varieties())
+    check_greedy(variety, TensorType::kF32, 256, 1e-3, [] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
+  auto opened = vulkan_device();
+  if (!opened) return;
+  const auto model = engine::Model::open(EFIMD_BUNDLED_MODEL);
+  REQUIRE(model);
+  const engine::ModelShape& shape = (*model)->shape();
+  const auto device =
+      engine::gpu::make_gpu_backend(std::move(opened), shape, (*model)->weights(), {64, 64});
+  REQUIRE(device);
+  engine::CpuOptions options;
+  options.isa = engine::Isa::kScalar;
+  options.threads = 2;
+  options.page_count = 64;
+  const auto cpu = engine::make_cpu_backend(*model, options);
+  REQUIRE(cpu);
+  compare_greedy(**cpu, **device, shape, 256, 1e-3);
+}
+
+TEST_CASE("Vulkan: a tensor larger than one operand is bound in parts") {
+  // The vocabulary's 3000 rows of 384 bytes make three parts; the KV of a layer is just one.
+  const auto open = [] { return vulkan_device({.range_bytes_max = 512 * 1024}); };
+  Variety variety = varieties()[1];
+  variety.shape.vocabulary = 3000;
+  check_logits(variety, TensorType::kF32, 2e-3, open);
+}
+
+}  // namespace efimd::test

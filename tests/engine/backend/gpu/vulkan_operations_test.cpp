@@ -1,0 +1,24 @@
+// Each operation alone on the Vulkan device, at every level, against the scalar specification.
+#include <catch2/catch.hpp>
+
+#include "tests/engine/backend/gpu/operations.h"
+#include "tests/engine/backend/gpu/vulkan_devices.h"
+
+namespace efimd::test {
+
+TEST_CASE("Vulkan: products of every weight type agree with f64 within rounding, at every level") {
+  for (int level = 0; level < 3; ++level) {
+    INFO("level " << level);
+    if (const auto device = vulkan_device({.level_max = level})) check_products(*device);
+  }
+}
+
+TEST_CASE("Vulkan: inputs are quantized as the specification says") {
+  if (const auto device = vulkan_device()) check_quantize(*device);
+}
+
+TEST_CASE("Vulkan: KV is rounded to f16 as the specification says") {
+  if (const auto device = vulkan_device()) check_halves(*device);
+}
+
+}  // namespace efimd::test

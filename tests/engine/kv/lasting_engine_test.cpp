@@ -1,0 +1,119 @@
+// Devices that fail or are released under an engine whose sequences stay.
+#include "engine/lasting_engine.h"
+
+#include <catch2/catch.hpp>
+
+#include "engine/local_engine.h"
+#include "tests/support/fake_backend.h"
+
+namespace efimd::test {
+namespace {
+
+using engine::LastingEngine;
+using engine::LocalEngine;
+using engine::TokenId;
+
+/// Devices one after the other; each is told when it was lost.
+struct Devices {
+  std::vector<FakeBackend*> opened;
+  std::vector<std::string> lost;
+  std::size_t devices = 2;  ///< that there are
+
+  Result<std::unique_ptr<engine::Engine>> open(const Error* error) {
+    if (error != nullptr) lost.push_back(error->what);
+    if (lost.size() >= devices) return fail(Fault::kNotFound, "no device is left");
+    auto backend = std::make_unique<FakeBackend>(FakeBackend::Options{});
+    opened.push_back(backend.get());
+    const engine::ModelFacts facts{
+        .digest = {}, .layers = 2, .vocabulary = 61, .context_tokens = 512};
+    engine::EngineOptions options;
+    return LocalEngine::make(facts, nullptr, std::move(backend), options)
+        .map([](std::unique_ptr<LocalEngine> made) -> std::unique_ptr<engine::Engine> {
+          return made;
+        });
+  }
+};
+
+std::unique_ptr<LastingEngine> engine_over(Devices& devices) {
+  auto engine = LastingEngine::make(nullptr, [&](const Error* lost) { return devices.open(lost); });
+  REQUIRE(engine);
+  return *std::move(engine);
+}
+
+const std::vector<TokenId> kPrompt = {3, 1, 4, 1, 5, 9, 2, 6, 5, 3, 5, 8, 9, 7, 9, 3, 2, 3, 8, 4};
+
+void check_logits(const LastingEngine& engine, engine::SequenceId sequence) {
+  const auto held = engine.held(sequence);
+  const auto wanted = FakeBackend::logits_behind(held, {});
+  const auto got = engine.logits(sequence, 0);
+  CHECK(std::vector<float>(got.begin(), got.end()) == wanted);
+}
+
+}  // namespace
+
+TEST_CASE("a prompt whose device is lost, at whatever operation, is answered from the next") {
+  for (int operations = 0; operations < 30; ++operations) {
+    INFO("after " << operations << " operations");
+    Devices devices;
+    const auto engine = engine_over(devices);
+    devices.opened[0]->operations_until_failure = operations;
+    const auto sequence = engine->open_sequence();
+    REQUIRE(engine->hold(sequence, kPrompt, {}));
+    check_logits(*engine, sequence);
+    if (operations < 20) CHECK(devices.lost.size() == 1);
+  }
+}
+
+TEST_CASE("a device lost between generated tokens: the next one goes on behind the same text") {
+  Devices devices;
+  const auto engine = engine_over(devices);
+  const auto sequence = engine->open_sequence();
+  const auto other = engine->open_sequence();
+  REQUIRE(engine->hold(sequence, kPrompt, {}));
+  REQUIRE(engine->hold(other, std::span(kPrompt).first(7), {}));
+  REQUIRE(engine->append(sequence, 7));
+  devices.opened[0]->operations_until_failure = 0;
+  REQUIRE(engine->append(sequence, 8));
+  CHECK(devices.lost.size() == 1);
+  CHECK(engine->held(sequence).size() == kPrompt.size() + 2);
+  check_logits(*engine, sequence);
+  REQUIRE(engine->append(other, 1));
+  CHECK(engine->held(other).size() == 8);
+  check_logits(*engine, other);
+  const auto copy = engine->fork(sequence);
+  REQUIRE(copy);
+  check_logits(*engine, *copy);
+}
+
+TEST_CASE(
+    "when the last device fails its error is the caller's, and nothing that was held is "
+    "forgotten") {
+  Devices devices;
+  devices.devices = 1;
+  const auto engine = engine_over(devices);
+  const auto sequence = engine->open_sequence();
+  REQUIRE(engine->hold(sequence, kPrompt, {}));
+  devices.opened[0]->operations_until_failure = 0;
+  const auto lost = engine->append(sequence, 1);
+  REQUIRE(!lost);
+  CHECK(lost.error().fault == Fault::kDeviceLost);
+  CHECK(engine->held(sequence).size() == kPrompt.size());
+}
+
+TEST_CASE("a released device is opened by the next request, which evaluates what was held") {
+  Devices devices;
+  const auto engine = engine_over(devices);
+  const auto sequence = engine->open_sequence();
+  REQUIRE(engine->hold(sequence, kPrompt, {}));
+  engine->release_device();
+  CHECK(engine->kv_usage().used_bytes == 0);
+  CHECK(engine->device_kind() == "fake");
+  CHECK(engine->held(sequence).size() == kPrompt.size());
+  CHECK(devices.opened.size() == 1);
+  REQUIRE(engine->append(sequence, 2));
+  CHECK(devices.opened.size() == 2);
+  CHECK(devices.lost.empty());
+  check_logits(*engine, sequence);
+}
+
+}  // namespace efimd::test

@@ -1,0 +1,73 @@
+"""A user whose KV is kept: one file of real code, editors that open it and ask, and what of it is on the disk."""
+
+import json
+
+from user import UserTest, kRoot, poll
+
+kTokens = 3000
+
+
+def source_of(tokens):
+    """Real code of about so many tokens."""
+    text = "".join(file.read_text() for file in sorted((kRoot / "tests" / "process").glob("*_test.py")))
+    return text[:tokens * 3]
+
+
+class CacheUser(UserTest):
+    config = "[completion]\ncold_prompt_ms = 60000\nmax_tokens = 8\n"
+
+    def setUp(self):
+        super().setUp()
+        self.text = source_of(kTokens)
+        self.lines = self.text.split("\n")
+        # In the middle, at the end of a line that has something on it.
+        self.line = next(number for number in range(len(self.lines) // 2, len(self.lines))
+                         if self.lines[number].strip().endswith(")"))
+        self.file = self.folder / "code.py"
+        self.file.write_text(self.text)
+        self.uri = self.file.as_uri()
+        self.store = self.folder / "cache" / "kv"
+
+    def type_in(self, uri=None, text=None, whole=True):
+        """A fresh editor opens the file and asks, until the whole window is shown (unless not `whole`: once).
+
+        How much the first answer shows depends on the machine's speed (A-10). The last one's receipt, with what was restored for
+        all of them and the most that one of them evaluated; and what it suggested.
+        """
+        editor = self.editor()
+        editor.initialize(receipts=True)
+        editor.open(uri or self.uri, self.text if text is None else text)
+        place = (uri or self.uri, self.line, len(self.lines[self.line]))
+        items, first = editor.complete_when_loaded(*place)
+        answers = [(items, first)]
+
+        def shows_all():
+            if self.status()["plans"][0]["taken"].startswith("full"):
+                return True
+            answers.append(editor.complete(*place))
+            return False
+
+        if whole and first["promptTokens"] > 0:
+            poll(shows_all, "the full view of the file")
+        editor.leave()
+        items, receipt = answers[-1]
+        restored = sum(each["restoredTokens"] for _, each in answers)
+        evaluated = max(each["evaluatedTokens"] for _, each in answers)
+        return receipt | {"restoredTokens": restored, "evaluatedTokens": evaluated}, [item["insertText"] for item in items]
+
+    def stored(self, uri=None):
+        """The tokens on disk of a file, by the daemon or by the store itself."""
+        done = self.run_efimd("cache", "list", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return sum(file["tokensDisk"] for file in json.loads(done.stdout)["files"]
+                   if file["uri"] == (uri or self.uri))
+
+    def wait_until_stored(self, receipt):
+        whole_pages = receipt["promptTokens"] // 32 * 32
+        poll(lambda: self.stored() >= whole_pages, "the prompt's pages are on disk")
+
+    def check_restored(self, cold, warm):
+        self.assertEqual(warm["promptTokens"], cold["promptTokens"])
+        # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
+        self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
+        self.assertLessEqual(warm["evaluatedTokens"], 40, warm)

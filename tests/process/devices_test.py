@@ -1,0 +1,72 @@
+"""Which device the model runs on, as a user sees it: by name, by what is there, and without any driver."""
+
+import json
+import os
+import subprocess
+import unittest
+
+from user import UserTest, kCursor, kEfimd, kText, poll
+
+kHideDrivers = os.environ["EFIMD_HIDE_DRIVERS"]  # set by ctest
+
+
+class DevicesTest(UserTest):
+    config = "[device]\nidle_release_s = 1\n"
+
+    def complete(self, **environment):
+        path = self.folder / "fibonacci.py"
+        path.write_text(kText)
+        place = f"{path}:{kCursor[0] + 1}:{kCursor[1] + 1}"
+        done = self.run_efimd("complete", place, "--max-tokens", 8, "--stop", "none", **environment)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def device(self):
+        return self.status()["device"]
+
+    def test_the_binary_needs_no_driver(self):
+        needed = subprocess.run(["readelf", "-d", kEfimd], capture_output=True, text=True, check=True).stdout
+        for library in ("libcuda", "libvulkan", "libnv"):
+            self.assertNotIn(library, needed)
+
+    def test_without_libcuda_and_libvulkan_it_completes_on_the_cpu_and_says_why(self):
+        self.assertTrue(self.complete(LD_PRELOAD=kHideDrivers).strip())
+        device = self.device()
+        self.assertEqual(device["kind"], "cpu")
+        self.assertIn("libvulkan.so.1 is not installed", device["reason"])
+        doctor = self.run_efimd("doctor", LD_PRELOAD=kHideDrivers)
+        self.assertEqual(doctor.returncode, 0, doctor.stderr)
+        self.assertIn("libvulkan.so.1 is not installed", doctor.stdout)
+
+    def test_a_gpu_that_was_asked_for_and_is_not_there_gives_way_with_the_reason(self):
+        expected = self.complete(EFIMD_DEVICE="vulkan", LD_PRELOAD=kHideDrivers)
+        self.assertTrue(expected.strip())
+        self.assertEqual(self.device()["kind"], "cpu")
+        self.assertIn("vulkan: ", self.device()["reason"])
+        doctor = self.run_efimd("doctor", "--json", EFIMD_DEVICE="vulkan", LD_PRELOAD=kHideDrivers)
+        wrong = [found for found in json.loads(doctor.stdout)["findings"] if found["level"] == "wrong"]
+        self.assertEqual([found["subject"] for found in wrong], ["vulkan"])
+        self.assertTrue(wrong[0]["remedy"])
+
+    def test_the_cpu_by_name(self):
+        self.complete(EFIMD_DEVICE="cpu")
+        self.assertEqual((self.device()["kind"], self.device()["reason"]), ("cpu", "configured"))
+
+    def test_vulkan_by_name_runs_on_whatever_vulkan_there_is(self):
+        doctor = self.run_efimd("doctor", "--json", EFIMD_DEVICE="vulkan")
+        vulkan = [found for found in json.loads(doctor.stdout)["findings"] if found["subject"] == "vulkan"][0]
+        if vulkan["level"] != "good":
+            self.skipTest(vulkan["what"])
+        on_cpu = self.complete(EFIMD_DEVICE="cpu")
+        self.run_efimd("stop")
+        on_vulkan = self.complete(EFIMD_DEVICE="vulkan")
+        self.assertEqual(self.device()["kind"], "vulkan")
+        self.assertEqual(self.device()["reason"], "configured")
+        self.assertEqual(on_vulkan, on_cpu)
+        poll(lambda: self.status()["memory"]["device"]["usedBytes"] == 0, "idle: the GPU's memory is given back")
+        self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_vulkan)
+        self.assertEqual(self.device()["kind"], "vulkan")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,98 @@
+#include "daemon/prompt/path_head.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "daemon/prompt/planner.h"
+#include "tests/support/marked.h"
+#include "tests/support/scripted_engine.h"
+
+using namespace efimd;
+using Place = engine::FimFiles::Place;
+
+namespace {
+
+// Bytes that no text here has.
+constexpr engine::TokenId kMark = 1;
+constexpr engine::TokenId kRepository = 2;
+
+test::ScriptedTokenizer tokenizer_with(Place place, engine::FimOrder order = engine::FimOrder::kPsm,
+                                       engine::TokenId repository = engine::kNoToken) {
+  engine::FimFiles files;
+  files.place = place;
+  files.repository = repository;
+  files.mark = kMark;
+  files.before_path = "#";
+  files.after_path = "\n";
+  return test::ScriptedTokenizer({.order = order, .files = files});
+}
+
+std::string spelled(const std::vector<engine::TokenId>& tokens,
+                    const test::ScriptedTokenizer& tokenizer) {
+  const engine::FimTokens& fim = tokenizer.fim();
+  std::string text;
+  for (const engine::TokenId token : tokens)
+    text += token == kMark         ? "@"
+            : token == kRepository ? "<REPO>"
+            : token == fim.prefix  ? "<PRE>"
+            : token == fim.suffix  ? "<SUF>"
+            : token == fim.middle  ? "<MID>"
+                                   : std::string(tokenizer.bytes(token));
+  return text;
+}
+
+std::string head_of(const prompt::FileName& name, engine::TokenId repository) {
+  const auto tokenizer = tokenizer_with(Place::kBeforePrefix, engine::FimOrder::kPsm, repository);
+  return spelled(prompt::path_head(name, tokenizer), tokenizer);
+}
+
+std::string prompt_in(const test::ScriptedTokenizer& tokenizer, prompt::View view) {
+  const test::Marked place = test::marked("a;\nb^;\nc;\n");
+  const text::Document document(place.text);
+  prompt::Spine spine(tokenizer, prompt::path_head({"", "x.c"}, tokenizer));
+  return spelled(prompt::anchored(view, *document.snapshot(), place.cursor, spine, tokenizer,
+                                  prompt::Windows::of(2048, 100))
+                     .tokens,
+                 tokenizer);
+}
+
+}  // namespace
+
+TEST_CASE("a path is said in the model's form, and its repository where that has one") {
+  CHECK(head_of({"efimd", "src/a.c"}, kRepository) == "<REPO>efimd\n@#src/a.c\n");
+  CHECK(head_of({"efimd", "src/a.c"}, engine::kNoToken) == "@#src/a.c\n");
+  CHECK(head_of({"", "a.c"}, kRepository) == "@#a.c\n");
+}
+
+TEST_CASE("what has no name that can be written says none") {
+  CHECK(head_of({"efimd", ""}, kRepository).empty());
+  CHECK(head_of({"", "a\nb.c"}, kRepository).empty());
+  CHECK(head_of({"", "a\xFF.c"}, kRepository).empty());
+  CHECK(head_of({"", std::string(prompt::kNameBytesMax + 1, 'a')}, kRepository).empty());
+  CHECK(head_of({"a\nb", "a.c"}, kRepository) == "@#a.c\n");
+  CHECK(prompt::path_head({"efimd", "a.c"}, test::ScriptedTokenizer()).empty());
+}
+
+TEST_CASE("prompts of every view have the path where the model wants it") {
+  for (const auto view : {prompt::View::kFull, prompt::View::kShortAfter, prompt::View::kNear}) {
+    CHECK(prompt_in(tokenizer_with(Place::kBeforePrefix), view) ==
+          "@#x.c\n<PRE>a;\n<SUF>c;\n<MID>b");
+    CHECK(prompt_in(tokenizer_with(Place::kInsidePrefix), view) ==
+          "<PRE>@#x.c\na;\n<SUF>c;\n<MID>b");
+    CHECK(prompt_in(tokenizer_with(Place::kInsidePrefix, engine::FimOrder::kSpm), view) ==
+          "<SUF>c;\n<PRE>@#x.c\na;\n<MID>b");
+  }
+}
+
+TEST_CASE("what idle time evaluates of a file begins as its prompts do") {
+  for (const Place place : {Place::kBeforePrefix, Place::kInsidePrefix}) {
+    const auto tokenizer = tokenizer_with(place);
+    const text::Document document("a;\nb;\n");
+    prompt::Spine spine(tokenizer, prompt::path_head({"", "x.c"}, tokenizer));
+    const prompt::Plan plan = prompt::anchored(prompt::View::kFull, *document.snapshot(), 4, spine,
+                                               tokenizer, prompt::Windows::of(2048, 100));
+    const std::string chain = spelled(prompt::spine_prompt(spine, tokenizer), tokenizer);
+    const std::string prompt = spelled(plan.tokens, tokenizer);
+    CHECK(prompt.starts_with(chain.substr(0, chain.find("b;"))));
+  }
+}

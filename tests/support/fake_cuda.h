@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstddef>
+
+// What tests tell the stand-in for NVIDIA's driver; found in its library by name. State is the library's: a test begins
+// with a reset.
+extern "C" {
+
+void fake_cuda_reset();
+/// From the call after `calls_before` more on, `function` answers `result` (a CUresult); errors other than want of
+/// memory stick: every later call answers them, as a driver does.
+void fake_cuda_fail(const char* function, int result, int calls_before);
+void fake_cuda_set_driver_version(int version);
+void fake_cuda_set_memory(std::size_t bytes);
+/// Threads between barriers run last first.
+void fake_cuda_run_backward();
+int fake_cuda_graphs_made();
+
+}  // extern "C"

@@ -1,0 +1,154 @@
+#include "tests/support/simt.h"
+
+#include <ucontext.h>
+
+#include <csetjmp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+
+#include "engine/backend/cpu/half.h"
+#include "tests/support/simt_run.h"
+
+namespace efimd::simt {
+
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+
+enum class State { kReady, kAtWarp, kAtBlock, kDone };
+
+struct Fiber {
+  std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
+  ucontext_t start = {};
+  bool started = false;
+  jmp_buf here = {};
+  State state = State::kReady;
+  Place place;
+  std::uint32_t offered = 0;
+};
+
+std::vector<std::unique_ptr<Fiber>> fibers;
+std::size_t running = 0;
+jmp_buf scheduler;
+const std::function<void()>* body = nullptr;
+
+[[noreturn]] void broken(const char* what) {
+  std::fprintf(stderr, "simt: %s\n", what);
+  std::abort();
+}
+
+Fiber& current() { return *fibers[running]; }
+
+void wait(State state) {
+  Fiber& fiber = current();
+  fiber.state = state;
+  if (_setjmp(fiber.here) == 0) _longjmp(scheduler, 1);
+}
+
+/// A fiber runs a thread of one block, and is resumed for that of the next.
+void enter() {
+  for (;;) {
+    (*body)();
+    wait(State::kDone);
+  }
+}
+
+std::unique_ptr<Fiber> new_fiber() {
+  auto fiber = std::make_unique<Fiber>();
+  getcontext(&fiber->start);
+  fiber->start.uc_stack.ss_sp = fiber->stack.get();
+  fiber->start.uc_stack.ss_size = kStackBytes;
+  makecontext(&fiber->start, enter, 0);
+  return fiber;
+}
+
+void resume(std::size_t index) {
+  running = index;
+  if (_setjmp(scheduler) != 0) return;
+  Fiber& fiber = current();
+  if (fiber.started) _longjmp(fiber.here, 1);
+  fiber.started = true;
+  setcontext(&fiber.start);
+}
+
+/// Lets the lanes of a warp go on that have all come to its barrier.
+bool release_warp(std::size_t first) {
+  std::size_t here = 0;
+  for (std::size_t i = first; i < first + 32; ++i) here += fibers[i]->state == State::kAtWarp;
+  if (here == 0) return false;
+  for (std::size_t i = first; i < first + 32; ++i) {
+    if (fibers[i]->state == State::kDone) broken("a warp exchanges values after a lane has left");
+    if (fibers[i]->state == State::kAtBlock) broken("lanes of a warp wait at different barriers");
+  }
+  for (std::size_t i = first; i < first + 32; ++i) fibers[i]->state = State::kReady;
+  return true;
+}
+
+bool release_block(std::size_t threads) {
+  bool any = false;
+  for (std::size_t i = 0; i < threads; ++i) {
+    any = any || fibers[i]->state == State::kAtBlock;
+    if (fibers[i]->state == State::kDone && any) broken("a block waits for a thread that has left");
+  }
+  for (std::size_t i = 0; any && i < threads; ++i) {
+    if (fibers[i]->state != State::kAtBlock) broken("a block waits for a thread that has left");
+    fibers[i]->state = State::kReady;
+  }
+  return any;
+}
+
+void run_block(std::size_t threads, Order order) {
+  for (bool more = true; more;) {
+    for (std::size_t i = 0; i < threads; ++i) {
+      const std::size_t index = order == Order::kForward ? i : threads - 1 - i;
+      if (fibers[index]->state == State::kReady) resume(index);
+    }
+    more = false;
+    for (std::size_t first = 0; first < threads; first += 32) more = release_warp(first) || more;
+    if (!more) more = release_block(threads);
+  }
+}
+
+}  // namespace
+
+const Place& place() { return current().place; }
+void wait_for_block() { wait(State::kAtBlock); }
+void wait_for_warp() { wait(State::kAtWarp); }
+unsigned lane() { return static_cast<unsigned>(running % 32); }
+
+std::uint32_t exchange(std::uint32_t value, unsigned from) {
+  current().offered = value;
+  wait_for_warp();
+  const std::uint32_t taken = fibers[running / 32 * 32 + from % 32]->offered;
+  wait_for_warp();
+  return taken;
+}
+
+void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>& kernel) {
+  const std::size_t count = std::size_t{threads.x} * threads.y;
+  if (count % 32 != 0) broken("a block is no whole number of warps");
+  while (fibers.size() < count) fibers.push_back(new_fiber());
+  body = &kernel;
+  for (unsigned z = 0; z < blocks.z; ++z)
+    for (unsigned y = 0; y < blocks.y; ++y)
+      for (unsigned x = 0; x < blocks.x; ++x) {
+        for (std::size_t i = 0; i < count; ++i) {
+          Fiber& fiber = *fibers[i];
+          fiber.state = State::kReady;
+          const auto index = static_cast<unsigned>(i);
+          fiber.place = {{index % threads.x, index / threads.x, 0}, {x, y, z}, threads};
+        }
+        run_block(count, order);
+      }
+}
+
+}  // namespace efimd::simt
+
+namespace efimd::kernels {
+float half_to_float(unsigned bits) {
+  return engine::cpu::half_to_float(static_cast<std::uint16_t>(bits));
+}
+unsigned float_to_half(float value) { return engine::cpu::float_to_half(value); }
+}  // namespace efimd::kernels

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+/// The words of CUDA that kernels/ uses, for a C++ compiler: kernels become functions, and each thread of a block a
+/// fiber that runs until it waits for the others. What it shows are mistakes of indexes, of barriers and of exchange
+/// between lanes; it says nothing of speed, of the memory model, or of what a compiler for GPUs makes of the code.
+///
+/// Included in front of the kernels by the compiler's -include.
+#define __global__
+#define __device__
+#define __forceinline__ inline
+#define __shared__ static  // one block runs at a time
+
+struct alignas(8) uint2 {
+  unsigned x, y;
+};
+struct alignas(16) uint4 {
+  unsigned x, y, z, w;
+};
+struct alignas(8) float2 {
+  float x, y;
+};
+struct alignas(16) float4 {
+  float x, y, z, w;
+};
+inline float2 make_float2(float x, float y) { return {x, y}; }
+
+namespace efimd::simt {
+
+struct Dim {
+  unsigned x = 0, y = 0, z = 0;
+};
+struct Place {
+  Dim thread, block, threads;
+};
+/// Of the thread that runs.
+const Place& place();
+void wait_for_block();
+void wait_for_warp();
+/// What lane `lane` of this warp gives.
+std::uint32_t exchange(std::uint32_t value, unsigned lane);
+unsigned lane();
+
+}  // namespace efimd::simt
+
+#define threadIdx (::efimd::simt::place().thread)
+#define blockIdx (::efimd::simt::place().block)
+#define blockDim (::efimd::simt::place().threads)
+
+inline void __syncthreads() { ::efimd::simt::wait_for_block(); }
+inline void __syncwarp() { ::efimd::simt::wait_for_warp(); }
+inline float __shfl_sync(unsigned, float value, int lane) {
+  return std::bit_cast<float>(
+      ::efimd::simt::exchange(std::bit_cast<std::uint32_t>(value), static_cast<unsigned>(lane)));
+}
+inline float __shfl_xor_sync(unsigned mask, float value, int bits) {
+  return __shfl_sync(mask, value,
+                     static_cast<int>(::efimd::simt::lane() ^ static_cast<unsigned>(bits)));
+}
+inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline float __fadd_rn(float a, float b) { return a + b; }
+inline float __fsub_rn(float a, float b) { return a - b; }
+inline float __fmul_rn(float a, float b) { return a * b; }
+inline int __dp4a(int a, int b, int sum) {
+  for (int shift = 0; shift < 32; shift += 8)
+    sum += static_cast<signed char>(a >> shift) * static_cast<signed char>(b >> shift);
+  return sum;
+}
+
+namespace efimd::kernels {
+float half_to_float(unsigned bits);
+unsigned float_to_half(float value);
+}  // namespace efimd::kernels

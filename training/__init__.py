@@ -1,0 +1,1 @@
+"""Training for EFIM: from source code to a GGUF file (README.md)."""

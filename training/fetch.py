@@ -1,0 +1,101 @@
+"""Packages as tar archives, by the ordinary clients of Debian (apt) and npm. What was downloaded once is not fetched again."""
+import contextlib
+import pathlib
+import subprocess
+import tarfile
+
+from training.errors import TrainingError
+
+FETCH_S_MAX = 600
+
+
+@contextlib.contextmanager
+def package_tars(kind: str, name: str, downloads: pathlib.Path):
+    """Opens the package's archives for reading as streams, in a list; (tar, version) of each."""
+    files = sorted(folder_of(kind, name, downloads).iterdir())
+    with contextlib.ExitStack() as stack:
+        yield [(stack.enter_context(open_tar(file)), version_of(file)) for file in files if is_archive(file)]
+
+
+def folder_of(kind: str, name: str, downloads: pathlib.Path) -> pathlib.Path:
+    folder = downloads / f"{kind}-{name.replace('/', '-')}"
+    if folder.exists():
+        return folder
+    part = folder.with_name(folder.name + ".part")
+    part.mkdir(parents=True, exist_ok=True)
+    if kind == "deb":
+        fetch(["apt-get", "download", name], part)
+    elif kind == "npm":
+        fetch(["npm", "pack", "--ignore-scripts", name], part)
+    else:
+        fetch_source(name, part, downloads)
+    part.rename(folder)
+    return folder
+
+
+def fetch(command: list, folder: pathlib.Path) -> str:
+    try:
+        ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=FETCH_S_MAX, check=False)
+    except FileNotFoundError as error:
+        raise TrainingError(f"{command[0]} is missing; install it, or remove its packages from the list") from error
+    except subprocess.TimeoutExpired as error:
+        raise TrainingError(f"{' '.join(command)}: not done within {FETCH_S_MAX} s; try again") from error
+    if ran.returncode != 0:
+        last = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-1:] or ["no reason given"]
+        raise TrainingError(f"{' '.join(command)}: {last[0]}")
+    return ran.stdout
+
+
+def fetch_source(name: str, folder: pathlib.Path, downloads: pathlib.Path) -> None:
+    """A source package. Few machines have source lists configured, so they are kept beside the downloads; mirror and release are
+    those of the system."""
+    apt = downloads.absolute() / "apt"
+    options = ["-o", f"Dir::State::lists={apt}/lists", "-o", f"Dir::Etc::sourcelist={apt}/sources.list",
+               "-o", "Dir::Etc::sourceparts=/dev/null", "-o", f"Dir::Cache={apt}/cache"]
+    if not (apt / "ready").exists():
+        (apt / "lists/partial").mkdir(parents=True, exist_ok=True)
+        (apt / "cache/archives/partial").mkdir(parents=True, exist_ok=True)
+        (apt / "sources.list").write_text(source_list())
+        fetch(["apt-get", *options, "update"], folder)
+        (apt / "ready").touch()
+    fetch(["apt-get", *options, "source", "--download-only", "--only-source", name], folder)
+
+
+def source_list() -> str:
+    """deb-src lines for the Debian releases that this system takes packages from."""
+    uris = fetch(["apt-get", "--print-uris", "-o", "Dir::State::lists=/nonexistent", "update"], pathlib.Path("/"))
+    lines = []
+    for line in uris.splitlines():
+        uri = line.split("'")[1] if line.count("'") >= 2 else ""
+        if uri.endswith("/InRelease") and "/debian/dists/" in uri:
+            mirror, suite = uri.removesuffix("/InRelease").split("/dists/")
+            lines.append(f"deb-src [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] {mirror} {suite} main\n")
+    if not lines:
+        raise TrainingError("apt's sources name no Debian mirror; remove the 'source' packages from the list")
+    return "".join(lines)
+
+
+def is_archive(file: pathlib.Path) -> bool:
+    """Debian's own changes (debian.tar) are not the project's code."""
+    name = file.name
+    return name.endswith((".deb", ".tgz")) or (".tar." in name and ".debian.tar." not in name and not name.endswith(".asc"))
+
+
+@contextlib.contextmanager
+def open_tar(file: pathlib.Path):
+    if file.suffix != ".deb":
+        with tarfile.open(file, "r|*") as tar:
+            yield tar
+        return
+    with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", str(file)], stdout=subprocess.PIPE) as unpacked:
+        with tarfile.open(fileobj=unpacked.stdout, mode="r|") as tar:
+            yield tar
+        unpacked.stdout.read()
+    if unpacked.returncode != 0:
+        raise TrainingError(f"{file}: dpkg-deb cannot unpack it; remove its folder, so that it is fetched again")
+
+
+def version_of(file: pathlib.Path) -> str:
+    """As the archive's name has it: libfmt-dev_9.1.0+ds1-2_amd64.deb, zod-3.25.76.tgz."""
+    stem = file.name.split(".tar.")[0].removesuffix(".orig").removesuffix(".deb").removesuffix(".tgz")
+    return stem.split("_")[1].replace("%3a", ":") if "_" in stem else stem.rsplit("-", 1)[-1]

@@ -1,0 +1,146 @@
+"""The transformer: llama and qwen2, by the names that Hugging Face gives their tensors.
+
+RMS norm, rotary positions (halves of a head, as in Hugging Face's files; export.py reorders llama's for GGUF), grouped queries,
+SwiGLU; qwen2 has a bias on queries, keys and values. Weights are kept in f32; bf16 is the arithmetic's.
+"""
+import dataclasses
+
+import torch
+from torch import nn
+from torch.nn import functional
+
+
+@dataclasses.dataclass(frozen=True)
+class Shape:
+    vocabulary: int
+    width: int = 256
+    layers: int = 4
+    heads: int = 4
+    kv_heads: int = 1
+    feed_forward: int = 704
+    context: int = 512
+    rope_base: float = 10000.0
+    norm_epsilon: float = 1e-5
+    tied: bool = True
+    architecture: str = "llama"
+    head_width: int = 0  # 0: width / heads
+
+    @property
+    def head(self) -> int:
+        return self.head_width or self.width // self.heads
+
+
+class Norm(nn.Module):
+    def __init__(self, width: int, epsilon: float):
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.epsilon = epsilon
+
+    def forward(self, x):
+        x = x.float()
+        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.weight
+
+
+def rotated(x, cos, sin):
+    """x [B][H][T][E], cos and sin [T][E/2]."""
+    a, b = x.chunk(2, -1)
+    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+
+
+class Attention(nn.Module):
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        bias = shape.architecture == "qwen2"
+        self.q_proj = nn.Linear(shape.width, shape.heads * shape.head, bias=bias)
+        self.k_proj = nn.Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
+        self.v_proj = nn.Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
+        self.o_proj = nn.Linear(shape.heads * shape.head, shape.width, bias=False)
+
+    def forward(self, x, cos, sin, mask):
+        """x [B][T][D]; mask [T][T] is added to the scores."""
+        rows, tokens, _ = x.shape
+        shape = self.shape
+        split = lambda y, heads: y.view(rows, tokens, heads, shape.head).transpose(1, 2)
+        q = rotated(split(self.q_proj(x), shape.heads), cos, sin)
+        k = rotated(split(self.k_proj(x), shape.kv_heads), cos, sin)
+        v = split(self.v_proj(x), shape.kv_heads)
+        # Queries that share a key head are rows of one product.
+        q = q.reshape(rows, shape.kv_heads, -1, shape.head)
+        scores = (q * shape.head ** -0.5) @ k.transpose(-1, -2)
+        scores = scores.view(rows, shape.heads, tokens, tokens) + mask
+        weights = functional.softmax(scores, -1).to(v.dtype).view(rows, shape.kv_heads, -1, tokens)
+        mixed = (weights @ v).view(rows, shape.heads, tokens, shape.head)
+        return self.o_proj(mixed.transpose(1, 2).reshape(rows, tokens, -1))
+
+
+class FeedForward(nn.Module):
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.gate_proj = nn.Linear(shape.width, shape.feed_forward, bias=False)
+        self.up_proj = nn.Linear(shape.width, shape.feed_forward, bias=False)
+        self.down_proj = nn.Linear(shape.feed_forward, shape.width, bias=False)
+
+    def forward(self, x):
+        return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
+
+
+class Layer(nn.Module):
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.input_layernorm = Norm(shape.width, shape.norm_epsilon)
+        self.self_attn = Attention(shape)
+        self.post_attention_layernorm = Norm(shape.width, shape.norm_epsilon)
+        self.mlp = FeedForward(shape)
+
+    def forward(self, x, cos, sin, mask):
+        x = x + self.self_attn(self.input_layernorm(x), cos, sin, mask)
+        return x + self.mlp(self.post_attention_layernorm(x))
+
+
+class Decoder(nn.Module):
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.embed_tokens = nn.Embedding(shape.vocabulary, shape.width)
+        self.layers = nn.ModuleList(Layer(shape) for _ in range(shape.layers))
+        self.norm = Norm(shape.width, shape.norm_epsilon)
+
+
+class Model(nn.Module):
+    """Names: model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ..., and lm_head.weight where it is not tied."""
+
+    def __init__(self, shape: Shape):
+        super().__init__()
+        self.shape = shape
+        self.model = Decoder(shape)
+        if not shape.tied:
+            self.lm_head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+        self._frequencies = shape.rope_base ** (-torch.arange(0, shape.head, 2, dtype=torch.float32) / shape.head)
+
+    def draw(self, seed: int) -> None:
+        """New weights; those that add to the residual stream start smaller, by the root of how many do."""
+        torch.manual_seed(seed)
+        for name, weight in self.named_parameters():
+            if weight.dim() == 2:
+                narrow = name.endswith(("o_proj.weight", "down_proj.weight"))
+                nn.init.normal_(weight, std=0.02 / ((2 * self.shape.layers) ** 0.5 if narrow else 1))
+
+    def forward(self, tokens):
+        """tokens [B][T] -> logits [B][T][V]."""
+        count = tokens.shape[1]
+        angles = torch.arange(count, dtype=torch.float32)[:, None] * self._frequencies
+        cos, sin = angles.cos().to(tokens.device), angles.sin().to(tokens.device)
+        mask = torch.full((count, count), float("-inf"), device=tokens.device).triu(1)
+        x = self.model.embed_tokens(tokens)
+        for layer in self.model.layers:
+            x = layer(x, cos, sin, mask)
+        output = self.model.embed_tokens.weight if self.shape.tied else self.lm_head.weight
+        return functional.linear(self.model.norm(x), output)
+
+    def loss(self, rows):
+        """Mean cross entropy in nats a token; rows [B][T + 1]."""
+        logits = self(rows[:, :-1])
+        return functional.cross_entropy(logits.reshape(-1, logits.shape[-1]).float(), rows[:, 1:].reshape(-1))
+
+    def parameter_count(self) -> int:
+        return sum(weight.numel() for weight in self.parameters())

@@ -1,0 +1,147 @@
+"""One training run: steps, a schedule, checkpoints. train.py and finetune.py say of what."""
+import dataclasses
+import pathlib
+import signal
+import time
+
+import torch
+
+from training import checkpoint, progress
+from training.errors import TrainingError
+from training.optimizer import Optimizers
+from training.samples import Rows
+
+CHECKPOINT_EVERY_S = 300
+VALIDATE_EVERY = 200  # steps
+VALIDATION_ROWS = 64
+GRADIENT_NORM_MAX = 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """What a run is; it resumes only as the same. The rate rises over `warmup` steps, stays, and falls to nothing over the last
+    `decay` (a share) of all steps."""
+
+    steps: int
+    batch: int = 8  # rows
+    microbatch: int = 4  # rows evaluated at once
+    rate: float = 3e-3
+    warmup: int = 40
+    decay: float = 0.3
+    optimizer: str = "muon"
+    precision: str = "bf16"
+
+    def goes_on_from(self, other: "Plan") -> bool:
+        """Without decay the number of steps decides nothing, so there may be more of them than were planned."""
+        return self == (dataclasses.replace(other, steps=self.steps) if self.decay == 0 else other)
+
+    def rate_at(self, step: int) -> float:
+        falling = max(1.0, self.decay * self.steps)
+        return self.rate * min(1.0, (step + 1) / max(1, self.warmup), (self.steps - step) / falling)
+
+
+def device_of(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name == "cuda" and not torch.cuda.is_available():
+        raise TrainingError("there is no GPU that PyTorch can use here; --device cpu trains without one"
+                            + ("" if torch.backends.cuda.is_built() else " (this PyTorch was built without CUDA)"))
+    return torch.device(name)
+
+
+class Run:
+    def __init__(self, model, plan: Plan, rows: Rows, validation, device, out: pathlib.Path):
+        self.model, self.plan, self.rows, self.validation = model.to(device), plan, rows, validation
+        self.device, self.out = device, out
+        self.precision = torch.bfloat16 if plan.precision == "bf16" else torch.float32
+        self.optimizers = Optimizers(model, plan.optimizer, self.precision)
+        self.step = 0
+        self.losses, self.validations, self.seconds = [], [], 0.0
+        self._stop = False
+
+    @property
+    def path(self) -> pathlib.Path:
+        return self.out / checkpoint.FILE
+
+    def resume(self) -> bool:
+        """Goes on from the folder's checkpoint, if it has one."""
+        if not self.path.exists():
+            return False
+        state = checkpoint.load(self.path)
+        if state["shape"] != dataclasses.asdict(self.model.shape):
+            raise TrainingError(f"{self.path}: is of a model of another shape or architecture; give another --out, or its options")
+        if not self.plan.goes_on_from(Plan(**state["plan"])):
+            raise TrainingError(f"{self.path}: is of a run with other options; give another --out, or its options: {state['plan']}")
+        if state["weights"].keys() != checkpoint.trained_weights(self.model).keys():
+            raise TrainingError(f"{self.path}: other weights were trained there; give another --out, or the same --lora")
+        self.model.load_state_dict(state["weights"], strict=False)
+        self.optimizers.load(state["optimizers"])
+        self.step, self.losses, self.validations = state["step"], state["losses"], state["validations"]
+        self.seconds = state["seconds"]
+        return True
+
+    def save(self) -> None:
+        checkpoint.save(self.path, self.model, self.optimizers.state(), {
+            "plan": dataclasses.asdict(self.plan), "step": self.step, "losses": self.losses,
+            "validations": self.validations, "seconds": self.seconds, "fragment_share": self.rows.fragment_share})
+
+    def train(self, budget_s: float) -> bool:
+        """Trains to the end, for `budget_s` of wall clock, or until a signal asks for an end; then saves. True at the end."""
+        line = progress.ProgressLine(self.plan.steps, self.plan.batch * self.rows.context)
+        begin = saved = time.monotonic()
+        before = self.seconds
+        old = {number: signal.signal(number, self._ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            while self.step < self.plan.steps and not self._stop and time.monotonic() - begin < budget_s:
+                self._train_step()
+                self.seconds = before + time.monotonic() - begin
+                line.step(self.step, sum(self.losses[-20:]) / len(self.losses[-20:]),
+                          self.validations[-1][1] if self.validations else None)
+                if time.monotonic() - saved > CHECKPOINT_EVERY_S:
+                    self.save()
+                    saved = time.monotonic()
+        finally:
+            for number, handler in old.items():
+                signal.signal(number, handler)
+            line.end()
+        self.save()
+        return self.step >= self.plan.steps
+
+    def _ask_to_stop(self, *_) -> None:
+        self._stop = True
+
+    def _train_step(self) -> None:
+        rows = torch.from_numpy(self.rows.batch(self.step, self.plan.batch)).to(self.device)
+        parts = rows.split(self.plan.microbatch)
+        total = 0.0
+        for part in parts:
+            loss = self._loss(part) * (len(part) / len(rows))
+            loss.backward()
+            total += loss.item()
+        if not total < float("inf"):
+            raise TrainingError(f"step {self.step}: the loss is {total}; a lower --rate may help. The last checkpoint is untouched")
+        torch.nn.utils.clip_grad_norm_([weight for weight in self.model.parameters() if weight.requires_grad], GRADIENT_NORM_MAX)
+        self.optimizers.step(self.plan.rate_at(self.step))
+        self.losses.append(total)
+        self.step += 1
+        if self.validation is not None and (self.step % VALIDATE_EVERY == 0 or self.step == self.plan.steps):
+            self.validations.append((self.step, self._validation_loss()))
+
+    def _loss(self, rows):
+        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == torch.bfloat16):
+            return self.model.loss(rows)
+
+    @torch.no_grad()
+    def _validation_loss(self) -> float:
+        count = min(VALIDATION_ROWS, self.validation.count)
+        total = 0.0
+        for begin in range(0, count, self.plan.microbatch):
+            size = min(self.plan.microbatch, count - begin)
+            rows = torch.from_numpy(self.validation.first(begin, size)).to(self.device)
+            total += self._loss(rows).item() * size
+        return total / count
+
+    def plot(self) -> None:
+        tokens = self.plan.batch * self.rows.context
+        progress.plot({self.out.name: ([tokens * (step + 1) for step in range(self.step)], self.losses,
+                                       [(tokens * step, loss) for step, loss in self.validations])}, self.out / "loss.png")
