@@ -21,7 +21,7 @@ from private_daemon import private_daemon  # noqa: E402
 from terminal_picture import svg  # noqa: E402
 
 kSkipped = 77
-kPatienceS = 60  # for each of the suggestions that it waits for
+kPatienceS = 180  # for each of the suggestions that it waits for
 kColumns, kRows = 72, 16
 kInit = """
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil

@@ -19,7 +19,7 @@ kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "support"))
 from private_daemon import private_daemon  # noqa: E402
 
-kPatienceS = 60
+kPatienceS = 180
 # Commands that set up or test the whole project; scripts/test runs the builds, and its own test is that it ends well.
 kProject = {"scripts/bench", "scripts/deps", "scripts/demo", "scripts/test"}
 kBuild = re.compile(r"(cmake --preset|cmake --build --preset|ctest --preset) (release|debug|asan|tsan)$")

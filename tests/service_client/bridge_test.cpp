@@ -22,7 +22,7 @@ namespace {
 /// As main() does: an end that has gone is an error of the write to it.
 [[maybe_unused]] const auto kIgnoresBrokenPipes = std::signal(SIGPIPE, SIG_IGN);
 
-constexpr int kPatienceMs = 20000;
+constexpr int kPatienceMs = 180000;  // what a busy machine may take
 
 /// One end of a conversation, as a test speaks it.
 struct Peer {
@@ -265,7 +265,7 @@ TEST_CASE("an editor that sends what is no LSP ends the bridge with 1 and a reas
 TEST_CASE("a large document passes through a daemon that reads late") {
   Stage stage;
   Peer daemon = stage.start();
-  const std::string text(24U << 20, 'x');
+  const std::string text(4U << 20, 'x');  // more than a socket holds
   std::thread writer([&] {
     std::string_view rest;
     const std::string frame = lsp::framed(lsp::notification_body(

@@ -28,7 +28,7 @@ using namespace efimd::service;
 
 namespace {
 
-constexpr unsigned kLifeMaxS = 60;
+constexpr unsigned kLifeMaxS = 600;
 
 struct Client {
   UniqueFd socket;

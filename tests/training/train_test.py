@@ -52,7 +52,7 @@ class Train(support.TrainingTest):
             # Its first line of progress says that it trains.
             self.assertIn("step", child.stderr.readline())
             child.send_signal(signal.SIGINT)
-            out, _ = child.communicate(timeout=60)
+            out, _ = child.communicate(timeout=300)
         self.assertEqual(child.returncode, 0)
         self.assertIn("stopped at step", out)
         self.assertGreater(self.state("run")["step"], 0)
