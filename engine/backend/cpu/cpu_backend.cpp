@@ -110,8 +110,6 @@ class CpuBackend final : public Backend {
 
   /// kIo once the model's file is not what it was: what was computed since is void.
   Result<void> check_file() const;
-  /// Whether the step keeps the promises of backend.h; a step that does not is a mistake of this
-  /// program.
   void place_rows();
   void store_row(int layer, int row);
   /// body(row) for rows 0 .. rows - 1 of `width` elements each.
