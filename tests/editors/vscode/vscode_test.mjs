@@ -262,6 +262,17 @@ test('a language can be left out', async () => {
   await vscode.waitForStatus(/efimd.*Ready/);
 });
 
+test('a language is switched off and on by its command', async () => {
+  await vscode.edit('switched.py', kPython);
+  for (const said of [/efimd off/, /efimd.*Ready/, /efimd off/, /efimd.*Ready/]) {
+    await vscode.command('efimd: Turn Suggestions On or Off for This Language');
+    await vscode.waitForStatus(said);
+  }
+  await typeAtEnd('    def set(self, na');
+  await vscode.waitForGhost();
+  vscode.configure({});
+});
+
 test('200 keystrokes at 60 ms show nothing old and leave nothing unanswered', async () => {
   await vscode.edit('typed.txt', kPython);
   await vscode.press('Control+End');
