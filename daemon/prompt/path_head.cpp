@@ -18,7 +18,8 @@ bool can_be_said(std::string_view name) {
 }  // namespace
 
 std::vector<engine::TokenId> path_head(const FileName& name, const engine::Tokenizer& tokenizer) {
-  const engine::FimFiles& files = tokenizer.fim().files;
+  const engine::FimTokens& fim = tokenizer.fim();
+  const engine::FimFiles& files = fim.files;
   std::vector<engine::TokenId> tokens;
   const auto say = [&](engine::TokenId mark, const std::string& text) {
     if (mark != engine::kNoToken) tokens.push_back(mark);
@@ -26,8 +27,8 @@ std::vector<engine::TokenId> path_head(const FileName& name, const engine::Token
     tokens.insert(tokens.end(), said.begin(), said.end());
   };
   if (files.place == engine::FimFiles::Place::kNowhere || !can_be_said(name.path)) return tokens;
-  if (files.repository != engine::kNoToken && can_be_said(name.repository))
-    say(files.repository, name.repository + "\n");
+  if (files.names_repository && fim.repository != engine::kNoToken && can_be_said(name.repository))
+    say(fim.repository, name.repository + "\n");
   say(files.mark, files.before_path + name.path + files.after_path);
   return tokens;
 }

@@ -35,13 +35,14 @@ constexpr std::array kFamilies = {
 
 using Place = FimFiles::Place;
 
-/// How a maker writes the path of a file; FimFiles with the tokens by text.
+/// How a maker writes the path of a file; FimFiles with the mark by text.
 struct Files {
   Place place;
-  std::string_view mark, before_path, repository = "";
+  std::string_view mark, before_path;
+  bool names_repository = false;
 };
 constexpr Files kNoFiles{Place::kNowhere, "", ""};
-constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", "<|repo_name|>"};
+constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", true};
 constexpr Files kStarcoderFiles{Place::kInsidePrefix, "<file_sep>", ""};
 constexpr Files kGemmaFiles{Place::kBeforePrefix, "<|file_separator|>", ""};
 constexpr Files kDeepseekFiles{Place::kInsidePrefix, "", "#"};
@@ -203,12 +204,14 @@ void judge(FimTokens& fim, const Found& found, const KnownModel* known,
   }
 }
 
-FimFiles files_of(const Files& files, const Vocabulary& vocabulary) {
+/// `fim` has the separator of files, which is most makers' mark and may be the user's choice.
+FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vocabulary) {
   FimFiles out;
-  out.mark = by_text(vocabulary, files.mark);
+  out.mark = std::ranges::count(kFileSeparator, files.mark) > 0 ? fim.file_separator
+                                                                : by_text(vocabulary, files.mark);
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
-  out.repository = by_text(vocabulary, files.repository);
+  out.names_repository = files.names_repository;
   out.before_path = files.before_path;
   out.after_path = files.place == Place::kNowhere ? "" : "\n";
   return out;
@@ -262,10 +265,10 @@ Result<FimFormat> recognize_fim(const GgufFile& file, const Vocabulary& vocabula
   } else {
     judge(format.fim, found, known, vocabulary);
   }
-  if (known != nullptr) format.fim.files = files_of(known->files, vocabulary);
-  if (auto applied = apply(wanted, found, vocabulary, format.fim); !applied)
-    return tl::unexpected<Error>(std::move(applied.error()));
   FimTokens& fim = format.fim;
+  if (auto applied = apply(wanted, found, vocabulary, fim); !applied)
+    return tl::unexpected<Error>(std::move(applied.error()));
+  if (known != nullptr) fim.files = files_of(known->files, fim, vocabulary);
   format.frame = {found.fim.prefix, found.fim.suffix,   found.fim.middle,
                   fim.prefix,       fim.suffix,         fim.middle,
                   fim.repository,   fim.file_separator, fim.files.mark,

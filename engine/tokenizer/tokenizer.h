@@ -22,12 +22,12 @@ enum class FimOrder {
 };
 
 /// How a model was trained to see the path of the edited file:
-/// [repository NAME newline] [mark] before_path PATH after_path.
+/// [FimTokens::repository NAME newline] [mark] before_path PATH after_path.
 struct FimFiles {
   enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
   Place place = Place::kNowhere;  ///< of the path; kNowhere: no form is known
-  TokenId repository = kNoToken;  ///< in front of its name; kNoToken: it is not said
-  TokenId mark = kNoToken;        ///< in front of the path; kNoToken: none
+  bool names_repository = false;
+  TokenId mark = kNoToken;  ///< in front of the path; kNoToken: none
   std::string before_path, after_path;
 };
 

@@ -20,11 +20,11 @@ test::ScriptedTokenizer tokenizer_with(Place place, engine::FimOrder order = eng
                                        engine::TokenId repository = engine::kNoToken) {
   engine::FimFiles files;
   files.place = place;
-  files.repository = repository;
+  files.names_repository = true;
   files.mark = kMark;
   files.before_path = "#";
   files.after_path = "\n";
-  return test::ScriptedTokenizer({.order = order, .files = files});
+  return test::ScriptedTokenizer({.order = order, .files = files, .repository = repository});
 }
 
 std::string spelled(const std::vector<engine::TokenId>& tokens,

@@ -54,8 +54,8 @@ ScriptedTokenizer::ScriptedTokenizer(Shape shape) {
     pieces_.emplace_back();
     return static_cast<TokenId>(pieces_.size() - 1);
   };
-  fim_ = {shape.order,      control(),        control(), control(),
-          engine::kNoToken, engine::kNoToken, "scripted", shape.files};
+  fim_ = {shape.order,      control(),        control(),  control(),
+          shape.repository, engine::kNoToken, "scripted", shape.files};
   end_ = control();
   const TokenId bos = control();
   if (shape.wants_bos) bos_ = bos;

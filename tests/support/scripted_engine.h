@@ -32,6 +32,7 @@ class ScriptedTokenizer final : public engine::Tokenizer {
     engine::FimOrder order = engine::FimOrder::kPsm;
     bool wants_bos = false;
     engine::FimFiles files = {};
+    engine::TokenId repository = engine::kNoToken;
   };
   ScriptedTokenizer() : ScriptedTokenizer(Shape{}) {}
   explicit ScriptedTokenizer(Shape shape);

@@ -150,9 +150,9 @@ std::string path_text(const engine::FimTokens& fim) {
   if (place.empty()) return "not said: no form for it is known of this model";
   const std::string mark =
       fim.files.mark == engine::kNoToken ? "" : token_text(fim.files.mark) + " ";
-  const std::string repository = fim.files.repository == engine::kNoToken
-                                     ? ""
-                                     : token_text(fim.files.repository) + " REPOSITORY ";
+  const bool names_repository = fim.files.names_repository && fim.repository != engine::kNoToken;
+  const std::string repository =
+      names_repository ? token_text(fim.repository) + " REPOSITORY " : "";
   return fmt::format("{}: {}{}{}PATH", place, repository, mark, fim.files.before_path);
 }
 

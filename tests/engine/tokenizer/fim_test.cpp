@@ -143,18 +143,26 @@ TEST_CASE("models that know only suffix, prefix, middle keep their order") {
 
 TEST_CASE("the path of a file is written as the model was trained to see it") {
   using Place = engine::FimFiles::Place;
-  const auto files = [](GgufWriter file) {
-    const auto tokenizer = tokenizer_of(file);
+  const auto fim = [](const GgufWriter& file, const engine::FimOverride& wanted = {}) {
+    const std::string bytes = file.bytes();
+    const auto gguf = engine::GgufFile::parse(std::as_bytes(std::span(bytes)), "test.gguf");
+    REQUIRE(gguf);
+    const auto tokenizer = engine::Tokenizer::from_gguf(*gguf, wanted);
     REQUIRE(tokenizer);
-    return (*tokenizer)->fim().files;
+    return (*tokenizer)->fim();
   };
+  const auto files = [&](const GgufWriter& file) { return fim(file).files; };
   GgufWriter qwen = named("Qwen2.5-Coder-3B", {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>",
                                                "<|repo_name|>", "<|file_sep|>"});
   qwen.text("general.architecture", "qwen2");
   CHECK(files(qwen).place == Place::kBeforePrefix);
   CHECK(files(qwen).mark == 6);
-  CHECK(files(qwen).repository == 5);
+  CHECK(files(qwen).names_repository);
+  CHECK(fim(qwen).repository == 5);
   CHECK(files(qwen).after_path == "\n");
+  const auto respelled = fim(qwen, {.repository = "<|file_sep|>", .file_separator = "<|repo_name|>"});
+  CHECK(respelled.files.mark == 5);
+  CHECK(respelled.repository == 6);
   const auto deepseek =
       files(named("deepseek-coder", {"<｜fim▁hole｜>", "<｜fim▁begin｜>", "<｜fim▁end｜>"}, 4));
   CHECK(deepseek.place == Place::kInsidePrefix);
