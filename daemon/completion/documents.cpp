@@ -70,7 +70,7 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   }
   // A text that was closed is another one when it is opened again; its versions count from 1.
   if (!state.open) {
-    state.spine = prompt::Spine(tokenizer, {state.spine.path().begin(), state.spine.path().end()});
+    state.spine = prompt::Spine(tokenizer, state.spine.path());
     state.suggestions.clear();
     state.asked.reset();
   }

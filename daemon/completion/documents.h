@@ -37,7 +37,7 @@ struct KeptAnchor {
 /// What is remembered of one document between requests.
 struct DocumentState {
   /// `path`: path_head() of its file.
-  DocumentState(const engine::Tokenizer& tokenizer, std::vector<engine::TokenId> path)
+  DocumentState(const engine::Tokenizer& tokenizer, prompt::PathHead path)
       : spine(tokenizer, std::move(path)) {
     anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
   }

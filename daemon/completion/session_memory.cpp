@@ -60,7 +60,7 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
     // What was typed last and not saved, or typed elsewhere, is most often where the cursor was.
     if (!anchor && grown != 0) anchor = anchor_from(each, snapshot, grown, tokenizer);
     if (!anchor) continue;
-    anchor->path.assign(state.spine.path().begin(), state.spine.path().end());
+    anchor->path = state.spine.path();
     if (auto plan = prompt::continued(
             *anchor, snapshot, std::clamp(cursor, anchor->cut, anchor->resume), tokenizer, windows))
       want(std::move(plan->tokens), state.source);

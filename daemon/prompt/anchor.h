@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
@@ -42,7 +43,7 @@ struct Anchor {
   std::size_t cut = 0;                  ///< a
   std::size_t resume = 0;               ///< b
   std::size_t window_end = 0;           ///< w1
-  std::vector<engine::TokenId> path;    ///< path_head() of its file
+  PathHead path;                        ///< path_head() of its file
   std::vector<engine::TokenId> before;  ///< tokens of text[w0, a)
   std::vector<engine::TokenId> after;   ///< tokens of text[b, w1)
   std::vector<CoveredToken> increment;  ///< tokens of text[a, a + sum of bytes)

@@ -16,9 +16,16 @@ struct FileName {
 };
 
 /// What a prompt says of the file that its text is from, in the form that the model was trained with
-/// (engine::FimFiles). Empty for a model without such a form, for a text that is no file, and for
-/// names that are too long, have control characters or are not UTF-8.
-std::vector<engine::TokenId> path_head(const FileName& name, const engine::Tokenizer& tokenizer);
+/// (engine::FimFiles).
+struct PathHead {
+  std::vector<engine::TokenId> front;   ///< in front of the whole prompt
+  std::vector<engine::TokenId> inside;  ///< behind the prefix token
+  std::size_t size() const { return front.size() + inside.size(); }
+};
+
+/// Empty for a model without such a form, for a text that is no file, and for names that are too
+/// long, have control characters or are not UTF-8.
+PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer);
 
 /// Of a path and of a repository's name, each.
 inline constexpr std::size_t kNameBytesMax = 192;

@@ -15,7 +15,6 @@ namespace {
 using engine::Fragment;
 using engine::TokenId;
 using engine::Tokenizer;
-using Place = engine::FimFiles::Place;
 
 constexpr int kFraming = 4;  // BOS, PRE, SUF, MID
 
@@ -98,9 +97,9 @@ void append(std::vector<TokenId>& tokens, std::span<const TokenId> more) {
 
 /// The prefix mark, and the text in front of the cut with what is said of its file.
 void append_before(std::vector<TokenId>& tokens, const engine::FimTokens& fim,
-                   std::span<const TokenId> path, std::span<const TokenId> before) {
+                   const PathHead& path, std::span<const TokenId> before) {
   append(tokens, fim.prefix);
-  if (fim.files.place == Place::kInsidePrefix) append(tokens, path);
+  append(tokens, path.inside);
   append(tokens, before);
 }
 
@@ -110,10 +109,10 @@ void append_after(std::vector<TokenId>& tokens, const engine::FimTokens& fim,
   append(tokens, after);
 }
 
-std::vector<TokenId> opening(std::span<const TokenId> path, const Tokenizer& tokenizer) {
+std::vector<TokenId> opening(const PathHead& path, const Tokenizer& tokenizer) {
   std::vector<TokenId> tokens;
   append(tokens, tokenizer.bos());
-  if (tokenizer.fim().files.place == Place::kBeforePrefix) append(tokens, path);
+  append(tokens, path.front);
   return tokens;
 }
 
@@ -192,7 +191,7 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
               const Tokenizer& tokenizer, const Windows& windows) {
   Anchor anchor;
   anchor.view = view;
-  anchor.path.assign(spine.path().begin(), spine.path().end());
+  anchor.path = spine.path();
   anchor.serial = snapshot.serial();
   anchor.cut = choose_cut(snapshot.bytes(), cursor, tokenizer);
   anchor.resume = choose_resume(snapshot, cursor);
@@ -210,7 +209,7 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
 Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
            const Tokenizer& tokenizer, const Windows& windows) {
   Anchor anchor;
-  anchor.path.assign(spine.path().begin(), spine.path().end());
+  anchor.path = spine.path();
   anchor.serial = snapshot.serial();
   anchor.cut = anchor.resume = cursor;
   spine.follow(snapshot, cursor, windows.before_max);

@@ -19,7 +19,7 @@ Fragment fragment_at(std::size_t byte) {
 
 }  // namespace
 
-Spine::Spine(const engine::Tokenizer& tokenizer, std::vector<engine::TokenId> path)
+Spine::Spine(const engine::Tokenizer& tokenizer, PathHead path)
     : tokenizer_(&tokenizer), path_(std::move(path)), tokens_(tokenizer, Fragment::kTextStart) {}
 
 void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenized_text.h"
 
@@ -22,7 +23,7 @@ namespace efimd::prompt {
 class Spine {
  public:
   /// `path`: path_head() of the file, for the prompts that are made from it.
-  explicit Spine(const engine::Tokenizer& tokenizer, std::vector<engine::TokenId> path = {});
+  explicit Spine(const engine::Tokenizer& tokenizer, PathHead path = {});
 
   /// Brings the chain to `snapshot`, its window to a cursor whose before ends at `cut`, and its
   /// length to about `tokens_max`. Costs tokenizing what was edited; all of it when the window moves.
@@ -32,7 +33,7 @@ class Spine {
   /// chain is the same as far as the text is. A begin that is no line's is left alone.
   void start(const text::Snapshot& snapshot, std::size_t begin, std::size_t end);
 
-  std::span<const engine::TokenId> path() const { return path_; }
+  const PathHead& path() const { return path_; }
   std::size_t begin() const { return begin_; }
   std::size_t end() const { return end_; }
   std::span<const engine::TokenId> tokens() const { return tokens_.tokens(); }
@@ -55,7 +56,7 @@ class Spine {
   void tokenize(std::string_view text, std::size_t end);
 
   const engine::Tokenizer* tokenizer_;
-  std::vector<engine::TokenId> path_;
+  PathHead path_;
   engine::TokenizedText tokens_;
   std::optional<std::uint64_t> serial_;
   std::size_t begin_ = 0;

@@ -39,11 +39,11 @@ using Place = FimFiles::Place;
 struct Files {
   Place place;
   std::string_view mark, before_path;
-  bool names_repository = false;
+  std::optional<std::string_view> after_repository = {};  ///< none: its name is not said
 };
 constexpr Files kNoFiles{Place::kNowhere, "", ""};
-constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", true};
-constexpr Files kStarcoderFiles{Place::kInsidePrefix, "<file_sep>", ""};
+constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", "\n"};
+constexpr Files kStarcoderFiles{Place::kInsidePrefix, "<file_sep>", "", ""};
 constexpr Files kGemmaFiles{Place::kBeforePrefix, "<|file_separator|>", ""};
 constexpr Files kDeepseekFiles{Place::kInsidePrefix, "", "#"};
 constexpr Files kCodestralFiles{Place::kInsidePrefix, "", "+++++ "};
@@ -211,7 +211,8 @@ FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vo
                                                                 : by_text(vocabulary, files.mark);
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
-  out.names_repository = files.names_repository;
+  out.names_repository = files.after_repository.has_value();
+  out.after_repository = files.after_repository.value_or("");
   out.before_path = files.before_path;
   out.after_path = files.place == Place::kNowhere ? "" : "\n";
   return out;

@@ -22,13 +22,13 @@ enum class FimOrder {
 };
 
 /// How a model was trained to see the path of the edited file:
-/// [FimTokens::repository NAME newline] [mark] before_path PATH after_path.
+/// [FimTokens::repository NAME after_repository] [mark] before_path PATH after_path.
 struct FimFiles {
   enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
-  Place place = Place::kNowhere;  ///< of the path; kNowhere: no form is known
+  Place place = Place::kNowhere;  ///< of the path, behind the mark; kNowhere: no form is known
   bool names_repository = false;
   TokenId mark = kNoToken;  ///< in front of the path; kNoToken: none
-  std::string before_path, after_path;
+  std::string after_repository, before_path, after_path;
 };
 
 /// The special tokens that frame a prompt; kNoToken where the vocabulary has none.

@@ -21,6 +21,7 @@ test::ScriptedTokenizer tokenizer_with(Place place, engine::FimOrder order = eng
   engine::FimFiles files;
   files.place = place;
   files.names_repository = true;
+  files.after_repository = "\n";
   files.mark = kMark;
   files.before_path = "#";
   files.after_path = "\n";
@@ -43,7 +44,7 @@ std::string spelled(const std::vector<engine::TokenId>& tokens,
 
 std::string head_of(const prompt::FileName& name, engine::TokenId repository) {
   const auto tokenizer = tokenizer_with(Place::kBeforePrefix, engine::FimOrder::kPsm, repository);
-  return spelled(prompt::path_head(name, tokenizer), tokenizer);
+  return spelled(prompt::path_head(name, tokenizer).front, tokenizer);
 }
 
 std::string prompt_in(const test::ScriptedTokenizer& tokenizer, prompt::View view) {
@@ -70,7 +71,7 @@ TEST_CASE("what has no name that can be written says none") {
   CHECK(head_of({"", "a\xFF.c"}, kRepository).empty());
   CHECK(head_of({"", std::string(prompt::kNameBytesMax + 1, 'a')}, kRepository).empty());
   CHECK(head_of({"a\nb", "a.c"}, kRepository) == "@#a.c\n");
-  CHECK(prompt::path_head({"efimd", "a.c"}, test::ScriptedTokenizer()).empty());
+  CHECK(prompt::path_head({"efimd", "a.c"}, test::ScriptedTokenizer()).size() == 0);
 }
 
 TEST_CASE("prompts of every view have the path where the model wants it") {
@@ -78,9 +79,9 @@ TEST_CASE("prompts of every view have the path where the model wants it") {
     CHECK(prompt_in(tokenizer_with(Place::kBeforePrefix), view) ==
           "@#x.c\n<PRE>a;\n<SUF>c;\n<MID>b");
     CHECK(prompt_in(tokenizer_with(Place::kInsidePrefix), view) ==
-          "<PRE>@#x.c\na;\n<SUF>c;\n<MID>b");
+          "@<PRE>#x.c\na;\n<SUF>c;\n<MID>b");
     CHECK(prompt_in(tokenizer_with(Place::kInsidePrefix, engine::FimOrder::kSpm), view) ==
-          "<SUF>c;\n<PRE>@#x.c\na;\n<MID>b");
+          "@<SUF>c;\n<PRE>#x.c\na;\n<MID>b");
   }
 }
 

@@ -132,28 +132,18 @@ std::string speeds_text(const Speeds& speeds, const engine::Model& model) {
                            rows));
 }
 
-/// Where prompts say which file their text is from; empty: they do not.
-std::string_view place_of_path(const engine::FimFiles& files) {
-  switch (files.place) {
-    case engine::FimFiles::Place::kNowhere:
-      return "";
-    case engine::FimFiles::Place::kBeforePrefix:
-      return "in front of the prefix";
-    case engine::FimFiles::Place::kInsidePrefix:
-      return "behind the prefix token";
-  }
-  return "";
-}
-
-std::string path_text(const engine::FimTokens& fim) {
-  const std::string_view place = place_of_path(fim.files);
-  if (place.empty()) return "not said: no form for it is known of this model";
-  const std::string mark =
-      fim.files.mark == engine::kNoToken ? "" : token_text(fim.files.mark) + " ";
-  const bool names_repository = fim.files.names_repository && fim.repository != engine::kNoToken;
-  const std::string repository =
-      names_repository ? token_text(fim.repository) + " REPOSITORY " : "";
-  return fmt::format("{}: {}{}{}PATH", place, repository, mark, fim.files.before_path);
+/// How prompts say which file their text is from, special tokens as [ID]; empty: they do not.
+std::string path_form(const engine::FimTokens& fim) {
+  using Place = engine::FimFiles::Place;
+  const engine::FimFiles& files = fim.files;
+  if (files.place == Place::kNowhere) return "";
+  std::string form;
+  if (files.names_repository && fim.repository != engine::kNoToken)
+    form += fmt::format("[{}] REPOSITORY ", fim.repository);
+  if (files.mark != engine::kNoToken) form += fmt::format("[{}] ", files.mark);
+  const std::string path = files.before_path + "PATH";
+  return form + (files.place == Place::kInsidePrefix ? fmt::format("[{}] {}", fim.prefix, path)
+                                                     : fmt::format("{} [{}]", path, fim.prefix));
 }
 
 Json info_json(const engine::Model& model, const Speeds& speeds) {
@@ -191,13 +181,14 @@ Json info_json(const engine::Model& model, const Speeds& speeds) {
             {"middle", token_json(fim.middle)},
             {"repository", token_json(fim.repository)},
             {"fileSeparator", token_json(fim.file_separator)},
-            {"path", place_of_path(fim.files)}}}};
+            {"path", path_form(fim)}}}};
 }
 
 std::string info_listing(const engine::Model& model) {
   const engine::ModelShape& shape = model.shape();
   const engine::FimTokens& fim = model.tokenizer().fim();
   const ModelInfo info = model_info(model);
+  const std::string path = path_form(fim);
   return listing({{"name", info.name},
                   {"file", info.path},
                   {"architecture", engine::describe(shape, model.weights())},
@@ -216,7 +207,7 @@ std::string info_listing(const engine::Model& model) {
                   {"FIM", fmt::format("{}: prefix {}, suffix {}, middle {} ({})", info.fim_order,
                                       token_text(fim.prefix), token_text(fim.suffix),
                                       token_text(fim.middle), fim.reason)},
-                  {"path of the file", path_text(fim)},
+                  {"path of the file", path.empty() ? "not said: no form of it is known" : path},
                   {"digest", info.digest}});
 }
 

@@ -158,6 +158,7 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   CHECK(files(qwen).place == Place::kBeforePrefix);
   CHECK(files(qwen).mark == 6);
   CHECK(files(qwen).names_repository);
+  CHECK(files(qwen).after_repository == "\n");
   CHECK(fim(qwen).repository == 5);
   CHECK(files(qwen).after_path == "\n");
   const auto respelled = fim(qwen, {.repository = "<|file_sep|>", .file_separator = "<|repo_name|>"});
@@ -168,6 +169,13 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   CHECK(deepseek.place == Place::kInsidePrefix);
   CHECK(deepseek.mark == kNoToken);
   CHECK(deepseek.before_path == "#");
+  GgufWriter starcoder = named("x", {"<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<repo_name>",
+                                     "<file_sep>"});
+  starcoder.text("general.architecture", "starcoder2");
+  CHECK(files(starcoder).place == Place::kInsidePrefix);
+  CHECK(files(starcoder).mark == 6);
+  CHECK(files(starcoder).names_repository);
+  CHECK(files(starcoder).after_repository.empty());
   // StarCoder2's form needs its separator: without that token there is none.
   GgufWriter bare = named("x", {"<fim_prefix>", "<fim_middle>", "<fim_suffix>"});
   CHECK(files(bare.text("general.architecture", "starcoder2")).place == Place::kNowhere);
