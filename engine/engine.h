@@ -46,6 +46,7 @@ struct PromptCost {
 struct KvUsage {
   std::size_t budget_bytes = 0;
   std::size_t used_bytes = 0;  ///< pages that hold tokens, referenced or cached
+  HostUsage host = {};         ///< of a device with memory of its own
 };
 
 /// A model that evaluates token sequences and keeps their KV.
@@ -117,8 +118,9 @@ class Engine {
   virtual Result<int> restore(std::span<const TokenId> tokens, SourceId, std::stop_token) {
     return resident(tokens);
   }
-  /// Hands one page to the store, about a tenth of a millisecond. For idle time.
-  virtual WriteBehind write_behind() { return WriteBehind::kNothing; }
+  /// Hands one page to the store, about a tenth of a millisecond. For idle time. kYes: the device is
+  /// about to be given back.
+  virtual WriteBehind write_behind(Leaving) { return WriteBehind::kNothing; }
   /// Drops the pages of a document and all behind them, those apart that open sequences use: close
   /// these before.
   virtual void forget(SourceId) {}

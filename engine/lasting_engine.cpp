@@ -18,8 +18,9 @@ constexpr int kDevicesMax = 4;
 }  // namespace
 
 Result<std::unique_ptr<LastingEngine>> LastingEngine::make(
-    std::shared_ptr<const Tokenizer> tokenizer, Open open) {
-  std::unique_ptr<LastingEngine> engine(new LastingEngine(std::move(tokenizer), std::move(open)));
+    std::shared_ptr<const Tokenizer> tokenizer, Open open, std::shared_ptr<PageStore> store) {
+  std::unique_ptr<LastingEngine> engine(
+      new LastingEngine(std::move(tokenizer), std::move(open), std::move(store)));
   if (auto opened = engine->use_device(nullptr); !opened)
     return tl::unexpected(std::move(opened).error());
   return engine;
@@ -172,17 +173,29 @@ Result<int> LastingEngine::restore(std::span<const TokenId> tokens, SourceId sou
   return lasting([&] { return engine_->restore(tokens, source, stop); });
 }
 
-WriteBehind LastingEngine::write_behind() {
-  return engine_ ? engine_->write_behind() : WriteBehind::kNothing;
+WriteBehind LastingEngine::write_behind(Leaving leaving) {
+  return engine_ ? engine_->write_behind(leaving) : WriteBehind::kNothing;
 }
 
 void LastingEngine::forget(SourceId source) {
-  if (engine_) engine_->forget(source);
+  if (engine_) {
+    engine_->forget(source);
+  } else if (store_) {
+    store_->forget(source);
+  }
+}
+
+KvUsage LastingEngine::kv_usage() const {
+  if (engine_) return engine_->kv_usage();
+  return {.host = store_ ? store_->host_usage() : HostUsage{}};
 }
 
 void LastingEngine::release_device() {
   // The CPU's memory is the machine's own: the system takes back what it wants.
-  if (device_kind_ != "cpu") close_engine();
+  if (!engine_ || device_kind_ == "cpu") return;
+  while (engine_->write_behind(Leaving::kYes) == WriteBehind::kWrote) {
+  }
+  close_engine();
 }
 
 LastingEngine::Sequence* LastingEngine::find(SequenceId id) {

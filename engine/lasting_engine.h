@@ -15,8 +15,8 @@ namespace efimd::engine {
 ///   lost      An operation fails with kDeviceLost or kNoMemory: the next device is opened, the sequences are held
 ///             there, and the operation is done again, so that the request that met the failure is answered. Only the
 ///             last device's failure reaches the caller.
-///   released  release_device() gives device memory back: pages go to the store as far as it takes them, and the
-///             next operation opens the device again.
+///   released  release_device() gives device memory back: pages go to the store as far as it takes them, to the
+///             host's memory before the disk, and the next operation opens the device again.
 ///
 /// KV is not moved: what a sequence held is reused from the store or evaluated again, when the sequence is used next.
 ///
@@ -27,9 +27,10 @@ class LastingEngine final : public Engine {
   /// did; an error where there is no device left.
   using Open = std::function<Result<std::unique_ptr<Engine>>(const Error* lost)>;
 
-  /// `tokenizer` outlives every engine that `open` makes.
+  /// `tokenizer` and `store`, that of the engines that `open` makes, outlive them all.
   static Result<std::unique_ptr<LastingEngine>> make(std::shared_ptr<const Tokenizer> tokenizer,
-                                                     Open open);
+                                                     Open open,
+                                                     std::shared_ptr<PageStore> store = nullptr);
 
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   bool fragment_trained() const override { return fragment_trained_; }
@@ -48,10 +49,10 @@ class LastingEngine final : public Engine {
   void set_source(SequenceId sequence, SourceId source) override;
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
-  WriteBehind write_behind() override;
+  WriteBehind write_behind(Leaving leaving) override;
   void forget(SourceId source) override;
   void release_device() override;
-  KvUsage kv_usage() const override { return engine_ ? engine_->kv_usage() : KvUsage{}; }
+  KvUsage kv_usage() const override;
   std::string device_kind() const override { return device_kind_; }
   std::string device_name() const override { return device_name_; }
 
@@ -63,8 +64,9 @@ class LastingEngine final : public Engine {
     std::vector<TokenId> tokens;  ///< held when it was closed; what it must hold again
   };
 
-  LastingEngine(std::shared_ptr<const Tokenizer> tokenizer, Open open)
-      : tokenizer_(std::move(tokenizer)), open_(std::move(open)) {}
+  LastingEngine(std::shared_ptr<const Tokenizer> tokenizer, Open open,
+                std::shared_ptr<PageStore> store)
+      : tokenizer_(std::move(tokenizer)), open_(std::move(open)), store_(std::move(store)) {}
   Result<void> use_device(const Error* lost);
   /// Remembers what the sequences hold and drops the engine.
   void close_engine();
@@ -80,6 +82,7 @@ class LastingEngine final : public Engine {
 
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const Open open_;
+  const std::shared_ptr<PageStore> store_;  ///< may be null
   std::unique_ptr<Engine> engine_;  ///< null while the device is released
   bool fragment_trained_ = false;
   int window_tokens_ = 0;

@@ -270,7 +270,8 @@ std::span<const TokenId> LocalEngine::held(SequenceId sequence) const {
 
 KvUsage LocalEngine::kv_usage() const {
   return {.budget_bytes = static_cast<std::size_t>(pool_.page_count()) * backend_->page_bytes(),
-          .used_bytes = static_cast<std::size_t>(pool_.pages_used()) * backend_->page_bytes()};
+          .used_bytes = static_cast<std::size_t>(pool_.pages_used()) * backend_->page_bytes(),
+          .host = store_ ? store_->host_usage() : HostUsage{}};
 }
 
 std::string LocalEngine::device_kind() const { return backend_->kind(); }

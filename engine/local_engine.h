@@ -57,8 +57,11 @@ class LocalEngine final : public Engine {
   void set_source(SequenceId sequence, SourceId source) override;
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
-  WriteBehind write_behind() override { return tier_.write_one(); }
-  void forget(SourceId source) override { pool_.forget(source); }
+  WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }
+  void forget(SourceId source) override {
+    pool_.forget(source);
+    if (store_) store_->forget(source);
+  }
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;

@@ -56,7 +56,7 @@ std::vector<std::pair<std::string, engine::SourceId>> PageKeeper::sources_below(
   return found;
 }
 
-std::chrono::microseconds PageKeeper::load_time() const {
+std::chrono::microseconds PageKeeper::load_time(const Digest& /*page*/) const {
   const double speed = service_->load_bytes_per_s();
   if (speed <= 0) return std::chrono::microseconds(0);
   return std::chrono::microseconds(

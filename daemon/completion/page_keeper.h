@@ -49,8 +49,8 @@ class PageKeeper final : public engine::PageStore {
                                              const std::stop_token& stop) override {
     return service_->load(page, patience, stop);
   }
-  std::chrono::microseconds load_time() const override;
-  bool takes_page() const override { return service_->takes(arena_.page_bytes); }
+  std::chrono::microseconds load_time(const Digest& page) const override;
+  bool takes_page(engine::Leaving) const override { return service_->takes(arena_.page_bytes); }
   bool write(engine::PageToStore page) override;
   void add_sources(const Digest& page, std::span<const engine::SourceId> sources) override;
 

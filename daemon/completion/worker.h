@@ -48,7 +48,7 @@ class Worker {
   /// there is none.
   bool restore_one(const std::stop_token& stop) { return memory_.restore_one(stop); }
   void note_places() { memory_.note_places(); }
-  engine::WriteBehind write_behind() { return engine_->write_behind(); }
+  engine::WriteBehind write_behind() { return engine_->write_behind(engine::Leaving::kNo); }
   /// Evaluates what is likely next until `stop` fires (idle.h) or nothing is left; returns when
   /// there will be more to do without any message, or kNever.
   Idle::Clock::time_point idle(const std::stop_token& stop);

@@ -106,6 +106,12 @@ bool set_memory(Config& config, const toml::node& node) {
   return integer(node, 16, 1 << 20, config.cache_memory_mb.emplace());
 }
 
+bool set_host(Config& config, const toml::node& node) {
+  config.cache_host_mb.reset();
+  if (node.value<std::string_view>() == "auto") return true;
+  return integer(node, 0, 1 << 20, config.cache_host_mb.emplace());
+}
+
 bool set_disk(Config& config, const toml::node& node) {
   config.cache_disk_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -191,6 +197,10 @@ constexpr std::array kEntries = {
     Entry{{"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
            "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024"},
           set_memory},
+    Entry{{"cache.host_mb", "\"auto\" | integer 0-1048576", "\"auto\"",
+           "of the machine's memory for KV that left a GPU, in MiB; auto: an eighth, at most 1024; "
+           "0: none"},
+          set_host},
     Entry{{"cache.disk_mb", "\"auto\" | integer 0-16777216", "\"auto\"",
            "disk for KV, in MiB, kept over restarts; auto: a tenth of what is free, at most 10240; "
            "0: nothing is kept"},
@@ -385,11 +395,23 @@ Config load_config(const fs::path& file) {
   return load_config(file, [](const char* name) -> const char* { return std::getenv(name); });
 }
 
-std::size_t kv_budget_bytes(const Config& config) {
-  if (config.cache_memory_mb) return *config.cache_memory_mb << 20;
+namespace {
+
+/// An eighth of the machine's memory, within limits.
+std::size_t auto_memory_bytes() {
   const auto pages = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
   const auto page_bytes = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
   return std::clamp(pages * page_bytes / 8, kAutoMemoryMin, kAutoMemoryMax);
+}
+
+}  // namespace
+
+std::size_t kv_budget_bytes(const Config& config) {
+  return config.cache_memory_mb ? *config.cache_memory_mb << 20 : auto_memory_bytes();
+}
+
+std::size_t host_budget_bytes(const Config& config) {
+  return config.cache_host_mb ? *config.cache_host_mb << 20 : auto_memory_bytes();
 }
 
 std::size_t disk_budget_bytes(const Config& config, const fs::path& cache_dir) {

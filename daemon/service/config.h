@@ -30,6 +30,7 @@ struct Config {
   int device_threads = 0;            ///< 0: one per physical core
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
+  std::optional<std::size_t> cache_host_mb;    ///< nullopt: as kv_budget_bytes()
   std::optional<std::size_t> cache_disk_mb;    ///< nullopt: automatic, see disk_budget_bytes()
   std::vector<std::string> cache_exclude;      ///< globs, see exclusions.h
   bool cache_gitignore = false;
@@ -73,6 +74,8 @@ Config load_config(const std::filesystem::path& file);
 
 /// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
+/// Of the tier in the host's memory behind a device with memory of its own, in bytes.
+std::size_t host_budget_bytes(const Config& config);
 /// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
 /// the store has already, at most 10 GiB. 0: nothing is kept.
 std::size_t disk_budget_bytes(const Config& config, const std::filesystem::path& cache_dir);

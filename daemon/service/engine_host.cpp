@@ -13,6 +13,7 @@
 #include "engine/backend/backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/engine.h"
+#include "engine/kv/host_store.h"
 #include "engine/lasting_engine.h"
 #include "engine/model/model.h"
 
@@ -122,10 +123,14 @@ class DeviceOpener {
         model_(std::move(model)),
         opened_(std::move(opened)),
         loading_(std::move(loading)),
+        host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
         wish_{.kind = setup_.device_kind,
               .threads = setup_.threads,
               .page_count = f16_pages(),
               .cache_dir = setup_.cache_dir} {}
+
+  /// The host's tier, which outlives the devices.
+  const std::shared_ptr<engine::HostStore>& host() const { return host_; }
 
   Result<std::unique_ptr<engine::Engine>> open(const Error* lost) {
     if (lost != nullptr) {
@@ -145,7 +150,12 @@ class DeviceOpener {
                             (*backend)->page_bytes()});
     engine::EngineOptions options;
     options.kv_budget_bytes = setup_.kv_budget_bytes;
-    options.store = setup_.keeper;
+    if (in_use_ == "cpu") {  // its pages are in the host's memory already
+      host_->clear();
+      options.store = setup_.keeper;
+    } else {
+      options.store = host_;
+    }
     return engine::make_engine(model_, *std::move(backend), options);
   }
 
@@ -173,6 +183,7 @@ class DeviceOpener {
   const std::shared_ptr<const engine::Model> model_;
   const std::shared_ptr<OpenedModel> opened_;
   const std::stop_token loading_;  ///< fires when nobody waits for the model any more
+  const std::shared_ptr<engine::HostStore> host_;
   engine::DeviceWish wish_;
   std::string in_use_;
 };
@@ -191,7 +202,8 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
     return tl::unexpected(read.error());
   const auto opener = std::make_shared<DeviceOpener>(setup, *model, opened, stop);
   return engine::LastingEngine::make({*model, &(*model)->tokenizer()},
-                                     [opener](const Error* lost) { return opener->open(lost); })
+                                     [opener](const Error* lost) { return opener->open(lost); },
+                                     opener->host())
       .map([](std::unique_ptr<engine::LastingEngine> made) -> std::unique_ptr<engine::Engine> {
         return made;
       });

@@ -54,6 +54,7 @@ struct EngineSetup {
   std::string device_kind = "auto";  ///< see engine::DeviceWish
   int threads = 0;                   ///< 0: one per physical core
   std::size_t kv_budget_bytes = 0;
+  std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors

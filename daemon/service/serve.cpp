@@ -82,6 +82,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.device_kind = config.device_kind;
   engine.threads = config.device_threads;
   engine.kv_budget_bytes = kv_budget_bytes(config);
+  engine.host_budget_bytes = host_budget_bytes(config);
   engine.fim = config.fim;
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();

@@ -65,9 +65,9 @@ Json tier_json(std::size_t budget_bytes, std::size_t used_bytes) {
   return {{"budgetBytes", budget_bytes}, {"usedBytes", used_bytes}};
 }
 
-/// The CPU's pages are in the host's memory: there is no tier between them and the disk.
+/// The CPU's pages are in the host's memory: then there is no tier between them and the disk.
 Json host_json(const completion::ServiceStatus& service) {
-  Json host = tier_json(0, 0);
+  Json host = tier_json(service.kv.host.budget_bytes, service.kv.host.used_bytes);
   if (service.device_kind == "cpu") host["isDevice"] = true;
   return host;
 }

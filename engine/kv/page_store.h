@@ -30,6 +30,15 @@ struct PageToStore {
   std::vector<std::byte> bytes;   ///< Backend::read_page's
 };
 
+/// Whether a page is about to be evicted from the device, or stays there for now.
+enum class Leaving : bool { kNo, kYes };
+
+/// What a store holds in the machine's memory.
+struct HostUsage {
+  std::size_t budget_bytes = 0;
+  std::size_t used_bytes = 0;
+};
+
 /// Where pages are when they are not on the device. The engine's own face of it: what stands behind
 /// it is the daemon's matter.
 ///
@@ -47,15 +56,18 @@ class PageStore {
   virtual std::optional<std::vector<std::byte>> load(const Digest& page,
                                                      std::chrono::microseconds patience,
                                                      const std::stop_token& stop) = 0;
-  /// What loading a page takes, as measured so far; zero when nothing was loaded yet.
-  virtual std::chrono::microseconds load_time() const = 0;
+  /// What loading this page takes, as measured so far; zero when nothing was loaded yet.
+  virtual std::chrono::microseconds load_time(const Digest& page) const = 0;
 
   /// Whether write() would take a page now.
-  virtual bool takes_page() const = 0;
+  virtual bool takes_page(Leaving leaving) const = 0;
   /// False when it was not taken.
   virtual bool write(PageToStore page) = 0;
   /// A page that the store holds belongs to these documents, too.
   virtual void add_sources(const Digest& page, std::span<const SourceId> sources) = 0;
+  /// Drops from memory what belongs to the document; who purges it from the disk is another.
+  virtual void forget(SourceId) {}
+  virtual HostUsage host_usage() const { return {}; }
 };
 
 }  // namespace efimd::engine

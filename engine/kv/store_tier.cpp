@@ -34,7 +34,8 @@ std::chrono::microseconds StoreTier::patience(Wanted wanted, int pages) const {
 
 std::optional<PageIndex> StoreTier::load(const Missing& wanted_page, Wanted wanted,
                                          const std::stop_token& stop) {
-  if (store_ == nullptr || (wanted == Wanted::kNow && !worth_loading())) return std::nullopt;
+  if (store_ == nullptr) return std::nullopt;
+  if (wanted == Wanted::kNow && !worth_loading(wanted_page.identity)) return std::nullopt;
   if (!store_->holds(wanted_page.identity)) return std::nullopt;
   const auto bytes = store_->load(wanted_page.identity, patience(wanted, wanted_page.pages), stop);
   if (!bytes || bytes->size() != backend_->page_bytes()) return std::nullopt;
@@ -56,12 +57,13 @@ void StoreTier::own(PageIndex page, SourceId source) {
   unwritten_.emplace_back(page, pool_->identity(page));
 }
 
-WriteBehind StoreTier::write_one() {
+WriteBehind StoreTier::write_one(Leaving leaving) {
   if (store_ == nullptr || !store_->is_usable()) return WriteBehind::kNothing;
   while (!unwritten_.empty()) {
     const auto [page, identity] = unwritten_.front();
     const bool resident = pool_->is(page, identity);
-    if (resident && !store_->holds(identity) && !store_->takes_page()) return WriteBehind::kLater;
+    if (resident && !store_->holds(identity) && !store_->takes_page(leaving))
+      return WriteBehind::kLater;
     unwritten_.pop_front();
     // One that was evicted meanwhile was written then. One that cannot be read is given up.
     if (resident && write(page)) return WriteBehind::kWrote;
@@ -71,7 +73,7 @@ WriteBehind StoreTier::write_one() {
 
 void StoreTier::evicting(PageIndex page) {
   if (store_ == nullptr || pool_->sources(page).empty()) return;
-  if (!store_->holds(pool_->identity(page)) && store_->takes_page()) write(page);
+  if (!store_->holds(pool_->identity(page)) && store_->takes_page(Leaving::kYes)) write(page);
 }
 
 bool StoreTier::write(PageIndex page) {

@@ -53,21 +53,21 @@ class StoreTier {
   /// time.
   std::optional<PageIndex> load(const Missing& page, Wanted wanted, const std::stop_token& stop);
   /// Whether a keystroke would have this page loaded (KV-7).
-  bool loadable(const Digest& page) const { return worth_loading() && store_->holds(page); }
+  bool loadable(const Digest& page) const { return worth_loading(page) && store_->holds(page); }
 
   /// A sealed page holds text of `source`.
   void own(PageIndex page, SourceId source);
   /// Hands one page to the store.
-  WriteBehind write_one();
+  WriteBehind write_one(Leaving leaving);
   /// The page is about to be evicted.
   void evicting(PageIndex page);
   /// Evaluating so many tokens in one step took so long.
   void measured(int tokens, std::chrono::microseconds time);
 
  private:
-  bool worth_loading() const {
+  bool worth_loading(const Digest& page) const {
     return store_ != nullptr &&
-           (evaluate_time_.count() == 0 || store_->load_time() < evaluate_time_);
+           (evaluate_time_.count() == 0 || store_->load_time(page) < evaluate_time_);
   }
   std::chrono::microseconds patience(Wanted wanted, int pages) const;
   bool write(PageIndex page);

@@ -64,8 +64,10 @@ class DevicesTest(UserTest):
         self.assertEqual(self.device()["reason"], "configured")
         self.assertEqual(on_vulkan, on_cpu)
         poll(lambda: self.status()["memory"]["device"]["usedBytes"] == 0, "idle: the GPU's memory is given back")
+        self.assertGreater(self.status()["memory"]["host"]["usedBytes"], 0, "what was on it is in the host's memory")
         self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_vulkan)
         self.assertEqual(self.device()["kind"], "vulkan")
+        self.assertGreater(self.status()["reuse"]["reusedTokens"], 0)
 
 
 if __name__ == "__main__":

@@ -68,6 +68,7 @@ kind = "cpu"
 threads = 3
 [cache]
 memory_mb = 256
+host_mb = 0
 [completion]
 max_tokens = 12
 stop = "line"
@@ -94,6 +95,8 @@ level = "debug"
   CHECK(config.device_kind == "cpu");
   CHECK(config.device_threads == 3);
   CHECK(config.cache_memory_mb == 256U);
+  CHECK(config.cache_host_mb == 0U);
+  CHECK(service::host_budget_bytes(config) == 0);
   CHECK(service::kv_budget_bytes(config) == std::size_t{256} << 20);
   CHECK(config.completion.tokens_max == 12);
   CHECK(config.completion.stop == completion::StopRule::kLine);
@@ -131,6 +134,7 @@ TEST_CASE("wrong types and values out of bounds are reported and leave the defau
                            "completion.healing = \"yes\"",
                            "completion.healing = true",
                            "cache.memory_mb = 1",
+                           "cache.host_mb = -1",
                            "cache.memory_mb = \"much\"",
                            "device.kind = \"abacus\"",
                            "device = 3",

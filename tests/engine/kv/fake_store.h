@@ -23,8 +23,8 @@ class FakeStore final : public engine::PageStore {
     ++loads;
     return pages.at(page).bytes;
   }
-  std::chrono::microseconds load_time() const override { return time_of_load; }
-  bool takes_page() const override { return room > 0; }
+  std::chrono::microseconds load_time(const Digest&) const override { return time_of_load; }
+  bool takes_page(engine::Leaving) const override { return room > 0; }
   bool write(engine::PageToStore page) override {
     if (room-- <= 0) return false;
     written.push_back(page.page);

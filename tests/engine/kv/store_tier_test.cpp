@@ -50,7 +50,7 @@ struct Bench {
     return *cost;
   }
   void write_all() {
-    while (engine->write_behind() == WriteBehind::kWrote) {
+    while (engine->write_behind(Leaving::kNo) == WriteBehind::kWrote) {
     }
   }
 

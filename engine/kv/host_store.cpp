@@ -1,0 +1,119 @@
+#include "engine/kv/host_store.h"
+
+#include <algorithm>
+
+namespace efimd::engine {
+
+bool HostStore::holds(const Digest& page) const {
+  return pages_.contains(page) || (behind_ && behind_->holds(page));
+}
+
+void HostStore::want(std::span<const Digest> pages) {
+  if (!behind_) return;
+  std::vector<Digest> elsewhere;
+  std::ranges::copy_if(pages, std::back_inserter(elsewhere),
+                       [&](const Digest& page) { return !pages_.contains(page); });
+  if (!elsewhere.empty()) behind_->want(elsewhere);
+}
+
+std::optional<std::vector<std::byte>> HostStore::load(const Digest& page,
+                                                      std::chrono::microseconds patience,
+                                                      const std::stop_token& stop) {
+  const auto found = pages_.find(page);
+  if (found == pages_.end())
+    return behind_ ? behind_->load(page, patience, stop) : std::nullopt;
+  touch(page, found->second);
+  return found->second.page.bytes;
+}
+
+std::chrono::microseconds HostStore::load_time(const Digest& page) const {
+  if (!behind_ || pages_.contains(page)) return std::chrono::microseconds(0);
+  return behind_->load_time(page);
+}
+
+bool HostStore::takes_page(Leaving leaving) const {
+  const bool disk_takes = behind_ && behind_->is_usable() && behind_->takes_page(leaving);
+  if (disk_takes || budget_bytes_ == 0) return disk_takes;
+  // One that stays on the device waits for the disk, so that it comes to both.
+  return leaving == Leaving::kYes || !behind_ || !behind_->is_usable();
+}
+
+bool HostStore::write(PageToStore page) {
+  bool taken = false;
+  if (behind_ && !behind_->holds(page.page)) taken = behind_->write(page);
+  if (page.bytes.size() > budget_bytes_ || pages_.contains(page.page)) return taken;
+  keep(std::move(page));
+  return true;
+}
+
+void HostStore::add_sources(const Digest& page, std::span<const SourceId> sources) {
+  const auto found = pages_.find(page);
+  if (found != pages_.end()) {
+    std::vector<SourceId>& known = found->second.page.sources;
+    std::ranges::copy_if(sources, std::back_inserter(known), [&](SourceId source) {
+      return std::ranges::find(known, source) == known.end();
+    });
+  }
+  if (!behind_) return;
+  if (behind_->holds(page)) {
+    behind_->add_sources(page, sources);
+  } else if (found != pages_.end() && behind_->takes_page(Leaving::kNo)) {
+    behind_->write(found->second.page);  // it came when the disk took none
+  }
+}
+
+void HostStore::forget(SourceId source) {
+  for (auto at = pages_.begin(); at != pages_.end();) {
+    const std::vector<SourceId>& sources = at->second.page.sources;
+    at = std::ranges::find(sources, source) == sources.end() ? std::next(at) : drop(at);
+  }
+  if (behind_) behind_->forget(source);
+}
+
+void HostStore::clear() {
+  pages_.clear();
+  children_.clear();
+  leaves_.clear();
+  used_bytes_ = 0;
+}
+
+void HostStore::keep(PageToStore page) {
+  const Digest identity = page.page;
+  if (page.parent)  // last to go for its own child
+    if (const auto parent = pages_.find(*page.parent); parent != pages_.end())
+      touch(*page.parent, parent->second);
+  while (used_bytes_ + page.bytes.size() > budget_bytes_ && !leaves_.empty())
+    drop(pages_.find(leaves_.begin()->second));
+  used_bytes_ += page.bytes.size();
+  if (page.parent) {
+    if (const auto parent = pages_.find(*page.parent);
+        parent != pages_.end() && !has_children(*page.parent))
+      leaves_.erase({parent->second.last_use, *page.parent});
+    ++children_[*page.parent];
+  }
+  Kept& kept = pages_.emplace(identity, Kept{std::move(page), ++now_}).first->second;
+  if (!has_children(identity)) leaves_.emplace(kept.last_use, identity);
+}
+
+void HostStore::touch(const Digest& page, Kept& kept) {
+  const bool leaf = leaves_.erase({kept.last_use, page}) > 0;
+  kept.last_use = ++now_;
+  if (leaf) leaves_.emplace(kept.last_use, page);
+}
+
+HostStore::Pages::iterator HostStore::drop(Pages::iterator at) {
+  const auto& [identity, kept] = *at;
+  used_bytes_ -= kept.page.bytes.size();
+  leaves_.erase({kept.last_use, identity});
+  if (kept.page.parent) {
+    const auto children = children_.find(*kept.page.parent);
+    if (--children->second == 0) {
+      children_.erase(children);
+      if (const auto parent = pages_.find(*kept.page.parent); parent != pages_.end())
+        leaves_.emplace(parent->second.last_use, parent->first);
+    }
+  }
+  return pages_.erase(at);
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "engine/kv/page_store.h"
+
+namespace efimd::engine {
+
+/// The host's tier: pages in the machine's memory, for a device that has memory of its own, in front
+/// of the store on the disk.
+///
+/// Keeps a copy of every page that is handed over, in idle time or when it leaves the device, and
+/// hands it on to the disk where that takes it. Over the budget it gives up leaves first, those
+/// unused for longest. It outlives the device: what was given back or lost is loaded from here.
+///
+/// Thread: engine.  Shares the store behind it, which may be null: none.
+class HostStore final : public PageStore {
+ public:
+  HostStore(std::size_t budget_bytes, std::shared_ptr<PageStore> behind)
+      : budget_bytes_(budget_bytes), behind_(std::move(behind)) {}
+
+  bool is_usable() const override { return budget_bytes_ > 0 || (behind_ && behind_->is_usable()); }
+  bool holds(const Digest& page) const override;
+  void want(std::span<const Digest> pages) override;
+  std::optional<std::vector<std::byte>> load(const Digest& page, std::chrono::microseconds patience,
+                                             const std::stop_token& stop) override;
+  /// Zero for a page that is here: copying it costs a thousandth of evaluating it.
+  std::chrono::microseconds load_time(const Digest& page) const override;
+  bool takes_page(Leaving leaving) const override;
+  bool write(PageToStore page) override;
+  void add_sources(const Digest& page, std::span<const SourceId> sources) override;
+  void forget(SourceId source) override;
+  /// Gives up all that is kept here.
+  void clear();
+  HostUsage host_usage() const override { return {budget_bytes_, used_bytes_}; }
+
+ private:
+  struct Kept {
+    PageToStore page;
+    std::uint64_t last_use = 0;
+  };
+  using Pages = std::unordered_map<Digest, Kept>;
+
+  void keep(PageToStore page);
+  void touch(const Digest& page, Kept& kept);
+  Pages::iterator drop(Pages::iterator at);
+  bool has_children(const Digest& page) const { return children_.contains(page); }
+
+  std::size_t budget_bytes_;
+  std::size_t used_bytes_ = 0;
+  std::shared_ptr<PageStore> behind_;
+  Pages pages_;
+  std::unordered_map<Digest, int> children_;           ///< by parent, kept or not; never 0
+  std::set<std::pair<std::uint64_t, Digest>> leaves_;  ///< (last use, page), oldest first
+  std::uint64_t now_ = 0;                              ///< counts uses
+};
+
+}  // namespace efimd::engine
