@@ -195,7 +195,8 @@ constexpr std::array kEntries = {
            "it changes too much"},
           set_kv_type},
     Entry{{"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
-           "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024"},
+           "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024; on a GPU as much "
+           "of that as is free there"},
           set_memory},
     Entry{{"cache.host_mb", "\"auto\" | integer 0-1048576", "\"auto\"",
            "of the machine's memory for KV that left a GPU, in MiB; auto: an eighth, at most 1024; "
