@@ -30,7 +30,7 @@ struct Config {
   int device_threads = 0;            ///< 0: one per physical core
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
-  std::optional<std::size_t> cache_host_mb;    ///< nullopt: as kv_budget_bytes()
+  std::optional<std::size_t> cache_host_mb;    ///< nullopt: automatic, see host_budget_bytes()
   std::optional<std::size_t> cache_disk_mb;    ///< nullopt: automatic, see disk_budget_bytes()
   std::vector<std::string> cache_exclude;      ///< globs, see exclusions.h
   bool cache_gitignore = false;

@@ -136,14 +136,15 @@ std::string speeds_text(const Speeds& speeds, const engine::Model& model) {
 std::string path_form(const engine::FimTokens& fim) {
   using Place = engine::FimFiles::Place;
   const engine::FimFiles& files = fim.files;
-  if (files.place == Place::kNowhere) return "";
+  if (files.place == Place::kNowhere || fim.order == engine::FimOrder::kNone) return "";
   std::string form;
   if (files.names_repository && fim.repository != engine::kNoToken)
     form += fmt::format("[{}] REPOSITORY ", fim.repository);
   if (files.mark != engine::kNoToken) form += fmt::format("[{}] ", files.mark);
   const std::string path = files.before_path + "PATH";
-  return form + (files.place == Place::kInsidePrefix ? fmt::format("[{}] {}", fim.prefix, path)
-                                                     : fmt::format("{} [{}]", path, fim.prefix));
+  if (files.place == Place::kInsidePrefix) return form + fmt::format("[{}] {}", fim.prefix, path);
+  const bool suffix_first = fim.order == engine::FimOrder::kSpm;
+  return form + fmt::format("{} [{}]", path, suffix_first ? fim.suffix : fim.prefix);
 }
 
 Json info_json(const engine::Model& model, const Speeds& speeds) {
