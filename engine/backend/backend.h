@@ -70,6 +70,8 @@ class Backend {
   /// Names element type, layout and arithmetic of a page's bytes: pages are exchanged only between
   /// backends that say the same, so that what is read back is what evaluating would give (KV-5).
   virtual std::string page_format() const = 0;
+  /// A page will be read soon: a device may begin to copy it beside other work. Forgotten when a step begins.
+  virtual void expect_read(PageIndex /*page*/) {}
   /// A whole page, all layers, as page_bytes() bytes in the device's own layout.
   virtual Result<void> read_page(PageIndex page, std::span<std::byte> bytes) = 0;
   virtual Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) = 0;

@@ -66,7 +66,11 @@ WriteBehind StoreTier::write_one(Leaving leaving) {
       return WriteBehind::kLater;
     unwritten_.pop_front();
     // One that was evicted meanwhile was written then. One that cannot be read is given up.
-    if (resident && write(page)) return WriteBehind::kWrote;
+    if (!resident) continue;
+    // The device copies the next one while this one is handed over.
+    backend_->expect_read(page);
+    if (!unwritten_.empty()) backend_->expect_read(unwritten_.front().first);
+    if (write(page)) return WriteBehind::kWrote;
   }
   return WriteBehind::kNothing;
 }

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <functional>
 #include <map>
 #include <string>
@@ -103,15 +104,31 @@ bool inside(CUdeviceptr address, std::size_t bytes) {
 
 }  // namespace
 
+/// Work waits until somebody waits for it: whatever does not wait for what it needs works with old bytes.
 struct CUstream_st {
   std::vector<Work>* capture = nullptr;
+  std::deque<Work> waiting;
+  std::size_t added = 0;
   CUresult add(Work work) {
-    if (capture != nullptr)
+    if (capture != nullptr) {
       capture->push_back(std::move(work));
-    else
-      work();
+    } else {
+      waiting.push_back(std::move(work));
+      ++added;
+    }
     return CUDA_SUCCESS;
   }
+  void run_until(std::size_t count) {
+    while (added - waiting.size() < count) {
+      const Work work = std::move(waiting.front());
+      waiting.pop_front();
+      work();
+    }
+  }
+};
+struct CUevent_st {
+  CUstream stream = nullptr;
+  std::size_t count = 0;  ///< of the stream's work in front of it
 };
 struct CUgraph_st {
   std::vector<Work> work;
@@ -235,7 +252,30 @@ CUresult CUDAAPI cuStreamDestroy(CUstream stream) {
   delete stream;
   return answer("cuStreamDestroy");
 }
-CUresult CUDAAPI cuStreamSynchronize(CUstream) { return answer("cuStreamSynchronize"); }
+CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
+  stream->run_until(stream->added);
+  return answer("cuStreamSynchronize");
+}
+CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
+  stream->add([awaited = *event] { awaited.stream->run_until(awaited.count); });
+  return answer("cuStreamWaitEvent");
+}
+CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) {
+  *event = new CUevent_st;
+  return answer("cuEventCreate");
+}
+CUresult CUDAAPI cuEventDestroy(CUevent event) {
+  delete event;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuEventRecord(CUevent event, CUstream stream) {
+  *event = {stream, stream->added};
+  return answer("cuEventRecord");
+}
+CUresult CUDAAPI cuEventSynchronize(CUevent event) {
+  if (event->stream != nullptr) event->stream->run_until(event->count);
+  return answer("cuEventSynchronize");
+}
 CUresult CUDAAPI cuStreamBeginCapture(CUstream stream, CUstreamCaptureMode) {
   stream->capture = new std::vector<Work>;
   return answer("cuStreamBeginCapture");

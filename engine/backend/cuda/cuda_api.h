@@ -20,7 +20,8 @@ namespace efimd::engine::cuda {
                       X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture)        \
                           X(cuMemcpyAsync) X(cuFuncGetAttribute) X(cuLaunchKernel)                \
                               X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy)            \
-                                  X(cuGraphExecDestroy)
+                                  X(cuGraphExecDestroy) X(cuEventCreate) X(cuEventDestroy)            \
+                                      X(cuEventRecord) X(cuEventSynchronize) X(cuStreamWaitEvent)
 
 /// NVIDIA's driver, found at run time.
 struct CudaApi {

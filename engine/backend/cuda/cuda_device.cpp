@@ -20,6 +20,7 @@ namespace efimd::engine::cuda {
 namespace {
 
 using gpu::BufferId;
+using gpu::CopyTicket;
 using gpu::Kernel;
 using gpu::Memory;
 using gpu::Operation;
@@ -27,6 +28,8 @@ using gpu::Range;
 
 /// Graphs that are kept; an older one is captured again.
 constexpr std::size_t kGraphsMax = 16;
+/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event of the same stream.
+constexpr std::size_t kEvents = 8;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -45,6 +48,8 @@ class CudaDevice final : public gpu::GpuDevice {
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
   std::span<std::byte> mapped(BufferId buffer) override;
   Result<void> run(std::span<const Operation> operations) override;
+  Result<CopyTicket> begin_copies(std::span<const Operation> copies) override;
+  Result<void> finish(CopyTicket copies) override;
 
  private:
   struct Buffer {
@@ -68,6 +73,12 @@ class CudaDevice final : public gpu::GpuDevice {
   Result<CUgraphExec> graph(std::span<const Operation> operations);
   Result<CUgraphExec> capture(std::span<const Operation> operations);
   Result<void> run_on_device(std::span<const Operation> operations);
+  Result<void> issue_copies(std::span<const Operation> copies);
+  /// Keeps the error of a device that is lost.
+  Result<void> noted(Result<void> done) {
+    if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+    return done;
+  }
   Result<void> checked(const char* what, CUresult result) const {
     if (result == CUDA_SUCCESS) return {};
     return api_.failed(name_ + ": " + what, result);
@@ -81,6 +92,9 @@ class CudaDevice final : public gpu::GpuDevice {
   CUmodule module_ = nullptr;
   CUstream steps_ = nullptr;
   CUstream copies_ = nullptr;
+  std::array<CUevent, kEvents> events_ = {};
+  CopyTicket copies_begun_ = 0;
+  CopyTicket copies_awaited_ = 0;  ///< by the stream of steps
   std::map<std::string, CUfunction> functions_;
   std::vector<Buffer> buffers_;
   std::size_t allocated_bytes_ = 0;
@@ -92,6 +106,7 @@ CudaDevice::~CudaDevice() {
   if (context_ == nullptr) return;
   // After a sticky error all of this fails, and the context takes everything with it.
   api_.cuCtxSetCurrent_(context_);
+  if (copies_ != nullptr) api_.cuStreamSynchronize_(copies_);
   for (const Graph& graph : graphs_) api_.cuGraphExecDestroy_(graph.executable);
   for (const Buffer& buffer : buffers_) {
     if (buffer.host != nullptr)
@@ -99,6 +114,8 @@ CudaDevice::~CudaDevice() {
     else
       api_.cuMemFree_(buffer.device);
   }
+  for (CUevent event : events_)
+    if (event != nullptr) api_.cuEventDestroy_(event);
   if (steps_ != nullptr) api_.cuStreamDestroy_(steps_);
   if (copies_ != nullptr) api_.cuStreamDestroy_(copies_);
   if (module_ != nullptr) api_.cuModuleUnload_(module_);
@@ -125,6 +142,8 @@ Result<void> CudaDevice::open() {
   if (done) done = load_module();
   if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
   if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
+  for (CUevent& event : events_)
+    if (done) done = checked("an event", api_.cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING));
   return done;
 }
 
@@ -202,9 +221,29 @@ std::span<std::byte> CudaDevice::mapped(BufferId id) {
 Result<void> CudaDevice::run(std::span<const Operation> operations) {
   if (lost_) return tl::unexpected(*lost_);
   if (operations.empty()) return {};
-  Result<void> done = run_on_device(operations);
-  if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
-  return done;
+  return noted(run_on_device(operations));
+}
+
+Result<CopyTicket> CudaDevice::begin_copies(std::span<const Operation> copies) {
+  if (lost_) return tl::unexpected(*lost_);
+  if (auto issued = noted(issue_copies(copies)); !issued)
+    return tl::unexpected(std::move(issued).error());
+  return copies_begun_;
+}
+
+Result<void> CudaDevice::issue_copies(std::span<const Operation> copies) {
+  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
+    return current;
+  if (auto issued = issue_all(copies, copies_); !issued) return issued;
+  ++copies_begun_;
+  return checked("copies", api_.cuEventRecord_(events_[copies_begun_ % kEvents], copies_));
+}
+
+Result<void> CudaDevice::finish(CopyTicket copies) {
+  if (lost_) return tl::unexpected(*lost_);
+  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
+    return noted(current);
+  return noted(checked("copies", api_.cuEventSynchronize_(events_[copies % kEvents])));
 }
 
 Result<void> CudaDevice::run_on_device(std::span<const Operation> operations) {
@@ -214,6 +253,13 @@ Result<void> CudaDevice::run_on_device(std::span<const Operation> operations) {
                           [](const Operation& each) { return each.kernel == Kernel::kCopy; })) {
     if (auto issued = issue_all(operations, copies_); !issued) return issued;
     return checked("copies", api_.cuStreamSynchronize_(copies_));
+  }
+  if (copies_awaited_ != copies_begun_) {
+    if (auto waits =
+            checked("copies", api_.cuStreamWaitEvent_(steps_, events_[copies_begun_ % kEvents], 0));
+        !waits)
+      return waits;
+    copies_awaited_ = copies_begun_;
   }
   const auto executable = graph(operations);
   if (!executable) return tl::unexpected(executable.error());

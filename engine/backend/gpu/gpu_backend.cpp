@@ -5,12 +5,14 @@
 #include <cassert>
 #include <cmath>
 #include <initializer_list>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/backend/gpu/gpu_weights.h"
 #include "engine/backend/gpu/packed_weights.h"
+#include "engine/backend/gpu/page_transfer.h"
 #include "engine/backend/rope_frequencies.h"
 #include "engine/backend/step_checks.h"
 
@@ -85,6 +87,7 @@ class GpuBackend final : public Backend {
     return "f16, [Hk][2][P][E], splits of " + std::to_string(split_pages_) + " pages, " + kind() +
            ", " + name();
   }
+  void expect_read(PageIndex page) override { pages_->expect(page); }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
   Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) override;
 
@@ -132,7 +135,6 @@ class GpuBackend final : public Backend {
   void experts_input(const GpuLayer& layer);
   void experts_output(const GpuLayer& layer);
   Result<void> run();
-  Range page_range(int layer, PageIndex page) const;
 
   const std::unique_ptr<GpuDevice> device_;
   const ModelShape shape_;
@@ -141,10 +143,10 @@ class GpuBackend final : public Backend {
   const int split_pages_;
   GpuWeights weights_;
   std::vector<double> frequencies_;
-  std::vector<Range> kv_;  ///< [L]
+  std::vector<Range> kv_;              ///< [L]
+  std::optional<PageTransfer> pages_;  ///< after allocate()
   Buffers at_;
   Range logits_, logits_out_;  ///< grow
-  Range page_in_, page_out_;   ///< a page on its way
 
   Step step_;
   int rows_ = 0;
@@ -183,9 +185,7 @@ Result<void> GpuBackend::allocate() {
       {&at_.router_logits, rows * size(shape_.experts), Memory::kDevice},
       {&at_.chosen, slots, Memory::kDevice},
       {&at_.expert_weights, slots, Memory::kDevice},
-      {&at_.expert_parts, shape_.experts > 0 ? slots * size(shape_.width) : 0, Memory::kDevice},
-      {&page_in_, page_bytes() / sizeof(float), Memory::kHostWrites},
-      {&page_out_, page_bytes() / sizeof(float), Memory::kHostReads}};
+      {&at_.expert_parts, shape_.experts > 0 ? slots * size(shape_.width) : 0, Memory::kDevice}};
   for (const auto& [range, count, where] : wanted) {
     auto taken = take(count, where);
     if (!taken) return tl::unexpected(std::move(taken).error());
@@ -197,6 +197,8 @@ Result<void> GpuBackend::allocate() {
     if (!pages) return tl::unexpected(std::move(pages).error());
     kv_.push_back(*pages);
   }
+  pages_.emplace(*device_, kv_, layer_page_bytes(shape_));
+  if (auto staged = pages_->allocate(); !staged) return staged;
   return allocate_record();
 }
 
@@ -313,6 +315,7 @@ Result<void> GpuBackend::begin(const Step& step) {
   step_ = step;
   rows_ = static_cast<int>(step.tokens.size());
   operations_.clear();
+  pages_->changed();
   std::ranges::copy(step.tokens, written<TokenId>(at_.tokens).begin());
   std::ranges::copy(step.logits_rows, written<int>(at_.logits_rows).begin());
   place_rows();
@@ -504,19 +507,15 @@ Result<void> GpuBackend::run() {
   return done;
 }
 
-Range GpuBackend::page_range(int layer, PageIndex page) const {
-  const std::size_t bytes = layer_page_bytes(shape_);
-  return {kv_[size(layer)].buffer, size(page) * bytes, bytes};
-}
-
 Result<void> GpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
   assert(tokens >= 0 && tokens <= kPageTokens && from != to);
   if (tokens == 0) return {};
+  pages_->changed(to);
   // The whole page: what lies behind its tokens is masked, and one copy a layer is cheaper than many.
   std::vector<Operation> copies(size(shape_.layers));
-  for (int layer = 0; layer < shape_.layers; ++layer) {
-    copies[size(layer)].operands[0] = page_range(layer, from);
-    copies[size(layer)].operands[1] = page_range(layer, to);
+  for (std::size_t layer = 0; layer < copies.size(); ++layer) {
+    copies[layer].operands[0] = pages_->range(layer, from);
+    copies[layer].operands[1] = pages_->range(layer, to);
   }
   return device_->run(copies);
 }
@@ -524,28 +523,13 @@ Result<void> GpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
 Result<void> GpuBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
   if (bytes.size() != page_bytes())
     return fail(Fault::kBadInput, "a KV page is read into a buffer of another size");
-  std::vector<Operation> copies(size(shape_.layers));
-  for (int layer = 0; layer < shape_.layers; ++layer) {
-    const Range from = page_range(layer, page);
-    copies[size(layer)].operands[0] = from;
-    copies[size(layer)].operands[1] = {page_out_.buffer, size(layer) * from.bytes, from.bytes};
-  }
-  Result<void> done = device_->run(copies);
-  if (done) std::ranges::copy(mapped<std::byte>(page_out_).first(bytes.size()), bytes.begin());
-  return done;
+  return pages_->read(page, bytes);
 }
 
 Result<void> GpuBackend::write_page(PageIndex page, std::span<const std::byte> bytes) {
   if (bytes.size() != page_bytes())
     return fail(Fault::kBadInput, "a KV page is written from a buffer of another size");
-  std::ranges::copy(bytes, mapped<std::byte>(page_in_).begin());
-  std::vector<Operation> copies(size(shape_.layers));
-  for (int layer = 0; layer < shape_.layers; ++layer) {
-    const Range to = page_range(layer, page);
-    copies[size(layer)].operands[0] = {page_in_.buffer, size(layer) * to.bytes, to.bytes};
-    copies[size(layer)].operands[1] = to;
-  }
-  return device_->run(copies);
+  return pages_->write(page, bytes);
 }
 
 std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }

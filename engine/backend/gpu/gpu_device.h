@@ -71,6 +71,9 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
 };
 
+/// Copies that were begun; later ones have greater numbers.
+using CopyTicket = std::uint64_t;
+
 /// A processor with memory of its own that runs lists of operations: all that a GPU backend needs of one.
 ///
 /// Thread: one.  Owns: its buffers, which live as long as the device.
@@ -90,6 +93,11 @@ class GpuDevice {
   virtual std::span<std::byte> mapped(BufferId buffer) = 0;
   /// Runs the operations, each after the one before it, and waits. A list that was run before costs one submission.
   virtual Result<void> run(std::span<const Operation> operations) = 0;
+  /// Begins copies in their order and returns; what is run later works with what they bring. Until finish() their
+  /// operands are the device's.
+  virtual Result<CopyTicket> begin_copies(std::span<const Operation> copies) = 0;
+  /// Waits for these copies and all that were begun before them.
+  virtual Result<void> finish(CopyTicket copies) = 0;
 };
 
 }  // namespace efimd::engine::gpu

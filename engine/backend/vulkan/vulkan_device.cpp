@@ -14,6 +14,7 @@ namespace efimd::engine::vulkan {
 namespace {
 
 using gpu::BufferId;
+using gpu::CopyTicket;
 using gpu::Kernel;
 using gpu::Memory;
 using gpu::Operation;
@@ -21,6 +22,8 @@ using gpu::Range;
 
 /// Recorded lists of operations that are kept; an older one is recorded again.
 constexpr std::size_t kProgramsMax = 16;
+/// Lists of copies that are under way at once; one more waits for the oldest.
+constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
 /// Of a device's memory, that this program takes at most: the rest is the desktop's.
@@ -50,6 +53,8 @@ class VulkanDevice final : public gpu::GpuDevice {
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
   std::span<std::byte> mapped(BufferId buffer) override;
   Result<void> run(std::span<const Operation> operations) override;
+  Result<CopyTicket> begin_copies(std::span<const Operation> copies) override;
+  Result<void> finish(CopyTicket copies) override;
 
  private:
   struct Buffer {
@@ -65,6 +70,13 @@ class VulkanDevice final : public gpu::GpuDevice {
     VkCommandBuffer commands = VK_NULL_HANDLE;
   };
 
+  /// Copies that were begun. They are recorded anew each time: hardly any come twice.
+  struct Copies {
+    VkCommandBuffer commands = VK_NULL_HANDLE;
+    VkFence fence = VK_NULL_HANDLE;
+    bool under_way = false;
+  };
+
   const Buffer& at(BufferId id) const { return buffers_[static_cast<std::size_t>(id) - 1]; }
   std::optional<std::uint32_t> memory_type(std::uint32_t allowed, Memory where) const;
   Result<void> bind_memory(Buffer& buffer, Memory where);
@@ -72,9 +84,20 @@ class VulkanDevice final : public gpu::GpuDevice {
   Result<void> record(Program& program);
   Result<VkDescriptorSet> operand_set(const Program& program, const Operation& operation);
   Result<void> record_operation(const Program& program, const Operation& operation);
+  void record_copy(VkCommandBuffer commands, const Operation& operation);
+  /// Operations behind it see what was written in front of it.
+  void record_between(VkCommandBuffer commands);
   void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
   void drop(Program& program);
-  Result<void> submit(VkCommandBuffer commands);
+  Result<void> submit(VkCommandBuffer commands, VkFence fence);
+  Result<void> wait(VkFence fence);
+  Result<void> issue(Copies& copies, std::span<const Operation> operations);
+  Result<void> finish(Copies& copies);
+  /// Keeps the error of a device that is lost.
+  Result<void> noted(Result<void> done) {
+    if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+    return done;
+  }
 
   const std::unique_ptr<VulkanContext> context_;
   const VulkanApi& api_ = context_->api;
@@ -86,6 +109,8 @@ class VulkanDevice final : public gpu::GpuDevice {
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::list<Program> programs_;  ///< used last first
+  std::array<Copies, kCopiesMax> copies_;
+  CopyTicket copies_begun_ = 0;
   std::optional<Error> lost_;
 };
 
@@ -99,16 +124,28 @@ VulkanDevice::~VulkanDevice() {
     api_.FreeMemory(device, buffer.memory, nullptr);
   }
   api_.DestroyFence(device, fence_, nullptr);
+  for (const Copies& copies : copies_) api_.DestroyFence(device, copies.fence, nullptr);
   api_.DestroyCommandPool(device, pool_, nullptr);
 }
 
 Result<void> VulkanDevice::open() {
   if (auto opened = pipelines_.open(); !opened) return opened;
   VkCommandPoolCreateInfo pool = {VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO};
+  pool.flags = VK_COMMAND_POOL_CREATE_RESET_COMMAND_BUFFER_BIT;
   pool.queueFamilyIndex = context_->queue_family;
   VkResult done = api_.CreateCommandPool(context_->device, &pool, nullptr, &pool_);
   const VkFenceCreateInfo fence = {VK_STRUCTURE_TYPE_FENCE_CREATE_INFO, nullptr, 0};
   if (done == VK_SUCCESS) done = api_.CreateFence(context_->device, &fence, nullptr, &fence_);
+  for (Copies& copies : copies_) {
+    if (done == VK_SUCCESS)
+      done = api_.CreateFence(context_->device, &fence, nullptr, &copies.fence);
+    VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+    info.commandPool = pool_;
+    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+    info.commandBufferCount = 1;
+    if (done == VK_SUCCESS)
+      done = api_.AllocateCommandBuffers(context_->device, &info, &copies.commands);
+  }
   if (done != VK_SUCCESS) return vulkan_failed(context_->name(), done);
   return {};
 }
@@ -187,10 +224,45 @@ Result<void> VulkanDevice::run(std::span<const Operation> operations) {
   if (operations.empty()) return {};
   auto found = program(operations);
   Result<void> done =
-      found ? submit((*found)->commands) : Result<void>(tl::unexpected(found.error()));
-  if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+      found ? submit((*found)->commands, fence_) : Result<void>(tl::unexpected(found.error()));
+  if (done) done = wait(fence_);
   if (done) pipelines_.keep();
-  return done;
+  return noted(std::move(done));
+}
+
+Result<CopyTicket> VulkanDevice::begin_copies(std::span<const Operation> operations) {
+  if (lost_) return tl::unexpected(*lost_);
+  const CopyTicket ticket = copies_begun_ + 1;
+  if (auto issued = noted(issue(copies_[ticket % kCopiesMax], operations)); !issued)
+    return tl::unexpected(std::move(issued).error());
+  return copies_begun_ = ticket;
+}
+
+Result<void> VulkanDevice::issue(Copies& copies, std::span<const Operation> operations) {
+  if (auto done = finish(copies); !done) return done;
+  const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr,
+                                          VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
+  VkResult done = api_.BeginCommandBuffer(copies.commands, &begin);
+  if (done != VK_SUCCESS) return vulkan_failed("recording copies", done);
+  for (const Operation& operation : operations) record_copy(copies.commands, operation);
+  record_between(copies.commands);
+  record_barrier(copies.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  done = api_.EndCommandBuffer(copies.commands);
+  if (done != VK_SUCCESS) return vulkan_failed("recording copies", done);
+  auto submitted = submit(copies.commands, copies.fence);
+  copies.under_way = submitted.has_value();
+  return submitted;
+}
+
+Result<void> VulkanDevice::finish(CopyTicket copies) {
+  if (lost_) return tl::unexpected(*lost_);
+  // One queue works in order. Where the place has newer ones, these were waited for then.
+  return copies + kCopiesMax <= copies_begun_ ? Result<void>()
+                                              : noted(finish(copies_[copies % kCopiesMax]));
+}
+
+Result<void> VulkanDevice::finish(Copies& copies) {
+  return std::exchange(copies.under_way, false) ? wait(copies.fence) : Result<void>();
 }
 
 Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> operations) {
@@ -236,14 +308,17 @@ Result<void> VulkanDevice::record(Program& program) {
   if (done != VK_SUCCESS) return vulkan_failed("recording a step", done);
   for (const Operation& operation : program.operations) {
     if (auto recorded = record_operation(program, operation); !recorded) return recorded;
-    record_barrier(program.commands,
-                   VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                   VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                       VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
+    record_between(program.commands);
   }
   record_barrier(program.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   done = api_.EndCommandBuffer(program.commands);
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed("recording a step", done);
+}
+
+void VulkanDevice::record_between(VkCommandBuffer commands) {
+  record_barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
+                 VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
+                     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
 }
 
 void VulkanDevice::record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage,
@@ -259,10 +334,7 @@ void VulkanDevice::record_barrier(VkCommandBuffer commands, VkPipelineStageFlags
 Result<void> VulkanDevice::record_operation(const Program& program, const Operation& operation) {
   VkCommandBuffer commands = program.commands;
   if (operation.kernel == Kernel::kCopy) {
-    const Range& from = operation.operands[0];
-    const Range& to = operation.operands[1];
-    const VkBufferCopy region = {from.offset, to.offset, to.bytes};
-    api_.CmdCopyBuffer(commands, at(from.buffer).buffer, at(to.buffer).buffer, 1, &region);
+    record_copy(commands, operation);
     return {};
   }
   const auto pipeline = pipelines_.of(operation);
@@ -276,6 +348,13 @@ Result<void> VulkanDevice::record_operation(const Program& program, const Operat
                         gpu::kSizesBytesMax, operation.sizes.data());
   api_.CmdDispatch(commands, operation.groups[0], operation.groups[1], operation.groups[2]);
   return {};
+}
+
+void VulkanDevice::record_copy(VkCommandBuffer commands, const Operation& operation) {
+  const Range& from = operation.operands[0];
+  const Range& to = operation.operands[1];
+  const VkBufferCopy region = {from.offset, to.offset, to.bytes};
+  api_.CmdCopyBuffer(commands, at(from.buffer).buffer, at(to.buffer).buffer, 1, &region);
 }
 
 Result<VkDescriptorSet> VulkanDevice::operand_set(const Program& program,
@@ -312,14 +391,17 @@ void VulkanDevice::drop(Program& program) {
     api_.FreeCommandBuffers(context_->device, pool_, 1, &program.commands);
 }
 
-Result<void> VulkanDevice::submit(VkCommandBuffer commands) {
+Result<void> VulkanDevice::submit(VkCommandBuffer commands, VkFence fence) {
   VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
-  VkResult done = api_.ResetFences(context_->device, 1, &fence_);
-  if (done == VK_SUCCESS) done = api_.QueueSubmit(context_->queue, 1, &info, fence_);
-  if (done == VK_SUCCESS)
-    done = api_.WaitForFences(context_->device, 1, &fence_, VK_TRUE, kStepNsMax);
+  VkResult done = api_.ResetFences(context_->device, 1, &fence);
+  if (done == VK_SUCCESS) done = api_.QueueSubmit(context_->queue, 1, &info, fence);
+  return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
+}
+
+Result<void> VulkanDevice::wait(VkFence fence) {
+  const VkResult done = api_.WaitForFences(context_->device, 1, &fence, VK_TRUE, kStepNsMax);
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
 }
 

@@ -74,6 +74,11 @@ TEST_CASE("CUDA kernels on the CPU: 64 greedy tokens of every architecture are t
     check_greedy(variety, TensorType::kF32, 64, 1e-3, fake_device);
 }
 
+TEST_CASE("CUDA: pages that are on their way are there when they are needed") {
+  FAKE(fake_cuda_reset)();
+  check_pages(fake_device);
+}
+
 TEST_CASE("CUDA: generation repeats one graph") {
   FAKE(fake_cuda_reset)();
   const auto backend = *tiny_backend(fake_device());
@@ -150,6 +155,7 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_quantize(*device);
   check_halves(*device);
   check_architectures(real_device);
+  check_pages(real_device);
   for (const Variety& variety : varieties())
     check_greedy(variety, TensorType::kF32, 256, 1e-3, real_device);
 }

@@ -123,4 +123,61 @@ void check_greedy(const Variety& variety, TensorType type, int tokens, double ti
   compare_greedy(*device(model, engine::Isa::kScalar, 2), *backend, model.shape, tokens, tie);
 }
 
+namespace {
+
+using Bytes = std::vector<std::byte>;
+
+Bytes page_of(Backend& backend, engine::PageIndex page) {
+  Bytes bytes(backend.page_bytes());
+  REQUIRE(backend.read_page(page, bytes));
+  return bytes;
+}
+
+/// Bytes that no step writes.
+Bytes marked_page(const Backend& backend, int mark) {
+  Bytes bytes(backend.page_bytes());
+  for (std::size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = static_cast<std::byte>((i + 31 * static_cast<std::size_t>(mark)) % 61);
+  return bytes;
+}
+
+}  // namespace
+
+void check_pages(const OpenDevice& open) {
+  const MemoryModel model(varieties()[1].shape, varieties()[1].options);
+  const auto backend = on_device(model.shape, model.weights, open);
+  if (!backend) return;
+  constexpr int kPages = 11;  // more than are on their way at once
+  for (int page = 0; page < kPages; ++page)
+    REQUIRE(backend->write_page(page, marked_page(*backend, page)));
+  for (int page = 0; page < kPages; ++page) {
+    INFO("page " << page);
+    backend->expect_read(page);
+    backend->expect_read((page + 1) % kPages);
+    CHECK(page_of(*backend, page) == marked_page(*backend, page));
+  }
+  // An expected page that changes meanwhile is read as it is then: written, copied to, evaluated.
+  for (const int page : {3, 4, 5}) backend->expect_read(page);
+  REQUIRE(backend->write_page(3, marked_page(*backend, 50)));
+  REQUIRE(backend->copy_page(3, 4, engine::kPageTokens));
+  CHECK(page_of(*backend, 3) == marked_page(*backend, 50));
+  CHECK(page_of(*backend, 4) == marked_page(*backend, 50));
+  const auto tokens = random_tokens(2 * engine::kPageTokens, model.shape.vocabulary, 8);
+  backend->expect_read(5);
+  const auto logits = evaluate(*backend, model, tokens, {64}, {5, 6});
+  const Bytes evaluated = page_of(*backend, 5);
+  CHECK(evaluated != marked_page(*backend, 5));
+  // What was just written is what the next step sees.
+  const auto other = on_device(model.shape, model.weights, open);
+  REQUIRE(other->write_page(9, evaluated));
+  const std::vector<TokenId> second(tokens.begin() + engine::kPageTokens, tokens.end());
+  const std::vector<engine::PageIndex> table = {9, 1};
+  const engine::StepSequence sequence{0, engine::kPageTokens, engine::kPageTokens, table};
+  const int last = engine::kPageTokens - 1;
+  forward_layers(*other, {second, {&sequence, 1}, {&last, 1}}, model.shape.layers);
+  const auto found = other->logits();
+  REQUIRE(found);
+  check_same_bits(*found, std::span(logits).last(found->size()));
+}
+
 }  // namespace efimd::test

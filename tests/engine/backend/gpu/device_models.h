@@ -27,4 +27,7 @@ void check_greedy(const Variety& variety, engine::TensorType type, int tokens, d
 void compare_greedy(engine::Backend& cpu, engine::Backend& device, const engine::ModelShape& shape,
                     int tokens, double tie);
 
+/// Pages on their way: what is written is what later steps and reads find, what is read is what stands there then.
+void check_pages(const OpenDevice& open);
+
 }  // namespace efimd::test

@@ -45,6 +45,10 @@ TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
   compare_greedy(**cpu, **device, shape, 256, 1e-3);
 }
 
+TEST_CASE("Vulkan: pages that are on their way are there when they are needed") {
+  check_pages([] { return vulkan_device(); });
+}
+
 TEST_CASE("Vulkan: a tensor larger than one operand is bound in parts") {
   // The vocabulary's 3000 rows of 384 bytes make three parts; the KV of a layer is just one.
   const auto open = [] { return vulkan_device({.range_bytes_max = 512 * 1024}); };
