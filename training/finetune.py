@@ -7,7 +7,7 @@ folder again, for export and for other tools; OUT/checkpoint.safetensors is the 
 import argparse
 import pathlib
 
-from training.train import add_run_options, execute, plan_of
+from training.train import add_run_options, execute, plan_of, use_threads
 
 
 def main(words: list) -> int:
@@ -19,15 +19,12 @@ def main(words: list) -> int:
     add_run_options(parser, rate=2e-5, warmup=20, decay=0.5, optimizer="adamw")
     options = parser.parse_args(words)
 
-    import torch
-
     from training import hugging_face, lora
     from training.errors import TrainingError
     from training.run import Run, device_of
     from training.samples import Rows
 
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     rows = Rows(options.samples)
     model, kind = hugging_face.load(options.model)
     if rows.highest_token() >= model.shape.vocabulary:

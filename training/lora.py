@@ -17,7 +17,7 @@ class Adapted(nn.Module):
         nn.init.kaiming_uniform_(self.down, a=math.sqrt(5))
 
     def forward(self, x):
-        return self.linear(x) + functional.linear(functional.linear(x, self.down), self.up)
+        return self.linear(x) + functional.linear(functional.linear(x, self.down.to(x.dtype)), self.up.to(x.dtype))
 
     def merged(self) -> nn.Linear:
         with torch.no_grad():

@@ -1,13 +1,15 @@
 """The transformer: llama and qwen2, by the names that Hugging Face gives their tensors.
 
 RMS norm, rotary positions (halves of a head, as in Hugging Face's files; export.py reorders llama's for GGUF), grouped queries,
-SwiGLU; qwen2 has a bias on queries, keys and values. Weights are kept in f32; bf16 is the arithmetic's.
+SwiGLU; qwen2 has a bias on queries, keys and values. Weights and what runs along the layers are f32; `precision` is that of products.
 """
 import dataclasses
 
 import torch
 from torch import nn
 from torch.nn import functional
+
+from training import operations
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,15 +38,16 @@ class Norm(nn.Module):
         self.weight = nn.Parameter(torch.ones(width))
         self.epsilon = epsilon
 
+    def forward(self, x, precision):
+        return operations.RmsNorm.apply(x, self.weight, self.epsilon, precision)
+
+
+class Linear(nn.Linear):
+    """Computes in its input's precision."""
+
     def forward(self, x):
-        x = x.float()
-        return x * torch.rsqrt(x.square().mean(-1, keepdim=True) + self.epsilon) * self.weight
-
-
-def rotated(x, cos, sin):
-    """x [B][H][T][E], cos and sin [T][E/2]."""
-    a, b = x.chunk(2, -1)
-    return torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+        bias = None if self.bias is None else self.bias.to(x.dtype)
+        return functional.linear(x, self.weight.to(x.dtype), bias)
 
 
 class Attention(nn.Module):
@@ -52,37 +55,32 @@ class Attention(nn.Module):
         super().__init__()
         self.shape = shape
         bias = shape.architecture == "qwen2"
-        self.q_proj = nn.Linear(shape.width, shape.heads * shape.head, bias=bias)
-        self.k_proj = nn.Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
-        self.v_proj = nn.Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
-        self.o_proj = nn.Linear(shape.heads * shape.head, shape.width, bias=False)
+        self.q_proj = Linear(shape.width, shape.heads * shape.head, bias=bias)
+        self.k_proj = Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
+        self.v_proj = Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
+        self.o_proj = Linear(shape.heads * shape.head, shape.width, bias=False)
 
-    def forward(self, x, cos, sin, mask):
-        """x [B][T][D]; mask [T][T] is added to the scores."""
+    def forward(self, x, cos, sin):
+        """x [B][T][D]."""
         rows, tokens, _ = x.shape
         shape = self.shape
-        split = lambda y, heads: y.view(rows, tokens, heads, shape.head).transpose(1, 2)
-        q = rotated(split(self.q_proj(x), shape.heads), cos, sin)
-        k = rotated(split(self.k_proj(x), shape.kv_heads), cos, sin)
-        v = split(self.v_proj(x), shape.kv_heads)
-        # Queries that share a key head are rows of one product.
-        q = q.reshape(rows, shape.kv_heads, -1, shape.head)
-        scores = (q * shape.head ** -0.5) @ k.transpose(-1, -2)
-        scores = scores.view(rows, shape.heads, tokens, tokens) + mask
-        weights = functional.softmax(scores, -1).to(v.dtype).view(rows, shape.kv_heads, -1, tokens)
-        mixed = (weights @ v).view(rows, shape.heads, tokens, shape.head)
+        split = lambda y, heads: y.view(rows, tokens, heads, shape.head)
+        q = operations.Rotation.apply(split(self.q_proj(x), shape.heads), cos, sin).transpose(1, 2)
+        k = operations.Rotation.apply(split(self.k_proj(x), shape.kv_heads), cos, sin).transpose(1, 2)
+        v = split(self.v_proj(x), shape.kv_heads).transpose(1, 2)
+        mixed = operations.attention(q.unflatten(1, (shape.kv_heads, -1)), k, v).flatten(1, 2)
         return self.o_proj(mixed.transpose(1, 2).reshape(rows, tokens, -1))
 
 
 class FeedForward(nn.Module):
     def __init__(self, shape: Shape):
         super().__init__()
-        self.gate_proj = nn.Linear(shape.width, shape.feed_forward, bias=False)
-        self.up_proj = nn.Linear(shape.width, shape.feed_forward, bias=False)
-        self.down_proj = nn.Linear(shape.feed_forward, shape.width, bias=False)
+        self.gate_proj = Linear(shape.width, shape.feed_forward, bias=False)
+        self.up_proj = Linear(shape.width, shape.feed_forward, bias=False)
+        self.down_proj = Linear(shape.feed_forward, shape.width, bias=False)
 
     def forward(self, x):
-        return self.down_proj(functional.silu(self.gate_proj(x)) * self.up_proj(x))
+        return self.down_proj(operations.GatedSilu.apply(self.gate_proj(x), self.up_proj(x)))
 
 
 class Layer(nn.Module):
@@ -93,9 +91,9 @@ class Layer(nn.Module):
         self.post_attention_layernorm = Norm(shape.width, shape.norm_epsilon)
         self.mlp = FeedForward(shape)
 
-    def forward(self, x, cos, sin, mask):
-        x = x + self.self_attn(self.input_layernorm(x), cos, sin, mask)
-        return x + self.mlp(self.post_attention_layernorm(x))
+    def forward(self, x, cos, sin, precision):
+        x = x + self.self_attn(self.input_layernorm(x, precision), cos, sin)
+        return x + self.mlp(self.post_attention_layernorm(x, precision))
 
 
 class Decoder(nn.Module):
@@ -114,7 +112,7 @@ class Model(nn.Module):
         self.shape = shape
         self.model = Decoder(shape)
         if not shape.tied:
-            self.lm_head = nn.Linear(shape.width, shape.vocabulary, bias=False)
+            self.lm_head = Linear(shape.width, shape.vocabulary, bias=False)
         self._frequencies = shape.rope_base ** (-torch.arange(0, shape.head, 2, dtype=torch.float32) / shape.head)
 
     def draw(self, seed: int) -> None:
@@ -125,22 +123,20 @@ class Model(nn.Module):
                 narrow = name.endswith(("o_proj.weight", "down_proj.weight"))
                 nn.init.normal_(weight, std=0.02 / ((2 * self.shape.layers) ** 0.5 if narrow else 1))
 
-    def forward(self, tokens):
-        """tokens [B][T] -> logits [B][T][V]."""
-        count = tokens.shape[1]
-        angles = torch.arange(count, dtype=torch.float32)[:, None] * self._frequencies
+    def forward(self, tokens, precision=torch.float32):
+        """tokens [B][T] -> logits [B][T][V], of `precision`."""
+        angles = torch.arange(tokens.shape[1], dtype=torch.float32)[:, None, None] * self._frequencies
         cos, sin = angles.cos().to(tokens.device), angles.sin().to(tokens.device)
-        mask = torch.full((count, count), float("-inf"), device=tokens.device).triu(1)
         x = self.model.embed_tokens(tokens)
         for layer in self.model.layers:
-            x = layer(x, cos, sin, mask)
+            x = layer(x, cos, sin, precision)
         output = self.model.embed_tokens.weight if self.shape.tied else self.lm_head.weight
-        return functional.linear(self.model.norm(x), output)
+        return functional.linear(self.model.norm(x, precision), output.to(precision))
 
-    def loss(self, rows):
+    def loss(self, rows, precision=torch.float32):
         """Mean cross entropy in nats a token; rows [B][T + 1]."""
-        logits = self(rows[:, :-1])
-        return functional.cross_entropy(logits.reshape(-1, logits.shape[-1]).float(), rows[:, 1:].reshape(-1))
+        logits = self(rows[:, :-1], precision)
+        return functional.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten())
 
     def parameter_count(self) -> int:
         return sum(weight.numel() for weight in self.parameters())

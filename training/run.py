@@ -115,7 +115,7 @@ class Run:
         parts = rows.split(self.plan.microbatch)
         total = 0.0
         for part in parts:
-            loss = self._loss(part) * (len(part) / len(rows))
+            loss = self.model.loss(part, self.precision) * (len(part) / len(rows))
             loss.backward()
             total += loss.item()
         if not total < float("inf"):
@@ -127,10 +127,6 @@ class Run:
         if self.validation is not None and (self.step % VALIDATE_EVERY == 0 or self.step == self.plan.steps):
             self.validations.append((self.step, self._validation_loss()))
 
-    def _loss(self, rows):
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.precision == torch.bfloat16):
-            return self.model.loss(rows)
-
     @torch.no_grad()
     def _validation_loss(self) -> float:
         count = min(VALIDATION_ROWS, self.validation.count)
@@ -138,7 +134,7 @@ class Run:
         for begin in range(0, count, self.plan.microbatch):
             size = min(self.plan.microbatch, count - begin)
             rows = torch.from_numpy(self.validation.first(begin, size)).to(self.device)
-            total += self._loss(rows).item() * size
+            total += self.model.loss(rows, self.precision).item() * size
         return total / count
 
     def plot(self) -> None:

@@ -83,7 +83,7 @@ def span(text: str, chance: random.Random) -> Hole:
     return Hole(begin, min(end, begin + len(text) // 3))
 
 
-HOLES = ((line_rest, 0.4), (lines, 0.2), (block, 0.15), (span, 0.25))
+HOLES = ((line_rest, 0.35), (lines, 0.3), (block, 0.15), (span, 0.2))
 
 
 def draw_hole(text: str, chance: random.Random) -> Hole:

@@ -4,6 +4,8 @@ OUT is a folder: checkpoint.safetensors, and loss.png. The same command goes on 
 stopped: the same weights, on the same machine with the same --threads. --budget ends it after so many seconds; so does Ctrl-C.
 """
 import argparse
+import dataclasses
+import os
 import pathlib
 
 from training.errors import TrainingError
@@ -24,6 +26,13 @@ def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: s
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: as many as there are cores")
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds of wall clock; then it saves and stops")
+
+
+def use_threads(count: int) -> None:
+    """PyTorch's own choice is one on some machines with more."""
+    import torch
+
+    torch.set_num_threads(count or len(os.sched_getaffinity(0)))
 
 
 def plan_of(options):
@@ -60,6 +69,12 @@ def new_model(options, vocabulary: int):
     return model
 
 
+def longer(model, context: int):
+    """Training goes from short rows to long ones: the model's context is the longest that it has seen."""
+    model.shape = dataclasses.replace(model.shape, context=max(model.shape.context, context))
+    return model
+
+
 def main(words: list) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m training train", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -81,12 +96,11 @@ def main(words: list) -> int:
     from training.run import Run, device_of
     from training.samples import Rows
 
-    if options.threads:
-        torch.set_num_threads(options.threads)
+    use_threads(options.threads)
     rows = Rows(options.samples)
     options.context = rows.context
     parent = checkpoint.load(options.parent) if options.parent else None
-    model = checkpoint.model_of(parent, options.parent) if parent else new_model(options, options.vocabulary)
+    model = longer(checkpoint.model_of(parent, options.parent), rows.context) if parent else new_model(options, options.vocabulary)
     if rows.highest_token() >= model.shape.vocabulary:
         raise TrainingError(f"{options.samples}: has tokens that the model has not ({model.shape.vocabulary} pieces); it is of "
                             "another tokenizer, or --vocabulary is missing")
