@@ -4,6 +4,16 @@ it less often than what autograd derives. Arithmetic is f32 inside; results have
 import torch
 from torch.nn import functional
 
+PIECE = 1 << 17  # elements that go through all steps of an operation before the next do: a core's cache holds them
+
+
+def pieces(*tensors):
+    """Rows of [...][D] tensors, as many together as a cache holds; all of them where there is no cache to hold them in."""
+    flat = [x.reshape(-1, x.shape[-1]) for x in tensors]
+    rows, width = flat[0].shape
+    size = max(1, rows if flat[0].is_cuda else PIECE // width)
+    return zip(*(x.split(size) for x in flat))
+
 
 class RmsNorm(torch.autograd.Function):
     """x / sqrt(mean(x^2) + epsilon) * weight; x [...][D] f32 -> [...][D] of `precision`."""
@@ -12,16 +22,23 @@ class RmsNorm(torch.autograd.Function):
     def forward(context, x, weight, epsilon: float, precision):
         scale = (torch.linalg.vector_norm(x, dim=-1, keepdim=True).square_() / x.shape[-1] + epsilon).rsqrt_()
         context.save_for_backward(x, weight, scale)
-        return (x * scale).mul_(weight).to(precision)
+        out = torch.empty(x.shape, dtype=precision, device=x.device)
+        for row, by, to in pieces(x, scale, out):
+            to.copy_((row * by).mul_(weight))
+        return out
 
     @staticmethod
     def backward(context, gradient):
         x, weight, scale = context.saved_tensors
-        gradient, unit = gradient.to(x.dtype), x * scale
-        of_weight = (gradient * unit).flatten(0, -2).sum(0)
-        of_unit = gradient * weight
-        along = (of_unit * unit).mean(-1, keepdim=True)
-        return of_unit.sub_(unit.mul_(along)).mul_(scale), of_weight, None, None
+        of_x = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        of_weight = torch.zeros_like(weight)
+        for row, by, given, to in pieces(x, scale, gradient, of_x):
+            unit, given = row * by, given.to(x.dtype)
+            of_weight += (given * unit).sum(0)
+            of_unit = given * weight
+            along = (of_unit * unit).mean(-1, keepdim=True)
+            torch.mul(of_unit.sub_(unit.mul_(along)), by, out=to)
+        return of_x, of_weight, None, None
 
 
 class Rotation(torch.autograd.Function):
@@ -53,14 +70,20 @@ class GatedSilu(torch.autograd.Function):
     @staticmethod
     def forward(context, gate, up):
         context.save_for_backward(gate, up)
-        return functional.silu(widened(gate)).to(up.dtype).mul_(up)
+        out = torch.empty(gate.shape, dtype=gate.dtype, device=gate.device)
+        for a, b, to in pieces(gate, up, out):
+            to.copy_(functional.silu(widened(a)).mul_(b))
+        return out
 
     @staticmethod
     def backward(context, gradient):
         gate, up = context.saved_tensors
-        wide = widened(gate)
-        of_silu = torch.ops.aten.silu_backward(widened(gradient * up), wide)
-        return of_silu.to(gate.dtype), functional.silu(wide).to(up.dtype).mul_(gradient)
+        of_gate, of_up = (torch.empty(x.shape, dtype=x.dtype, device=x.device) for x in (gate, up))
+        for a, b, given, to_gate, to_up in pieces(gate, up, gradient, of_gate, of_up):
+            wide = widened(a)
+            to_up.copy_(functional.silu(wide).mul_(given))
+            to_gate.copy_(torch.ops.aten.silu_backward(widened(given) * b, wide))
+        return of_gate, of_up
 
 
 def widened(x):
