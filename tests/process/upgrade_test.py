@@ -69,10 +69,11 @@ class UpgradeTest(UserTest):
         old_pid, together, over = self.daemon_pid(), set(), threading.Event()
 
         def watch():
-            while not over.is_set():
+            while not over.wait(0.001):  # leaves the processor to what it watches
                 together.add(len(daemons_with_a_model(self.folder)))
 
         watcher = threading.Thread(target=watch)
+        self.addCleanup(over.set)  # also where something fails on the way
         watcher.start()
         self.install(kNext, self.program)
         after = self.bridge(self.program, kOther)
