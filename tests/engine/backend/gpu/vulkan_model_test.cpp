@@ -7,6 +7,7 @@
 
 namespace efimd::test {
 
+using engine::KvType;
 using engine::TensorType;
 
 TEST_CASE("Vulkan: every architecture's logits are the scalar CPU's, however a prompt is cut") {
@@ -43,6 +44,32 @@ TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
   const auto cpu = engine::make_cpu_backend(*model, options);
   REQUIRE(cpu);
   compare_greedy(**cpu, **device, shape, 256, 1e-3);
+}
+
+TEST_CASE("Vulkan: with 8-bit KV every architecture's logits are the scalar CPU's in 8 bits") {
+  for (int level = 0; level < 2; ++level) {
+    INFO("level " << level);
+    check_architectures([&] { return vulkan_device({.level_max = level}); }, KvType::kQ8);
+  }
+}
+
+TEST_CASE("Vulkan: 256 greedy tokens with 8-bit KV are the CPU's") {
+  for (const Variety& variety : varieties())
+    check_greedy(
+        variety, TensorType::kF32, 256, 1e-2, [] { return vulkan_device(); }, KvType::kQ8);
+}
+
+TEST_CASE("Vulkan: a key bias of hundreds costs 8-bit KV nothing, for it is not quantized") {
+  check_huge_key_bias([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: with 8-bit KV a sequence may be longer than the device's pages") {
+  check_repeated_pages([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: pages that go to another device of the kind and back are read as they were") {
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    check_pages([] { return vulkan_device(); }, kv_type);
 }
 
 TEST_CASE("Vulkan: a tensor larger than one operand is bound in parts") {
