@@ -74,6 +74,12 @@ TEST_CASE(
   check_huge_key_bias(fake_device);
 }
 
+TEST_CASE("CUDA: rows of two sequences in one step have the bits of each alone") {
+  FAKE(fake_cuda_reset)();
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    check_sequences_together(fake_device, kv_type);
+}
+
 TEST_CASE("CUDA: with 8-bit KV a sequence may be longer than the device's pages") {
   FAKE(fake_cuda_reset)();
   check_repeated_pages(fake_device);
@@ -182,7 +188,10 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_architectures(real_device);
   check_architectures(real_device, KvType::kQ8);
   check_huge_key_bias(real_device);
-  for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) check_pages(real_device, kv_type);
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
+    check_pages(real_device, kv_type);
+    check_sequences_together(real_device, kv_type);
+  }
   for (const Variety& variety : varieties())
     check_greedy(variety, TensorType::kF32, 256, 1e-3, real_device);
 }

@@ -168,6 +168,28 @@ void check_pages(const OpenDevice& open, KvType kv_type) {
   check_same_bits(*logits, std::span(whole).last(logits->size()));
 }
 
+void check_sequences_together(const OpenDevice& open, KvType kv_type) {
+  const MemoryModel model(varieties()[1].shape, varieties()[1].options);
+  const auto backend = on_device(model.shape, model.weights, open, kv_type);
+  if (!backend) return;
+  const auto one = random_tokens(290, model.shape.vocabulary, 8);
+  const auto other = random_tokens(20, model.shape.vocabulary, 9);
+  const auto pages = pages_from(1, 3), others = pages_from(60, 1);
+  const auto of_one = evaluate(*backend, model, one, {64}, pages);
+  const auto of_other = evaluate(*backend, model, other, {64}, others);
+  // The last 3 tokens of the one, then the last 15 of the other.
+  std::vector<TokenId> tokens(one.end() - 3, one.end());
+  tokens.insert(tokens.end(), other.end() - 15, other.end());
+  const engine::StepSequence sequences[] = {{0, 3, 287, pages}, {3, 15, 5, others}};
+  const int rows[] = {2, 17};
+  forward_layers(*backend, {tokens, sequences, rows}, model.shape.layers);
+  const auto logits = backend->logits();
+  REQUIRE(logits);
+  const auto width = static_cast<std::size_t>(model.shape.vocabulary);
+  check_same_bits(logits->first(width), std::span(of_one).last(width));
+  check_same_bits(logits->last(width), std::span(of_other).last(width));
+}
+
 void check_repeated_pages(const OpenDevice& open) {
   constexpr int kBefore = 17;
   const MemoryModel model(varieties()[1].shape, varieties()[1].options);

@@ -31,6 +31,8 @@ void compare_greedy(engine::Backend& cpu, engine::Backend& device, const engine:
 /// Pages of a sequence that is longer than one split of attention go to another device of the kind, and what is
 /// evaluated behind them there, and behind a copied page, has the same bits. Their size is that of the type.
 void check_pages(const OpenDevice& open, engine::KvType kv_type);
+/// Rows of two sequences in one step have the bits that each has alone.
+void check_sequences_together(const OpenDevice& open, engine::KvType kv_type);
 /// A sequence whose table names a page many times, and so is longer than the device's pages, has the KV that it has on a
 /// device of more pages.
 void check_repeated_pages(const OpenDevice& open);
