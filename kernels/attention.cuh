@@ -28,17 +28,163 @@ __device__ __forceinline__ float score_of(const float* query, const u32* key, u3
   return score;
 }
 
+/// Byte 0 .. 3 of a word of signed bytes with their sign bits flipped, as a float. Put into the mantissa of 2^23 and
+/// taken out again, exact: conversions run at a quarter of the rate of these two.
+__device__ __forceinline__ float byte_of(u32 flipped, u32 byte) {
+  return __uint_as_float(__byte_perm(flipped, 0x4B000000U, 0x7440U | byte)) - 8388736.0F;
+}
+constexpr u32 kSignBits = 0x80808080U;
+
+__device__ __forceinline__ float add_bytes(float sum, const float* query, u32 word) {
+  const u32 flipped = word ^ kSignBits;
+#pragma unroll
+  for (u32 byte = 0; byte < 4; ++byte) sum = fmaf(query[byte], byte_of(flipped, byte), sum);
+  return sum;
+}
+
+// q . k of one token in 8 bits: query [E] in shared memory, with zeros up to a multiple of 4; quants and scales as
+// kernels::Kv says.  Each 32 products are summed before their scale: f32, with no rounding of an element to f16.
+__device__ __forceinline__ float score_of_bytes(const float* query, const u32* quants,
+                                                const u32* scales, u32 words) {
+  float score = 0;
+  for (u32 group = 0; group * 8 < words; ++group) {
+    const u32 end = group * 8 + 8 < words ? group * 8 + 8 : words;
+    const float2 both = both_halves(scales[group / 2]);
+    float sum = 0;
+    if (words % 4 == 0) {
+      for (u32 word = group * 8; word < end; word += 4) {
+        const uint4 packed = *reinterpret_cast<const uint4*>(quants + word);
+        sum = add_bytes(sum, query + 4 * word, packed.x);
+        sum = add_bytes(sum, query + 4 * word + 4, packed.y);
+        sum = add_bytes(sum, query + 4 * word + 8, packed.z);
+        sum = add_bytes(sum, query + 4 * word + 12, packed.w);
+      }
+    } else {
+      for (u32 word = group * 8; word < end; ++word)
+        sum = add_bytes(sum, query + 4 * word, quants[word]);
+    }
+    score = fmaf(group % 2 == 0 ? both.x : both.y, sum, score);
+  }
+  return score;
+}
+
+// The part of the scores that a bias b of keys has, for keys that are kept without it. RoPE is linear, so that it is
+//   q . R(c) b = sum over pairs i of  x_i cos(c w_i) + y_i sin(c w_i)
+//   x_i = q[first] b[first] + q[second] b[second]     y_i = q[second] b[first] - q[first] b[second]
+// and with c = P * page + slot the pairs (x, y) are turned once a page, by all lanes, then by each lane for its slot.
+// Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
+//   turns: float2 (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
+class BiasOfKeys {
+ public:
+  /// query and bias [E], of which nothing is read where half is 0; `turned` [half] in shared memory is this warp's own.
+  __device__ __forceinline__ BiasOfKeys(const float* query, const float* bias, const float2* turns,
+                                        float2* turned, const AttentionSizes& s)
+      : turns_(turns), turned_(turned), half_(s.half) {
+#pragma unroll
+    for (u32 j = 0; j < 4; ++j) {
+      const u32 i = threadIdx.x + 32 * j;
+      if (i >= half_) break;
+      const u32 first = s.adjacent != 0 ? 2 * i : i;
+      const u32 second = s.adjacent != 0 ? 2 * i + 1 : i + half_;
+      pairs_[j] = make_float2(fmaf(query[first], bias[first], query[second] * bias[second]),
+                              fmaf(query[second], bias[first], -(query[first] * bias[second])));
+    }
+  }
+  /// For the scores of a page; by the whole warp.
+  __device__ __forceinline__ void turn_to(u32 page) {
+    __syncwarp();  // nobody reads the last page's any more
+    const float2* turns = turns_ + 32 * half_ + static_cast<size_t>(page) * half_;
+#pragma unroll
+    for (u32 j = 0; j < 4; ++j) {
+      const u32 i = threadIdx.x + 32 * j;
+      if (i >= half_) break;
+      const float2 turn = turns[i];
+      turned_[i] = make_float2(fmaf(pairs_[j].x, turn.x, pairs_[j].y * turn.y),
+                               fmaf(pairs_[j].y, turn.x, -(pairs_[j].x * turn.y)));
+    }
+    __syncwarp();
+  }
+  /// Of the token in this lane's slot.
+  __device__ __forceinline__ float score() const {
+    float sum = 0;
+    for (u32 i = 0; i < half_; ++i) {
+      const float2 turn = turns_[i * 32 + threadIdx.x];
+      sum = fmaf(turned_[i].x, turn.x, fmaf(turned_[i].y, turn.y, sum));
+    }
+    return sum;
+  }
+
+ private:
+  const float2* turns_;
+  float2* turned_;
+  u32 half_;
+  float2 pairs_[4];  ///< lane, lane + 32, ...
+};
+
+// acc += the values of tokens begin .. end - 1 of a page, each times its lane's weight. A lane holds elements 2 i and
+// 2 i + 1 for i = lane, lane + 32, ...
+__device__ __forceinline__ void add_half_values(float2 (&acc)[4], float weight, const u32* values,
+                                                u32 begin, u32 end, u32 width) {
+  const u32 words = width / 2;
+  for (u32 c = begin; c < end; ++c) {
+    const float share = __shfl_sync(kWholeWarp, weight, static_cast<int>(c));
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const u32 word = threadIdx.x + 32 * i;
+      if (word >= words) break;
+      const float2 both = both_halves(values[c * words + word]);
+      acc[i] = make_float2(fmaf(share, both.x, acc[i].x), fmaf(share, both.y, acc[i].y));
+    }
+  }
+}
+
+/// Floats from group to group of `shares`: one more than lanes, so that two groups lie in two banks.
+constexpr u32 kShareStride = 33;
+
+// The same in 8 bits. `shares` [8][kShareStride] in shared memory, this warp's own: a token's weight times its scales.
+__device__ __forceinline__ void add_byte_values(float2 (&acc)[4], float weight, const u32* values,
+                                                u32 begin, u32 end, u32 width, float* shares) {
+  const u32 lane = threadIdx.x, words = quant_words_of(width), scale_words = scale_words_of(width);
+  // Slots that hold nothing yet have scales of any bits.
+  const bool seen = lane >= begin && lane < end;
+  for (u32 i = 0; i < scale_words; ++i) {
+    const float2 both = both_halves(values[32 * words + lane * scale_words + i]);
+    shares[2 * i * kShareStride + lane] = seen ? weight * both.x : 0.0F;
+    shares[(2 * i + 1) * kShareStride + lane] = seen ? weight * both.y : 0.0F;
+  }
+  __syncwarp();
+  const auto* pairs = reinterpret_cast<const unsigned short*>(values);
+  for (u32 c = begin; c < end; ++c) {
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const u32 pair = lane + 32 * i;
+      if (pair >= width / 2) break;
+      const float share = shares[pair / 16 * kShareStride + c];
+      const u32 flipped = pairs[c * 2 * words + pair] ^ kSignBits;
+      acc[i] = make_float2(fmaf(share, byte_of(flipped, 0), acc[i].x),
+                           fmaf(share, byte_of(flipped, 1), acc[i].y));
+    }
+  }
+  __syncwarp();  // before the next page's shares
+}
+
 // Causal attention of one row and head over one split of its pages.
-//   q [T][H][E] f32, rotated, scaled   kv [page][Hk][2][P][E] f16, two a word   pages: page tables
+//   q [T][H][E] f32, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
+//   key_bias [Hk][E], turns as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
 //   grid (T, H / kAttentionWarps, splits), block (32, kAttentionWarps): a warp for each head; a lane scores one token of
 //   a page, then holds words lane, lane + 32, ... of the result, two elements each
 //   E even, <= 256.  Splits behind the row are left alone.  Softmax online, in f32.
-//   must read 4 C Hk E bytes: heads that share K and V run together, so that the cache serves all but the first.
+//   must read 4 C Hk E bytes, in 8 bits 2.125 C Hk E at heads of 64: heads that share K and V run together, so that the
+//   cache serves all but the first.
+template <Kv kForm>
 __device__ __forceinline__ void attention(const float* q, const u32* kv, const u32* pages,
-                                          const uint2* rows, float* records,
-                                          const AttentionSizes& s) {
+                                          const uint2* rows, float* records, const float* key_bias,
+                                          const float2* turns, const AttentionSizes& s) {
+  constexpr bool kBytes = kForm == Kv::kQ8;
   __shared__ float queries[kAttentionWarps][256];
+  __shared__ float2 turned[kBytes ? kAttentionWarps : 1][128];
+  __shared__ float shares[kBytes ? kAttentionWarps : 1][8 * kShareStride];
   const u32 t = blockIdx.x, split = blockIdx.z, lane = threadIdx.x;
   const u32 h = blockIdx.y * kAttentionWarps + threadIdx.y;
   const uint2 place = rows[t];
@@ -49,12 +195,17 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
   const u32 behind = (visible + 31) / 32;
   const u32 last_page = first_page + s.split_pages < behind ? first_page + s.split_pages : behind;
   const u32 kv_head = h / (s.heads / s.kv_heads);
-  const u32 words = s.head_width / 2;
+  const u32 words = kBytes ? quant_words_of(s.head_width) : s.head_width / 2;  // of a token
+  const u32 scale_words = kBytes ? scale_words_of(s.head_width) : 0;
+  const u32 half_page = 32 * (words + scale_words);  // of a page's K or V of one head
 
   float* query = queries[threadIdx.y];
   const size_t row = static_cast<size_t>(t) * s.heads + h;
-  for (u32 e = lane; e < s.head_width; e += 32) query[e] = q[row * s.head_width + e];
+  for (u32 e = lane; e < (s.head_width + 3) / 4 * 4; e += 32)
+    query[e] = e < s.head_width ? q[row * s.head_width + e] : 0.0F;
   __syncwarp();
+  BiasOfKeys bias(query, key_bias + kv_head * s.head_width, turns, turned[kBytes ? threadIdx.y : 0],
+                  s);
   float most = -INFINITY, sum = 0;
   float2 acc[4];
 #pragma unroll
@@ -64,10 +215,19 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
     const u32 end = visible < page * 32 + 32 ? visible : page * 32 + 32;
     if (begin >= end) continue;
     const u32* key =
-        kv + (static_cast<size_t>(pages[place.y + page]) * s.kv_heads + kv_head) * 2 * 32 * words;
+        kv + (static_cast<size_t>(pages[place.y + page]) * s.kv_heads + kv_head) * 2 * half_page;
     const u32 token = page * 32 + lane;
     const bool seen = token >= begin && token < end;
-    const float score = seen ? score_of(query, key + lane * words, s.head_width) : -INFINITY;
+    float score = -INFINITY;
+    if constexpr (kBytes) {
+      if (s.half != 0) bias.turn_to(page);
+      if (seen)
+        score =
+            score_of_bytes(query, key + lane * words, key + 32 * words + lane * scale_words, words);
+      if (seen && s.half != 0) score += bias.score();
+    } else {
+      if (seen) score = score_of(query, key + lane * words, s.head_width);
+    }
     const float raised = fmaxf(most, warp_max(score));
     const float kept = most == -INFINITY ? 0.0F : expf(most - raised);
     const float weight = seen ? expf(score - raised) : 0.0F;
@@ -75,17 +235,12 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
     most = raised;
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) acc[i] = make_float2(acc[i].x * kept, acc[i].y * kept);
-    const u32* value = key + 32 * words;
-    for (u32 c = begin - page * 32; c < end - page * 32; ++c) {
-      const float share = __shfl_sync(kWholeWarp, weight, static_cast<int>(c));
-#pragma unroll
-      for (u32 i = 0; i < 4; ++i) {
-        const u32 word = lane + 32 * i;
-        if (word >= words) break;
-        const float2 both = both_halves(value[c * words + word]);
-        acc[i] = make_float2(fmaf(share, both.x, acc[i].x), fmaf(share, both.y, acc[i].y));
-      }
-    }
+    const u32* values = key + half_page;
+    if constexpr (kBytes)
+      add_byte_values(acc, weight, values, begin - page * 32, end - page * 32, s.head_width,
+                      shares[threadIdx.y]);
+    else
+      add_half_values(acc, weight, values, begin - page * 32, end - page * 32, s.head_width);
   }
   float* record = records + (row * s.splits + split) * (kRecordHead + s.head_width);
   if (lane == 0) {
@@ -95,7 +250,7 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
 #pragma unroll
   for (u32 i = 0; i < 4; ++i) {
     const u32 word = lane + 32 * i;
-    if (word >= words) break;
+    if (word >= s.head_width / 2) break;
     record[kRecordHead + 2 * word] = acc[i].x;
     record[kRecordHead + 2 * word + 1] = acc[i].y;
   }

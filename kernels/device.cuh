@@ -26,6 +26,12 @@ __device__ __forceinline__ float2 both_halves(u32 word) {
   return make_float2(half_to_float(word & 0xFFFFU), half_to_float(word >> 16U));
 }
 
+/// Words of a token's quants in 8-bit KV, and of its scales; Kv::kQ8 has the layout.
+__device__ __forceinline__ u32 quant_words_of(u32 head_width) { return (head_width + 3) / 4; }
+__device__ __forceinline__ u32 scale_words_of(u32 head_width) {
+  return ((head_width + 31) / 32 + 1) / 2;
+}
+
 /// Sum over the warp, the same bits in every lane.
 __device__ __forceinline__ float warp_sum(float value) {
   for (int distance = 16; distance > 0; distance /= 2)

@@ -1,7 +1,7 @@
 #pragma once
 
-// The kernels by the names that the host asks for: each operation's own, and for weights of a type its name and the
-// type's number, for matmul also the tokens of a tile.
+// The kernels by the names that the host asks for: each operation's own with what its values are kept in, and for
+// weights of a type its name and the type's number, for matmul also the tokens of a tile.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
 #include "kernels/combine.cuh"
@@ -27,11 +27,22 @@ __global__ void quantize_rows_f32(const float* x, u32* quants, float2* scales, Q
 __global__ void store_rows_f16(float* q, const float* k, const float* v, const float* turns,
                                const float* query_norm, const float* key_norm, u32* kv,
                                const u32* places, StoreSizes s) {
-  store_rows(q, k, v, turns, query_norm, key_norm, kv, places, s);
+  store_rows<Kv::kF16>(q, k, v, turns, query_norm, key_norm, kv, places, s);
+}
+__global__ void store_rows_q8(float* q, const float* k, const float* v, const float* turns,
+                              const float* query_norm, const float* key_norm, u32* kv,
+                              const u32* places, StoreSizes s) {
+  store_rows<Kv::kQ8>(q, k, v, turns, query_norm, key_norm, kv, places, s);
 }
 __global__ void attention_f16(const float* q, const u32* kv, const u32* pages, const uint2* rows,
-                              float* records, AttentionSizes s) {
-  attention(q, kv, pages, rows, records, s);
+                              float* records, const float* key_bias, const float2* turns,
+                              AttentionSizes s) {
+  attention<Kv::kF16>(q, kv, pages, rows, records, key_bias, turns, s);
+}
+__global__ void attention_q8(const float* q, const u32* kv, const u32* pages, const uint2* rows,
+                             float* records, const float* key_bias, const float2* turns,
+                             AttentionSizes s) {
+  attention<Kv::kQ8>(q, kv, pages, rows, records, key_bias, turns, s);
 }
 __global__ void merge_f32(const float* records, const uint2* rows, float* attended, MergeSizes s) {
   merge(records, rows, attended, s);

@@ -19,14 +19,16 @@ constexpr Entry kEntries[] = {
     {"norm_rows_f32", {kNormBlock, 1}},
     {"quantize_rows_f32", {32 * kQuantizeWarps, 1}, kElementThreads / kQuantizeWarps},
     {"matmul", {32, kMatmulWarps}, 1, {kMatmulWarps, 1}},
-    {"store_rows_f16", {32, 1}},
-    {"attention_f16", {32, kAttentionWarps}, 1, {1, kAttentionWarps}},
+    {"store_rows", {32, 1}},
+    {"attention", {32, kAttentionWarps}, 1, {1, kAttentionWarps}},
     {"merge_f32", {32, 1}},
     {"activate_f32", {kElementThreads, 1}},
     {"route_f32", {kElementThreads, 1}},
     {"combine_f32", {kElementThreads, 1}}};
 constexpr int kEmbedRows = 0;
 constexpr int kMatmul = 3;
+constexpr int kStoreRows = 4;
+constexpr int kAttention = 5;
 
 }  // namespace
 
@@ -41,6 +43,8 @@ std::string entry_name(int kernel, std::uint32_t type, bool many) {
   std::string name = kEntries[kernel].name;
   if (kernel == kEmbedRows || kernel == kMatmul) name += "_" + std::to_string(type);
   if (kernel == kMatmul) name += many ? "_8" : "_1";
+  if (kernel == kStoreRows || kernel == kAttention)
+    name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
   return name;
 }
 

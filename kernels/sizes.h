@@ -41,6 +41,16 @@ enum class Packed : u32 {
   kQ6_K
 };
 
+/// What K and V are kept in, by number as in engine/backend/kv_type.h. A page of a layer is [Hk][2] (K, then V) of
+///
+///   kF16  [P][E]  f16, two a word
+///   kQ8   [P][E]  signed bytes, four a word, the last word of a token filled with zeros; then
+///         [P][ceil(E / 32)]  f16 scales of each 32 elements, two a word, the last word filled with a zero
+///
+/// Elements and scales mean what they mean in engine/backend/cpu/kv8_memory.h; tokens lie one behind the other, so that
+/// the lane that scores a token reads its key in one piece.
+enum class Kv : u32 { kF16, kQ8 };
+
 /// A packed matrix: words (of 4 bytes) from row to row, and where a row's planes begin.
 struct RowLayout {
   u32 row_words;
@@ -99,6 +109,8 @@ struct AttentionSizes {
   u32 window;       ///< tokens that a token sees; 2^30: all
   u32 split_pages;  ///< pages of one split
   u32 splits;       ///< records of a row and head
+  u32 half;         ///< pairs of a key's bias that are rotated and added to what is kept; 0: none
+  u32 adjacent;     ///< as in StoreSizes
 };
 
 struct MergeSizes {

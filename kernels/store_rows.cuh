@@ -4,10 +4,43 @@
 
 namespace efimd::kernels {
 
+// One head of one token into its page; `block` is the page's K or V of the KV head.
+//   head [E] f32 in shared memory   block: kernels::Kv has the layout
+//   To f16: nearest even, saturating.
+__device__ __forceinline__ void store_halves(const float* head, u32* block, size_t slot,
+                                             u32 width) {
+  u32* to = block + slot * (width / 2);
+  for (u32 pair = threadIdx.x; pair < width / 2; pair += 32) {
+    const float low = fminf(fmaxf(head[2 * pair], -65504.0F), 65504.0F);
+    const float high = fminf(fmaxf(head[2 * pair + 1], -65504.0F), 65504.0F);
+    to[pair] = float_to_half(low) | float_to_half(high) << 16U;
+  }
+}
+
+// The same in 8 bits. A scale is the smallest f16 that is no less than the largest of its 32 elements / 127; elements
+// past 60000 are held there. Its product with 127 is exact, so that every device finds the same one.
+__device__ __forceinline__ void store_bytes(const float* head, u32* block, size_t slot, u32 width) {
+  const u32 lane = threadIdx.x, words = quant_words_of(width), scale_words = scale_words_of(width);
+  auto* quants = reinterpret_cast<signed char*>(block + slot * words);
+  auto* scales = reinterpret_cast<unsigned short*>(block + 32 * words + slot * scale_words);
+  for (u32 group = 0; group < 2 * scale_words; ++group) {
+    const u32 e = group * 32 + lane;
+    const float value = e < width ? head[e] : 0.0F;
+    const float largest = fminf(warp_max(fabsf(value)), 60000.0F);
+    u32 bits = float_to_half(largest / 127.0F);
+    if (half_to_float(bits) * 127.0F < largest) ++bits;  // the next half
+    const float inverse = bits == 0 ? 0.0F : 1.0F / half_to_float(bits);
+    const float level = fminf(fmaxf(rintf(value * inverse), -127.0F), 127.0F);
+    if (e < 4 * words) quants[e] = static_cast<signed char>(level);
+    if (lane == 0) scales[group] = static_cast<unsigned short>(bits);
+  }
+}
+
 // Norms of heads, RoPE, and K and V into their pages.
 //   q [T][H][E] f32, in place, times score_scale   k, v [T][Hk][E] f32   turns [T][2][half]: cosines, sines
-//   query_norm, key_norm [E]   kv [page][Hk][2][P][E] f16, two a word   places [T]: page * P + slot
-//   grid (T, H + 2 Hk), block (32).  E even, <= 256.  To f16: nearest even, saturating.
+//   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
+//   grid (T, H + 2 Hk), block (32).  E even, <= 256.
+template <Kv kForm>
 __device__ __forceinline__ void store_rows(float* q, const float* k, const float* v,
                                            const float* turns, const float* query_norm,
                                            const float* key_norm, u32* kv, const u32* places,
@@ -48,12 +81,12 @@ __device__ __forceinline__ void store_rows(float* q, const float* k, const float
     return;
   }
   const size_t page = places[t] / 32, slot = places[t] % 32;
-  u32* to =
-      kv + (((page * s.kv_heads + index) * 2 + (is_key ? 0 : 1)) * 32 + slot) * (s.head_width / 2);
-  for (u32 pair = lane; pair < s.head_width / 2; pair += 32) {
-    const float low = fminf(fmaxf(head[2 * pair], -65504.0F), 65504.0F);
-    const float high = fminf(fmaxf(head[2 * pair + 1], -65504.0F), 65504.0F);
-    to[pair] = float_to_half(low) | float_to_half(high) << 16U;
+  const size_t block = (page * s.kv_heads + index) * 2 + (is_key ? 0 : 1);
+  if constexpr (kForm == Kv::kQ8) {
+    const u32 token_words = quant_words_of(s.head_width) + scale_words_of(s.head_width);
+    store_bytes(head, kv + block * 32 * token_words, slot, s.head_width);
+  } else {
+    store_halves(head, kv + block * 32 * (s.head_width / 2), slot, s.head_width);
   }
 }
 

@@ -3,7 +3,7 @@
 #include "head.glsl"
 // Norms of heads, RoPE, and K and V into their pages.
 //   q [T][H][E] f32, in place, times score_scale   k, v [T][Hk][E] f32   turns [T][2][half]: cosines, sines
-//   query_norm, key_norm [E]   kv [page][Hk][2][P][E] f16, two a word   places [T]: page * P + slot
+//   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
 //   grid (T, H + 2 Hk), threads 32.  To f16: nearest even, saturating.
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Q { float q[]; };
@@ -18,6 +18,7 @@ layout(push_constant) uniform Sizes {
   uint heads, kv_heads, head_width, half_width, adjacent, query_norm, key_norm;
   float epsilon, score_scale;
 } s;
+#include "kv.glsl"
 #include "reduce.glsl"
 
 shared float head[256];
@@ -60,6 +61,40 @@ void rotate_head(uint lane, uint t) {
   barrier();
 }
 
+void store_halves(uint lane, uint block, uint slot) {
+  const uint words = s.head_width / 2;
+  for (uint pair = lane; pair < words; pair += 32)
+    kv[block + slot * words + pair] = to_half(head[2 * pair]) | to_half(head[2 * pair + 1]) << 16;
+}
+
+float element_of(uint e) { return e < s.head_width ? head[e] : 0; }
+
+// A scale is the smallest f16 that is no less than the largest of its 32 elements / 127; elements past 60000 are held
+// there. Its product with 127 is exact, so that every device finds the same one. Lane i makes word i of a group.
+void store_bytes(uint lane, uint block, uint slot) {
+  const uint words = quant_words_of(s.head_width), scale_words = scale_words_of(s.head_width);
+  uint scales = 0;
+  for (uint group = 0; group < 2 * scale_words; ++group) {
+    const float largest = min(max_threads(abs(element_of(32 * group + lane))), 60000.0);
+    uint bits = to_half(largest / 127);
+    if (unpackHalf2x16(bits).x * 127 < largest) ++bits;  // the next half
+    const float scale = unpackHalf2x16(bits).x;
+    const float inverse = scale == 0 ? 0 : 1 / scale;
+    if (lane < 8 && 8 * group + lane < words) {
+      uint word = 0;
+      for (uint byte = 0; byte < 4; ++byte) {
+        const float value = element_of(32 * group + 4 * lane + byte);
+        word |= (uint(int(clamp(roundEven(value * inverse), -127, 127))) & 0xFFu) << (8 * byte);
+      }
+      kv[block + slot * words + 8 * group + lane] = word;
+    }
+    scales |= bits << (16 * (group % 2));
+    if (group % 2 == 0) continue;
+    if (lane == 0) kv[block + 32 * words + slot * scale_words + group / 2] = scales;
+    scales = 0;
+  }
+}
+
 void main() {
   const uint t = gl_WorkGroupID.x, y = gl_WorkGroupID.y, lane = gl_LocalInvocationID.x;
   const bool is_query = y < s.heads;
@@ -78,7 +113,9 @@ void main() {
     return;
   }
   const uint page = places[t] / 32, slot = places[t] % 32;
-  const uint to = (((page * s.kv_heads + index) * 2 + (is_key ? 0 : 1)) * 32 + slot) * (s.head_width / 2);
-  for (uint pair = lane; pair < s.head_width / 2; pair += 32)
-    kv[to + pair] = to_half(head[2 * pair]) | to_half(head[2 * pair + 1]) << 16;
+  const uint block = ((page * s.kv_heads + index) * 2 + (is_key ? 0 : 1)) * 32 * token_words_of(s.head_width);
+  if (kForm == kQ8)
+    store_bytes(lane, block, slot);
+  else
+    store_halves(lane, block, slot);
 }

@@ -68,18 +68,11 @@ Result<void> read_ahead(std::span<const std::byte> bytes,
   return {};
 }
 
-/// How many pages of KV the budget holds.
-std::size_t pages_in(std::size_t budget_bytes, const engine::ModelShape& shape,
-                     engine::KvType kv_type) {
-  const std::size_t page_bytes = engine::cpu_page_bytes(shape, kv_type);
-  return page_bytes == 0 ? 0 : budget_bytes / page_bytes;
-}
-
-/// As pages_in(); kNoMemory when that is too little to work with.
+/// How many pages of KV the budget holds; kNoMemory when that is too little to work with.
 Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& shape,
                          engine::KvType kv_type) {
   const std::size_t page_bytes = engine::cpu_page_bytes(shape, kv_type);
-  const std::size_t pages = pages_in(budget_bytes, shape, kv_type);
+  const std::size_t pages = page_bytes == 0 ? 0 : budget_bytes / page_bytes;
   const auto context = static_cast<std::size_t>(std::max(0, shape.context_tokens));
   if (pages * engine::kPageTokens < std::min(kWindowTokensMin, context))
     return fail(Fault::kNoMemory,
@@ -88,30 +81,6 @@ Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& sha
                 fmt::format("set cache.memory_mb to {} or more",
                             ((kWindowTokensMin * page_bytes / engine::kPageTokens) >> 20) + 1));
   return static_cast<int>(std::min<std::size_t>(pages, std::numeric_limits<int>::max()));
-}
-
-/// The CPU device with 8-bit KV where that changes little, else `backend`; says which. `backend`'s
-/// own pages may be too few to work with: only the chosen type must fit.
-Result<std::unique_ptr<engine::Backend>> with_8_bits(
-    const EngineSetup& setup, const std::shared_ptr<const engine::Model>& model,
-    std::unique_ptr<engine::Backend> backend, OpenedModel& opened, const std::stop_token& stop) {
-  if (backend->kind() != "cpu") {
-    opened.set_kv({engine::KvType::kF16, "8-bit KV is for the CPU only"});
-    return backend;
-  }
-  const KvChoice kv =
-      choose_kv_type(model, {setup.kv_type, setup.threads, setup.kv_errors_file}, stop);
-  if (stop.stop_requested()) return fail(Fault::kStopped, "loading the model was stopped");
-  opened.set_kv(kv);
-  if (kv.type == engine::KvType::kF16) return backend;
-  const auto pages = pages_within(setup.kv_budget_bytes, model->shape(), kv.type);
-  if (!pages) return tl::unexpected(pages.error());
-  backend.reset();
-  engine::CpuOptions cpu;
-  cpu.threads = setup.threads;
-  cpu.page_count = *pages;
-  cpu.kv_type = kv.type;
-  return engine::make_cpu_backend(model, cpu);
 }
 
 /// Opens the engine over the best device that has not failed yet, and says in `opened` why it is that one.
@@ -124,10 +93,8 @@ class DeviceOpener {
         opened_(std::move(opened)),
         loading_(std::move(loading)),
         host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
-        wish_{.kind = setup_.device_kind,
-              .threads = setup_.threads,
-              .page_count = f16_pages(),
-              .cache_dir = setup_.cache_dir} {}
+        wish_{
+            .kind = setup_.device_kind, .threads = setup_.threads, .cache_dir = setup_.cache_dir} {}
 
   /// The host's tier, which outlives the devices.
   const std::shared_ptr<engine::HostStore>& host() const { return host_; }
@@ -137,17 +104,17 @@ class DeviceOpener {
       if (in_use_ == "cpu") return tl::unexpected(*lost);
       wish_.failed.emplace_back(in_use_, lost->what);
     }
+    if (auto chosen = choose_kv(); !chosen) return tl::unexpected(std::move(chosen).error());
     auto device = engine::open_backend(model_, wish_);
     if (!device) return tl::unexpected(std::move(device).error());
-    in_use_ = device->backend->kind();
+    engine::Backend& backend = *device->backend;
+    in_use_ = backend.kind();
     opened_->set_device_reason(device->reason);
-    auto backend = with_kv_type(std::move(device->backend));
-    if (!backend) return tl::unexpected(std::move(backend).error());
     if (setup_.keeper)
-      setup_.keeper->begin({model_->digest(), model_->name(),
-                            fmt::format("{}, pages of {}", (*backend)->page_format(),
-                                        engine::kPageTokens),
-                            (*backend)->page_bytes()});
+      setup_.keeper->begin(
+          {model_->digest(), model_->name(),
+           fmt::format("{}, pages of {}", backend.page_format(), engine::kPageTokens),
+           backend.page_bytes()});
     engine::EngineOptions options;
     options.kv_budget_bytes = setup_.kv_budget_bytes;
     if (in_use_ == "cpu") {  // its pages are in the host's memory already
@@ -156,27 +123,23 @@ class DeviceOpener {
     } else {
       options.store = host_;
     }
-    return engine::make_engine(model_, *std::move(backend), options);
+    return engine::make_engine(model_, std::move(device->backend), options);
   }
 
  private:
-  Result<std::unique_ptr<engine::Backend>> with_kv_type(std::unique_ptr<engine::Backend> backend) {
-    if (setup_.kv_type != engine::KvType::kQ8) {
-      opened_->set_kv({});
-      return backend;
-    }
-    auto chosen = with_8_bits(setup_, model_, std::move(backend), *opened_, loading_);
-    if (!chosen || opened_->get()->kv_type == engine::kv_type_name(engine::KvType::kQ8))
-      return chosen;
-    // Room for 8 bits was looked for when the model was opened; 16 need more.
-    const auto pages = pages_within(setup_.kv_budget_bytes, model_->shape(), engine::KvType::kF16);
+  /// Decides what KV is kept in, on whichever device: 8 bits hold the same on all.
+  Result<void> choose_kv() {
+    const KvChoice kv =
+        choose_kv_type(model_, {setup_.kv_type, setup_.threads, setup_.kv_errors_file}, loading_);
+    if (kv.type != setup_.kv_type && loading_.stop_requested())
+      return fail(Fault::kStopped, "loading the model was stopped");
+    opened_->set_kv(kv);
+    // Room for what is wanted was looked for when the model was opened; 16 bits need more than 8.
+    const auto pages = pages_within(setup_.kv_budget_bytes, model_->shape(), kv.type);
     if (!pages) return tl::unexpected(pages.error());
-    return chosen;
-  }
-  int f16_pages() const {
-    const std::size_t pages =
-        pages_in(setup_.kv_budget_bytes, model_->shape(), engine::KvType::kF16);
-    return static_cast<int>(std::clamp<std::size_t>(pages, 1, std::numeric_limits<int>::max()));
+    wish_.kv_type = kv.type;
+    wish_.page_count = *pages;
+    return {};
   }
 
   const EngineSetup setup_;
@@ -201,9 +164,9 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
   if (auto read = read_ahead((*model)->file().bytes(), progress, stop); !read)
     return tl::unexpected(read.error());
   const auto opener = std::make_shared<DeviceOpener>(setup, *model, opened, stop);
-  return engine::LastingEngine::make({*model, &(*model)->tokenizer()},
-                                     [opener](const Error* lost) { return opener->open(lost); },
-                                     opener->host())
+  return engine::LastingEngine::make(
+             {*model, &(*model)->tokenizer()},
+             [opener](const Error* lost) { return opener->open(lost); }, opener->host())
       .map([](std::unique_ptr<engine::LastingEngine> made) -> std::unique_ptr<engine::Engine> {
         return made;
       });

@@ -34,7 +34,8 @@ class KvErrors {
   std::filesystem::path file_;
 };
 
-/// The arithmetic that this machine would use: "cpu avx512".
+/// The arithmetic that measures, "cpu avx512", whichever device the model then runs on: what 8 bits
+/// lose is lost when they are stored, which all devices do alike.
 std::string kv_kernels();
 
 /// "next token as with f16 at 99.8 % of 512 places, mean divergence 0.0008, 8 of 8 completions the
@@ -53,8 +54,8 @@ struct KvChoiceSetup {
   std::filesystem::path errors_file;  ///< of KvErrors
 };
 
-/// kQ8 where it is wanted and its error is small (engine/kv_error.h): measured on this machine the
-/// first time a model is loaded with it, about ten seconds for a model of half a billion parameters,
+/// kQ8 where it is wanted and its error is small (engine/kv_error.h): measured on the CPU the first
+/// time a model is loaded with it, about ten seconds for a model of half a billion parameters,
 /// kMeasuringMax or one prompt at most; then remembered. Never fails: what cannot be measured is not
 /// used. `stop` is seen within a layer of the model; what was measured until then is forgotten.
 KvChoice choose_kv_type(const std::shared_ptr<const engine::Model>& model,

@@ -45,6 +45,7 @@ CpuOptions cpu_options(const DeviceWish& wish) {
   CpuOptions cpu;
   cpu.threads = wish.threads;
   cpu.page_count = wish.page_count;
+  cpu.kv_type = wish.kv_type;
   return cpu;
 }
 
@@ -98,6 +99,7 @@ Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const Mo
   if (!device) return tl::unexpected(std::move(device).error());
   gpu::GpuOptions options;
   options.page_count = wish.page_count;
+  options.kv_type = wish.kv_type;
   return gpu::make_gpu_backend(*std::move(device), shape, weights, options);
 }
 

@@ -154,16 +154,18 @@ void run_step(Backend& backend, const ModelShape& shape, int position, int count
   must(done.has_value(), done ? "" : done.error().message());
 }
 
-void measure(const Shape& of, TensorType type, double copy_rate) {
+void measure(const Shape& of, TensorType type, KvType kv_type, double copy_rate) {
   constexpr int kPages = 16384 / kPageTokens + 1;
   constexpr int kStep = 512;
   const BenchModel model(of, type);
-  auto made = gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep});
+  auto made =
+      gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep, kv_type});
   must(made.has_value(), made ? "" : made.error().message());
   Backend& backend = **made;
   std::vector<PageIndex> pages(kPages);
   std::iota(pages.begin(), pages.end(), 0);
-  const std::string name = std::string(of.name) + " " + std::string(tensor_type_name(type)) + ", ";
+  const std::string name = std::string(of.name) + " " + std::string(tensor_type_name(type)) +
+                           (kv_type == KvType::kQ8 ? ", KV q8, " : ", ");
   for (const int prompt : {512, 2048, 8192}) {
     const double ms = median_ms([&] {
       for (int at = 0; at < prompt; at += kStep)
@@ -174,7 +176,7 @@ void measure(const Shape& of, TensorType type, double copy_rate) {
   for (const int context : {512, 4096, 16384 - 1}) {
     const double ms = median_ms([&] { run_step(backend, model.shape, context, 1, pages, true); });
     const double read = static_cast<double>(model.bytes) +
-                        static_cast<double>(model.shape.kv_bytes_per_token()) * context;
+                        static_cast<double>(backend.page_bytes()) / kPageTokens * context;
     report(name + "generation behind " + std::to_string(context), ms, 1e3 / ms, "tokens/s",
            read / ms * 1e3 / copy_rate);
   }
@@ -255,9 +257,11 @@ int main(int argc, char** argv) {
   std::printf("%s\n", device.c_str());
   const double copy_rate = copy_bytes_per_s();
   measure_products(copy_rate);
-  for (const Shape& shape : kShapes)
+  for (const Shape& shape : kShapes) {
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
-      measure(shape, type, copy_rate);
+      measure(shape, type, KvType::kF16, copy_rate);
+    measure(shape, TensorType::kQ4_K, KvType::kQ8, copy_rate);
+  }
   write_json(argv[1], device);
   return 0;
 }

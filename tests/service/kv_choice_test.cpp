@@ -102,6 +102,30 @@ TEST_CASE("memory that holds enough 8-bit KV but too little f16 serves the one a
   CHECK(opened_with(KvType::kQ8) == "f16");
 }
 
+TEST_CASE("a GPU takes 8-bit KV where it is wanted and changes little, and holds more of it") {
+  const test::TempDir folder;
+  const auto model = tiny_model(folder);
+  EngineSetup setup;
+  setup.model = model->path();
+  setup.device_kind = "vulkan";
+  setup.threads = 1;
+  setup.kv_budget_bytes = 9 * engine::cpu_page_bytes(model->shape(), KvType::kF16);
+  setup.kv_errors_file = folder / "kv_errors.json";
+  KvErrors(setup.kv_errors_file).keep(model->digest(), kv_kernels(), kGood);
+  const auto tokens_with = [&](KvType wanted) -> int {
+    setup.kv_type = wanted;
+    const auto opened = std::make_shared<OpenedModel>();
+    const auto engine = make_engine_factory(setup, opened)([](double) {}, {});
+    REQUIRE(engine);
+    CHECK(opened->get()->kv_type == engine::kv_type_name(wanted));
+    if ((*engine)->device_kind() == "vulkan") return (*engine)->window_tokens();
+    WARN("SKIPPED  8-bit KV on Vulkan: " << opened->device_reason());
+    return 0;
+  };
+  const int half = tokens_with(KvType::kF16);
+  if (half > 0) CHECK(tokens_with(KvType::kQ8) > half * 3 / 2);
+}
+
 TEST_CASE("8-bit KV that nobody asked for is not measured, nor is it after a stop") {
   const test::TempDir folder;
   const auto model = tiny_model(folder);

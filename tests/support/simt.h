@@ -62,6 +62,14 @@ inline float __shfl_xor_sync(unsigned mask, float value, int bits) {
                      static_cast<int>(::efimd::simt::lane() ^ static_cast<unsigned>(bits)));
 }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+/// Four bytes of x (0 .. 3) and y (4 .. 7), named by the selector's hexadecimal digits.
+inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
+  const unsigned long long both = static_cast<unsigned long long>(y) << 32U | x;
+  unsigned result = 0;
+  for (unsigned i = 0; i < 4; ++i)
+    result |= static_cast<unsigned>(both >> (8 * (selector >> (4 * i) & 7U)) & 0xFFU) << (8 * i);
+  return result;
+}
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }

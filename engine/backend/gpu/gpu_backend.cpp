@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/gpu/gpu_kv.h"
 #include "engine/backend/gpu/gpu_weights.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "engine/backend/gpu/page_transfer.h"
@@ -36,10 +37,8 @@ u32 groups_for(std::size_t threads) {
   return static_cast<u32>((threads + kElementThreads - 1) / kElementThreads);
 }
 
-/// Bytes of KV of a page in one layer.
-std::size_t layer_page_bytes(const ModelShape& shape) {
-  return shape.kv_bytes_per_token() / size(shape.layers) * kPageTokens;
-}
+/// The number of a KV type in all devices.
+u32 number(KvType type) { return static_cast<u32>(type == KvType::kQ8 ? Kv::kQ8 : Kv::kF16); }
 
 /// Memory that grows with nothing: what a step computes with.
 struct Buffers {
@@ -48,6 +47,7 @@ struct Buffers {
   Range tokens, places, rows, logits_rows, turns, tables;  ///< parts of the record
   Range all_rows;                                          ///< 0, 1, 2 ...
   Range x, normed, q, k, v, attended, hidden, up, quants, scales, records;
+  Range bias_turns;  ///< none where attention adds no key's bias
   Range router_logits, chosen, expert_weights, expert_parts;
 };
 
@@ -62,6 +62,7 @@ class GpuBackend final : public Backend {
   GpuBackend(std::unique_ptr<GpuDevice> device, const ModelShape& shape, const GpuOptions& options)
       : device_(std::move(device)),
         shape_(shape),
+        kv_type_(options.kv_type),
         page_count_(options.page_count),
         step_tokens_max_(std::max(1, options.step_tokens_max)),
         split_pages_(std::max(kSplitPagesMin, (page_count_ + kSplitsMax - 1) / kSplitsMax)) {}
@@ -72,7 +73,7 @@ class GpuBackend final : public Backend {
   std::string name() const override { return device_->name(); }
   int step_tokens_max() const override { return step_tokens_max_; }
   int page_count() const override { return page_count_; }
-  std::size_t page_bytes() const override { return size(shape_.layers) * layer_page_bytes(shape_); }
+  std::size_t page_bytes() const override { return page_bytes_of(shape_, kv_type_); }
   std::size_t resident_bytes() const override { return size(page_count_) * page_bytes(); }
 
   Result<void> begin(const Step& step) override;
@@ -84,8 +85,9 @@ class GpuBackend final : public Backend {
   Result<std::span<const float>> logits() override;
   Result<void> copy_page(PageIndex from, PageIndex to, int tokens) override;
   std::string page_format() const override {
-    return "f16, [Hk][2][P][E], splits of " + std::to_string(split_pages_) + " pages, " + kind() +
-           ", " + name();
+    return std::string(kv_type_name(kv_type_)) + ", [Hk][2][P][E]" +
+           (kv_type_ == KvType::kQ8 ? " and scales of 32" : "") + ", splits of " +
+           std::to_string(split_pages_) + " pages, " + kind() + ", " + name();
   }
   void expect_read(PageIndex page) override { pages_->expect(page); }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
@@ -108,6 +110,13 @@ class GpuBackend final : public Backend {
   Result<void> warm_up();
   Result<Range> take(std::size_t count, Memory where);
   Result<void> allocate_record();
+  /// Makes at_.bias_turns reach so many pages of a sequence, where a layer's keys are kept without their bias.
+  Result<void> turn_biases(int pages);
+  /// Whether keys are stored without their bias, which attention adds. A norm of the heads comes between the bias and
+  /// the rotation: then they cannot be told apart.
+  bool adds_key_bias(const GpuLayer& layer) const {
+    return kv_type_ == KvType::kQ8 && layer.key_bias.bytes > 0 && layer.key_norm.bytes == 0;
+  }
   template <class T>
   std::span<T> mapped(const Range& range) {
     return {reinterpret_cast<T*>(device_->mapped(range.buffer).data() + range.offset),
@@ -138,6 +147,7 @@ class GpuBackend final : public Backend {
 
   const std::unique_ptr<GpuDevice> device_;
   const ModelShape shape_;
+  const KvType kv_type_;
   const int page_count_;
   const int step_tokens_max_;
   const int split_pages_;
@@ -147,9 +157,11 @@ class GpuBackend final : public Backend {
   std::optional<PageTransfer> pages_;  ///< after allocate()
   Buffers at_;
   Range logits_, logits_out_;  ///< grow
+  int bias_pages_ = 0;         ///< that at_.bias_turns reaches
 
   Step step_;
   int rows_ = 0;
+  int pages_max_ = 1;  ///< of a sequence of the step
   u32 splits_ = 1;
   std::size_t record_bytes_ = 0;  ///< of the record, that this step says something in
   std::vector<Operation> operations_;
@@ -192,12 +204,12 @@ Result<void> GpuBackend::allocate() {
     *range = *taken;
   }
   for (int layer = 0; layer < shape_.layers; ++layer) {
-    auto pages =
-        take(size(page_count_) * layer_page_bytes(shape_) / sizeof(float), Memory::kDevice);
+    auto pages = take(size(page_count_) * layer_page_bytes(shape_, kv_type_) / sizeof(float),
+                      Memory::kDevice);
     if (!pages) return tl::unexpected(std::move(pages).error());
     kv_.push_back(*pages);
   }
-  pages_.emplace(*device_, kv_, layer_page_bytes(shape_));
+  pages_.emplace(*device_, kv_, layer_page_bytes(shape_, kv_type_));
   if (auto staged = pages_->allocate(); !staged) return staged;
   return allocate_record();
 }
@@ -243,7 +255,22 @@ Result<void> GpuBackend::open(const ModelWeights& weights) {
   weights_ = *std::move(uploaded);
   frequencies_ = rope_frequencies(shape_, weights_.rope_factors);
   if (auto allocated = allocate(); !allocated) return allocated;
+  if (auto turned = turn_biases(page_count_); !turned) return turned;
   return warm_up();
+}
+
+Result<void> GpuBackend::turn_biases(int pages) {
+  if (pages <= bias_pages_ || std::ranges::none_of(weights_.layers, [&](const GpuLayer& layer) {
+        return adds_key_bias(layer);
+      }))
+    return {};
+  const std::vector<float> turns = bias_turns(shape_, frequencies_, pages);
+  auto taken = take(turns.size(), Memory::kDevice);
+  if (!taken) return tl::unexpected(std::move(taken).error());
+  at_.bias_turns = *taken;
+  if (auto sent = pages_->send(*taken, std::as_bytes(std::span(turns))); !sent) return sent;
+  bias_pages_ = pages;
+  return {};
 }
 
 Result<void> GpuBackend::warm_up() {
@@ -287,6 +314,7 @@ void GpuBackend::place_rows() {
     table += pages;
     pages_max = std::max(pages_max, static_cast<u32>(pages));
   }
+  pages_max_ = static_cast<int>(pages_max);
   // In powers of two, so that a sequence that grows repeats its list of operations.
   splits_ = 1;
   while (splits_ * number(split_pages_) < pages_max) splits_ *= 2;
@@ -319,6 +347,8 @@ Result<void> GpuBackend::begin(const Step& step) {
   std::ranges::copy(step.tokens, written<TokenId>(at_.tokens).begin());
   std::ranges::copy(step.logits_rows, written<int>(at_.logits_rows).begin());
   place_rows();
+  // A table may name a page more than once, and so be longer than the device's pages.
+  if (auto turned = turn_biases(pages_max_); !turned) return turned;
   turn_rows();
   copy({at_.record_in.buffer, 0, record_bytes_}, {at_.record.buffer, 0, record_bytes_});
   const GpuMatrix& table = weights_.token_embedding;
@@ -393,7 +423,7 @@ Result<void> GpuBackend::attention_input(int layer) {
   const GpuLayer& weights = weights_.layers[size(layer)];
   norm(weights.attention_norm, at_.all_rows, rows_);
   multiply({{weights.query, weights.query_bias, at_.q, false},
-            {weights.key, weights.key_bias, at_.k, false},
+            {weights.key, adds_key_bias(weights) ? Range{} : weights.key_bias, at_.k, false},
             {weights.value, weights.value_bias, at_.v, false}},
            at_.normed, rows_);
   add(Kernel::kStoreRows, {number(rows_), number(shape_.heads + 2 * shape_.kv_heads), 1},
@@ -403,16 +433,23 @@ Result<void> GpuBackend::attention_input(int layer) {
                  static_cast<u32>(frequencies_.size()),
                  shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
                  weights.query_norm.bytes > 0 ? 1U : 0U, weights.key_norm.bytes > 0 ? 1U : 0U,
-                 shape_.norm_epsilon, shape_.score_scale()});
+                 shape_.norm_epsilon, shape_.score_scale()})
+      .type = number(kv_type_);
   return {};
 }
 
 Result<void> GpuBackend::attention(int layer) {
   const u32 window = shape_.attention_window > 0 ? number(shape_.attention_window) : kEverything;
+  const GpuLayer& weights = weights_.layers[size(layer)];
+  const bool biased = adds_key_bias(weights);
   add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
-      {at_.q, kv_[size(layer)], at_.tables, at_.rows, at_.records},
+      {at_.q, kv_[size(layer)], at_.tables, at_.rows, at_.records, weights.key_bias,
+       at_.bias_turns},
       AttentionSizes{number(shape_.heads), number(shape_.kv_heads), number(shape_.head_width),
-                     window, number(split_pages_), splits_});
+                     window, number(split_pages_), splits_,
+                     biased ? static_cast<u32>(frequencies_.size()) : 0,
+                     shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U})
+      .type = number(kv_type_);
   add(Kernel::kMerge, {number(rows_), number(shape_.heads), 1},
       {at_.records, at_.rows, at_.attended},
       MergeSizes{number(shape_.heads), number(shape_.head_width), number(split_pages_), splits_,
@@ -538,7 +575,7 @@ std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20U) +
 Result<int> pages_that_fit(const GpuDevice& device, const ModelShape& shape,
                            const ModelWeights& weights, const GpuOptions& options) {
   const DeviceLimits limits = device.limits();
-  const std::size_t page_bytes = layer_page_bytes(shape) * size(shape.layers);
+  const std::size_t page_bytes = page_bytes_of(shape, options.kv_type);
   // Activations: a few values of every width for each token, and the records of attention.
   const std::size_t row_floats =
       size(8 * shape.width + 4 * shape.heads * shape.head_width) +
@@ -547,8 +584,9 @@ Result<int> pages_that_fit(const GpuDevice& device, const ModelShape& shape,
   const std::size_t fixed = GpuWeights::bytes(weights) +
                             size(std::max(1, options.step_tokens_max)) * row_floats * sizeof(float);
   const std::size_t rest = limits.memory_bytes > fixed ? limits.memory_bytes - fixed : 0;
-  const std::size_t pages = std::min({size(std::max(0, options.page_count)), rest / page_bytes,
-                                      limits.range_bytes_max / layer_page_bytes(shape)});
+  const std::size_t pages =
+      std::min({size(std::max(0, options.page_count)), rest / page_bytes,
+                limits.range_bytes_max / layer_page_bytes(shape, options.kv_type)});
   const std::size_t wanted = std::min(size(std::max(1, options.page_count)), size(kWindowPagesMin));
   if (pages >= wanted) return static_cast<int>(pages);
   return fail(Fault::kNoMemory,
@@ -568,8 +606,8 @@ Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<GpuDevice> dev
                                          " elements are not supported on a GPU");
   const auto pages = pages_that_fit(*device, shape, weights, options);
   if (!pages) return tl::unexpected(pages.error());
-  auto backend = std::make_unique<GpuBackend>(std::move(device), shape,
-                                              GpuOptions{*pages, options.step_tokens_max});
+  auto backend = std::make_unique<GpuBackend>(
+      std::move(device), shape, GpuOptions{*pages, options.step_tokens_max, options.kv_type});
   if (auto opened = backend->open(weights); !opened)
     return tl::unexpected(std::move(opened).error());
   return std::unique_ptr<Backend>(std::move(backend));

@@ -4,6 +4,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/gpu/gpu_device.h"
+#include "engine/backend/kv_type.h"
 #include "engine/model/model.h"
 
 namespace efimd::engine::gpu {
@@ -11,15 +12,17 @@ namespace efimd::engine::gpu {
 struct GpuOptions {
   int page_count = 0;  ///< lowered to what the device's memory and operands hold
   int step_tokens_max = 64;
+  KvType kv_type = KvType::kF16;
 };
 
 /// A Backend over a device: the order of its operations, once for CUDA and Vulkan. A step's operations are collected and
 /// run together: in logits(), or behind the last layer where none are wanted. So a failure of the device shows there,
 /// and a step that is given up between layers has cost nothing.
 ///
-/// KV is f16, token by token: [Hk][2][P][E] for each page and layer. A row's results depend on its sequence alone, as
-/// backend.h demands; between devices, drivers and the CPU they agree within rounding only, which is why
-/// page_format() names the device.
+/// KV lies token by token, [Hk][2][P][E] for each page and layer, in f16 or in 8 bits: the quants and scales of the CPU's
+/// form (cpu/kv8_memory.h), of keys without their bias as there (cpu/key_bias.h). Where the CPU rounds what it expands to
+/// f16, a GPU goes on in f32. A row's results depend on its sequence alone, as backend.h demands; between devices,
+/// drivers and the CPU they agree within rounding only, which is why page_format() names the device.
 ///
 /// Fails with kNoMemory, saying how much is missing, where the model or kWindowPagesMin pages of KV do not fit.
 Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<GpuDevice> device,

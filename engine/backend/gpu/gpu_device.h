@@ -46,7 +46,7 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// kMatmul and kEmbedRows: the weight type, kernels::Packed.
+  /// kMatmul and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv.
   std::uint32_t type = 0;
   /// kMatmul: whether workgroups take kTokensOfTile tokens.
   bool many = false;

@@ -41,14 +41,28 @@ Result<void> PageTransfer::write(PageIndex page, std::span<const std::byte> byte
   const auto slot = free_slot(in_);
   if (!slot) return tl::unexpected(slot.error());
   std::ranges::copy(bytes, mapped(in_, *slot).begin());
-  return begin(in_, *slot, page, Towards::kDevice);
+  return begin(in_, *slot, page_copies(in_, *slot, page, Towards::kDevice));
+}
+
+Result<void> PageTransfer::send(const Range& to, std::span<const std::byte> bytes) {
+  for (std::size_t at = 0; at < bytes.size(); at += page_bytes()) {
+    const auto piece = bytes.subspan(at, std::min(page_bytes(), bytes.size() - at));
+    const auto slot = free_slot(in_);
+    if (!slot) return tl::unexpected(slot.error());
+    std::ranges::copy(piece, mapped(in_, *slot).begin());
+    Operation copy;
+    copy.operands[0] = {in_.memory, *slot * page_bytes(), piece.size()};
+    copy.operands[1] = {to.buffer, to.offset + at, piece.size()};
+    if (auto begun = begin(in_, *slot, {&copy, 1}); !begun) return begun;
+  }
+  return {};
 }
 
 Result<std::size_t> PageTransfer::begin_read(PageIndex page) {
   auto slot = free_slot(out_);
   if (!slot) return slot;
   std::erase_if(expected_, [&](const Expected& each) { return each.slot == *slot; });
-  if (auto begun = begin(out_, *slot, page, Towards::kHost); !begun)
+  if (auto begun = begin(out_, *slot, page_copies(out_, *slot, page, Towards::kHost)); !begun)
     return tl::unexpected(std::move(begun).error());
   return slot;
 }
@@ -65,8 +79,8 @@ std::span<std::byte> PageTransfer::mapped(const Staging& staging, std::size_t sl
   return device_->mapped(staging.memory).subspan(slot * page_bytes(), page_bytes());
 }
 
-Result<void> PageTransfer::begin(Staging& staging, std::size_t slot, PageIndex page,
-                                 Towards towards) {
+std::vector<Operation> PageTransfer::page_copies(const Staging& staging, std::size_t slot,
+                                                 PageIndex page, Towards towards) const {
   std::vector<Operation> copies(layers_.size());
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const Range here = range(layer, page);
@@ -74,6 +88,11 @@ Result<void> PageTransfer::begin(Staging& staging, std::size_t slot, PageIndex p
     copies[layer].operands[0] = towards == Towards::kHost ? here : there;
     copies[layer].operands[1] = towards == Towards::kHost ? there : here;
   }
+  return copies;
+}
+
+Result<void> PageTransfer::begin(Staging& staging, std::size_t slot,
+                                 std::span<const Operation> copies) {
   auto begun = device_->begin_copies(copies);
   if (!begun) return tl::unexpected(std::move(begun).error());
   staging.copies[slot] = *begun;

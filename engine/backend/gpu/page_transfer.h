@@ -40,6 +40,8 @@ class PageTransfer {
   Result<void> read(PageIndex page, std::span<std::byte> bytes);
   /// Returns before the page is there; steps that begin later have it.
   Result<void> write(PageIndex page, std::span<const std::byte> bytes);
+  /// Other memory of the device, `to.bytes` of it, in pieces of a page.
+  Result<void> send(const Range& to, std::span<const std::byte> bytes);
 
  private:
   enum class Towards { kDevice, kHost };
@@ -56,7 +58,9 @@ class PageTransfer {
 
   Result<std::size_t> free_slot(Staging& staging);
   std::span<std::byte> mapped(const Staging& staging, std::size_t slot) const;
-  Result<void> begin(Staging& staging, std::size_t slot, PageIndex page, Towards towards);
+  std::vector<Operation> page_copies(const Staging& staging, std::size_t slot, PageIndex page,
+                                     Towards towards) const;
+  Result<void> begin(Staging& staging, std::size_t slot, std::span<const Operation> copies);
   Result<std::size_t> begin_read(PageIndex page);
 
   GpuDevice* device_;

@@ -78,7 +78,7 @@ Result<VkPipeline> Pipelines::make(const gpu::Operation& operation) {
   VkResult done = context_.api.CreateShaderModule(context_.device, &info, nullptr, &module);
   if (done != VK_SUCCESS) return vulkan_failed(std::string("shader ") + name, done);
 
-  // Constants 0 and 1: the weight type, and the tokens that a workgroup takes.
+  // Constants 0 and 1: the type of weights or of KV, and the tokens that a workgroup takes.
   const std::uint32_t values[] = {operation.type, operation.many ? kernels::kTokensOfTile : 1};
   const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}};
   const VkSpecializationInfo constants = {2, entries, sizeof values, values};

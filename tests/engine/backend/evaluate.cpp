@@ -2,21 +2,45 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <numeric>
 #include <random>
 
 namespace efimd::test {
+
+namespace {
+
+/// KL divergence of the softmax of `other` from that of `exact`, [V] each.
+double divergence(std::span<const float> exact, std::span<const float> other) {
+  const auto log_sum = [](std::span<const float> logits) {
+    const double largest = *std::max_element(logits.begin(), logits.end());
+    double sum = 0;
+    for (const float logit : logits) sum += std::exp(logit - largest);
+    return largest + std::log(sum);
+  };
+  const double of_exact = log_sum(exact), of_other = log_sum(other);
+  double kl = 0;
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const double log_p = exact[i] - of_exact;
+    kl += std::exp(log_p) * (log_p - (other[i] - of_other));
+  }
+  return kl;
+}
+
+}  // namespace
 
 using engine::Backend;
 using engine::Isa;
 using engine::PageIndex;
 using engine::TokenId;
 
-std::unique_ptr<Backend> device(const MemoryModel& model, Isa isa, int threads) {
+std::unique_ptr<Backend> device(const MemoryModel& model, Isa isa, int threads,
+                                engine::KvType kv_type) {
   engine::CpuOptions options;
   options.isa = isa;
   options.threads = threads;
   options.page_count = 64;
+  options.kv_type = kv_type;
   auto backend = engine::make_cpu_backend(model.shape, model.weights, options);
   REQUIRE(backend);
   return *std::move(backend);
@@ -69,6 +93,15 @@ std::vector<float> evaluate(Backend& backend, const MemoryModel& model,
     done += count;
   }
   return logits;
+}
+
+double mean_divergence(std::span<const float> exact, std::span<const float> other, int vocabulary) {
+  const auto width = static_cast<std::size_t>(vocabulary);
+  REQUIRE(exact.size() == other.size());
+  double sum = 0;
+  for (std::size_t at = 0; at < exact.size(); at += width)
+    sum += divergence(exact.subspan(at, width), other.subspan(at, width));
+  return sum / static_cast<double>(exact.size() / width);
 }
 
 }  // namespace efimd::test

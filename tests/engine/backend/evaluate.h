@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "engine/backend/cpu/cpu_backend.h"
@@ -9,7 +10,8 @@
 namespace efimd::test {
 
 /// The device over a model in memory, with 64 pages; a device that cannot be made fails the test.
-std::unique_ptr<engine::Backend> device(const MemoryModel& model, engine::Isa isa, int threads);
+std::unique_ptr<engine::Backend> device(const MemoryModel& model, engine::Isa isa, int threads,
+                                        engine::KvType kv_type = engine::KvType::kF16);
 /// All operations of a step but logits().
 void forward_layers(engine::Backend& backend, const engine::Step& step, int layers);
 std::vector<engine::TokenId> random_tokens(int count, int vocabulary, unsigned seed);
@@ -20,5 +22,7 @@ std::vector<float> evaluate(engine::Backend& backend, const MemoryModel& model,
                             const std::vector<engine::TokenId>& tokens,
                             const std::vector<int>& steps,
                             const std::vector<engine::PageIndex>& pages);
+/// Mean KL divergence of the softmax of `other` from that of `exact`, [T][V] each.
+double mean_divergence(std::span<const float> exact, std::span<const float> other, int vocabulary);
 
 }  // namespace efimd::test

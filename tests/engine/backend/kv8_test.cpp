@@ -19,7 +19,6 @@ namespace efimd::test {
 namespace {
 
 using namespace engine::cpu;
-using engine::CpuOptions;
 using engine::Isa;
 using engine::kPageTokens;
 using engine::KvType;
@@ -181,45 +180,14 @@ void check_reads_as_f16(const ModelShape& shape, int tokens, int count, bool bia
   }
 }
 
-/// KL divergence of the softmax of `other` from that of `exact`, [V] each.
-double divergence(std::span<const float> exact, std::span<const float> other) {
-  const auto log_sum = [](std::span<const float> logits) {
-    const double largest = *std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (const float logit : logits) sum += std::exp(logit - largest);
-    return largest + std::log(sum);
-  };
-  const double of_exact = log_sum(exact), of_other = log_sum(other);
-  double kl = 0;
-  for (std::size_t i = 0; i < exact.size(); ++i) {
-    const double log_p = exact[i] - of_exact;
-    kl += std::exp(log_p) * (log_p - (other[i] - of_other));
-  }
-  return kl;
-}
-
-std::unique_ptr<engine::Backend> device_with(const MemoryModel& model, Isa isa, KvType type) {
-  CpuOptions options;
-  options.isa = isa;
-  options.threads = 2;
-  options.page_count = 64;
-  options.kv_type = type;
-  return *engine::make_cpu_backend(model.shape, model.weights, options);
-}
-
 /// Mean divergence over the tokens of a prompt with 8-bit KV from f16.
-double mean_divergence(const MemoryModel& model, Isa isa) {
+double divergence_in_8_bits(const MemoryModel& model, Isa isa) {
   const std::vector<TokenId> tokens = random_tokens(120, model.shape.vocabulary, 3);
   const auto logits = [&](KvType type) {
-    return evaluate(*device_with(model, isa, type), model, tokens, {64}, pages_from(0, 1));
+    return evaluate(*device(model, isa, 2, type), model, tokens, {64}, pages_from(0, 1));
   };
   const std::vector<float> half = logits(KvType::kF16), eight = logits(KvType::kQ8);
-  const auto width = static_cast<std::size_t>(model.shape.vocabulary);
-  double sum = 0;
-  for (std::size_t row = 0; row < tokens.size(); ++row)
-    sum += divergence(std::span(half).subspan(row * width, width),
-                      std::span(eight).subspan(row * width, width));
-  return sum / static_cast<double>(tokens.size());
+  return mean_divergence(half, eight, model.shape.vocabulary);
 }
 
 }  // namespace
@@ -298,7 +266,7 @@ TEST_CASE("a page of 8-bit KV takes little more than half of f16's bytes") {
   CHECK(engine::cpu_page_bytes(shape, KvType::kF16) == 2U * 2 * 64 * 2 * kP);
   CHECK(engine::cpu_page_bytes(shape, KvType::kQ8) == 2U * 2 * (64 + 4) * kP);
   const MemoryModel model(tiny_shape(), {});
-  const auto backend = device_with(model, isas_here().back(), KvType::kQ8);
+  const auto backend = device(model, isas_here().back(), 2, KvType::kQ8);
   CHECK(backend->page_bytes() == engine::cpu_page_bytes(model.shape, KvType::kQ8));
   CHECK(backend->page_format().find("q8") == 0);
 }
@@ -308,8 +276,8 @@ TEST_CASE("8-bit KV hardly changes what a model says, and its results do not dep
   const std::vector<TokenId> tokens = random_tokens(150, model.shape.vocabulary, 2);
   for (const Isa isa : isas_here()) {
     INFO(isa_name(isa));
-    CHECK(mean_divergence(model, isa) < 1e-3);
-    const auto backend = device_with(model, isa, KvType::kQ8);
+    CHECK(divergence_in_8_bits(model, isa) < 1e-3);
+    const auto backend = device(model, isa, 2, KvType::kQ8);
     const auto whole = evaluate(*backend, model, tokens, {64}, pages_from(0, 1));
     check_same_bits(evaluate(*backend, model, tokens, {17, 1, 4, 33}, pages_from(20, 3)), whole);
   }
@@ -323,7 +291,7 @@ TEST_CASE("a key bias of hundreds costs 8-bit KV nothing, for it is not quantize
   }
   const Isa isa = isas_here().back();
   // What it would be with the bias in the quants: head norms keep the two together.
-  const double apart = mean_divergence(model, isa);
+  const double apart = divergence_in_8_bits(model, isa);
   INFO("divergence with the bias kept apart: " << apart);
   CHECK(apart < 2e-3);
 }

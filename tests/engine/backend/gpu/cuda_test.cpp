@@ -9,6 +9,7 @@
 #include "engine/backend/gpu/gpu_backend.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/gpu/device_models.h"
+#include "tests/engine/backend/gpu/kv8_operations.h"
 #include "tests/engine/backend/gpu/operations.h"
 #include "tests/engine/backend/gpu/tiny_backend.h"
 #include "tests/support/fake_cuda.h"
@@ -16,6 +17,7 @@
 namespace efimd::test {
 namespace {
 
+using engine::KvType;
 using engine::TensorType;
 using engine::cuda::open_cuda_device;
 
@@ -52,9 +54,40 @@ TEST_CASE("CUDA kernels on the CPU: each operation agrees with the specification
   check_halves(*fake_device());
 }
 
+TEST_CASE("CUDA kernels on the CPU: KV goes to 8 bits and is read as the specification says") {
+  FAKE(fake_cuda_reset)();
+  check_store_in_8_bits(*fake_device());
+  check_attention_in_8_bits(*fake_device());
+  FAKE(fake_cuda_run_backward)();
+  check_attention_in_8_bits(*fake_device());
+}
+
 TEST_CASE("CUDA kernels on the CPU: every architecture's logits are the scalar CPU's") {
   FAKE(fake_cuda_reset)();
   check_architectures(fake_device);
+}
+
+TEST_CASE(
+    "CUDA kernels on the CPU: with 8-bit KV every architecture's logits are the scalar CPU's") {
+  FAKE(fake_cuda_reset)();
+  check_architectures(fake_device, KvType::kQ8);
+  check_huge_key_bias(fake_device);
+}
+
+TEST_CASE("CUDA: rows of two sequences in one step have the bits of each alone") {
+  FAKE(fake_cuda_reset)();
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    check_sequences_together(fake_device, kv_type);
+}
+
+TEST_CASE("CUDA: with 8-bit KV a sequence may be longer than the device's pages") {
+  FAKE(fake_cuda_reset)();
+  check_repeated_pages(fake_device);
+}
+
+TEST_CASE("CUDA: pages that go to another device of the kind and back are read as they were") {
+  FAKE(fake_cuda_reset)();
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) check_pages(fake_device, kv_type);
 }
 
 TEST_CASE("CUDA kernels on the CPU: in whatever order threads run, the bits are the same") {
@@ -72,11 +105,12 @@ TEST_CASE("CUDA kernels on the CPU: 64 greedy tokens of every architecture are t
   FAKE(fake_cuda_reset)();
   for (const Variety& variety : varieties())
     check_greedy(variety, TensorType::kF32, 64, 1e-3, fake_device);
+  check_greedy(varieties()[1], TensorType::kF32, 64, 1e-2, fake_device, KvType::kQ8);
 }
 
 TEST_CASE("CUDA: pages that are on their way are there when they are needed") {
   FAKE(fake_cuda_reset)();
-  check_pages(fake_device);
+  check_page_transfer(fake_device);
 }
 
 TEST_CASE("CUDA: generation repeats one graph") {
@@ -154,8 +188,16 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_products(*device);
   check_quantize(*device);
   check_halves(*device);
+  check_store_in_8_bits(*device);
+  check_attention_in_8_bits(*device);
   check_architectures(real_device);
-  check_pages(real_device);
+  check_page_transfer(real_device);
+  check_architectures(real_device, KvType::kQ8);
+  check_huge_key_bias(real_device);
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
+    check_pages(real_device, kv_type);
+    check_sequences_together(real_device, kv_type);
+  }
   for (const Variety& variety : varieties())
     check_greedy(variety, TensorType::kF32, 256, 1e-3, real_device);
 }

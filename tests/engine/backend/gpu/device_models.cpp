@@ -14,6 +14,7 @@
 namespace efimd::test {
 
 using engine::Backend;
+using engine::KvType;
 using engine::TensorType;
 using engine::TokenId;
 
@@ -23,6 +24,9 @@ namespace {
 // does to a model of random weights is a few percent. Operation by operation they agree much closer: operations.cpp.
 constexpr double kFloatShare = 2e-3;
 constexpr double kQuantizedShare = 6e-2;
+// 8-bit KV: the CPU rounds what it expands to f16, and a key that is off in its last bit may fall to the next of 127
+// levels.
+constexpr double kKv8Share = 1e-2;
 
 double size_of(std::span<const float> logits) {
   double squares = 0;
@@ -31,10 +35,12 @@ double size_of(std::span<const float> logits) {
 }
 
 std::unique_ptr<Backend> on_device(const engine::ModelShape& shape,
-                                   const engine::ModelWeights& weights, const OpenDevice& open) {
+                                   const engine::ModelWeights& weights, const OpenDevice& open,
+                                   KvType kv_type) {
   auto device = open();
   if (!device) return nullptr;
-  auto backend = engine::gpu::make_gpu_backend(std::move(device), shape, weights, {64, 64});
+  auto backend =
+      engine::gpu::make_gpu_backend(std::move(device), shape, weights, {64, 64, kv_type});
   REQUIRE(backend);
   return *std::move(backend);
 }
@@ -86,25 +92,30 @@ void compare_greedy(Backend& cpu, Backend& device, const engine::ModelShape& sha
   if (ties > 0) WARN(shape.architecture << ": " << ties << " near ties of " << tokens << " tokens");
 }
 
-void check_logits(Variety variety, TensorType type, double share, const OpenDevice& open) {
+void check_logits(Variety variety, TensorType type, double share, const OpenDevice& open,
+                  KvType kv_type) {
   variety.options.type = type;
   variety.options.seed = 3;
   const MemoryModel model(variety.shape, variety.options);
   const auto tokens = random_tokens(45, model.shape.vocabulary, 1);
-  const auto cpu = device(model, engine::Isa::kScalar, 2);
+  const auto cpu = device(model, engine::Isa::kScalar, 2, kv_type);
   const auto wanted = evaluate(*cpu, model, tokens, {64}, pages_from(5, 7));
   std::vector<Expected> expected;
   for (const float logit : wanted) expected.push_back({logit, share * size_of(wanted)});
-  INFO(tensor_type_name(type) << ", " << variety.name);
-  const auto backend = on_device(model.shape, model.weights, open);
+  INFO(tensor_type_name(type) << ", " << variety.name << ", KV " << kv_type_name(kv_type));
+  const auto backend = on_device(model.shape, model.weights, open, kv_type);
   if (!backend) return;
   const auto whole = evaluate(*backend, model, tokens, {64}, pages_from(5, 7));
   check_close(whole, expected);
   check_same_bits(evaluate(*backend, model, tokens, {17, 1, 4, 33}, pages_from(20, 3)), whole);
 }
 
-void check_architectures(const OpenDevice& open) {
+void check_architectures(const OpenDevice& open, KvType kv_type) {
   for (const Variety& variety : varieties()) {
+    if (kv_type == KvType::kQ8) {
+      check_logits(variety, TensorType::kF32, kKv8Share, open, kv_type);
+      continue;
+    }
     check_logits(variety, TensorType::kF32, kFloatShare, open);
     // In 8 bits the router's near ties may fall to another expert.
     if (variety.shape.experts == 0) check_logits(variety, TensorType::kQ8_0, kQuantizedShare, open);
@@ -112,15 +123,112 @@ void check_architectures(const OpenDevice& open) {
 }
 
 void check_greedy(const Variety& variety, TensorType type, int tokens, double tie,
-                  const OpenDevice& open) {
+                  const OpenDevice& open, KvType kv_type) {
   Variety of = variety;
   of.options.type = type;
   of.shape.architecture = of.name;
   const MemoryModel model(of.shape, of.options);
-  const auto backend = on_device(model.shape, model.weights, open);
+  const auto backend = on_device(model.shape, model.weights, open, kv_type);
   if (!backend) return;
   INFO(of.name);
-  compare_greedy(*device(model, engine::Isa::kScalar, 2), *backend, model.shape, tokens, tie);
+  compare_greedy(*device(model, engine::Isa::kScalar, 2, kv_type), *backend, model.shape, tokens,
+                 tie);
+}
+
+void check_pages(const OpenDevice& open, KvType kv_type) {
+  constexpr int kTokens = 300, kKept = 270, kWhole = kKept / engine::kPageTokens;
+  const MemoryModel model(varieties()[1].shape, varieties()[1].options);
+  const auto from = on_device(model.shape, model.weights, open, kv_type);
+  const auto to = on_device(model.shape, model.weights, open, kv_type);
+  if (!from || !to) return;
+  CHECK(from->page_format().starts_with(kv_type_name(kv_type)));
+  CHECK(from->page_format() == to->page_format());
+  CHECK(from->resident_bytes() == 64 * from->page_bytes());
+  if (model.shape.head_width % 64 == 0)  // scales fill whole words
+    CHECK(from->page_bytes() == engine::cpu_page_bytes(model.shape, kv_type));
+
+  const auto tokens = random_tokens(kTokens, model.shape.vocabulary, 5);
+  const auto pages = pages_from(3, 5), others = pages_from(40, 3);
+  const auto whole = evaluate(*from, model, tokens, {64}, pages);
+  std::vector<std::byte> bytes(from->page_bytes());
+  for (std::size_t i = 0; i < kWhole; ++i) {
+    REQUIRE(from->read_page(pages[i], bytes));
+    REQUIRE(to->write_page(others[i], bytes));
+  }
+  // The page that is not full goes by a copy of its first tokens.
+  REQUIRE(from->read_page(pages[kWhole], bytes));
+  REQUIRE(to->write_page(others[15], bytes));
+  REQUIRE(to->copy_page(others[15], others[kWhole], kKept % engine::kPageTokens));
+  std::vector<int> rows(kTokens - kKept);
+  std::iota(rows.begin(), rows.end(), 0);
+  const engine::StepSequence sequence{0, kTokens - kKept, kKept, others};
+  forward_layers(*to, {std::span(tokens).subspan(kKept), {&sequence, 1}, rows}, model.shape.layers);
+  const auto logits = to->logits();
+  REQUIRE(logits);
+  check_same_bits(*logits, std::span(whole).last(logits->size()));
+}
+
+void check_sequences_together(const OpenDevice& open, KvType kv_type) {
+  const MemoryModel model(varieties()[1].shape, varieties()[1].options);
+  const auto backend = on_device(model.shape, model.weights, open, kv_type);
+  if (!backend) return;
+  const auto one = random_tokens(290, model.shape.vocabulary, 8);
+  const auto other = random_tokens(20, model.shape.vocabulary, 9);
+  const auto pages = pages_from(1, 3), others = pages_from(60, 1);
+  const auto of_one = evaluate(*backend, model, one, {64}, pages);
+  const auto of_other = evaluate(*backend, model, other, {64}, others);
+  // The last 3 tokens of the one, then the last 15 of the other.
+  std::vector<TokenId> tokens(one.end() - 3, one.end());
+  tokens.insert(tokens.end(), other.end() - 15, other.end());
+  const engine::StepSequence sequences[] = {{0, 3, 287, pages}, {3, 15, 5, others}};
+  const int rows[] = {2, 17};
+  forward_layers(*backend, {tokens, sequences, rows}, model.shape.layers);
+  const auto logits = backend->logits();
+  REQUIRE(logits);
+  const auto width = static_cast<std::size_t>(model.shape.vocabulary);
+  check_same_bits(logits->first(width), std::span(of_one).last(width));
+  check_same_bits(logits->last(width), std::span(of_other).last(width));
+}
+
+void check_repeated_pages(const OpenDevice& open) {
+  constexpr int kBefore = 17;
+  const MemoryModel model(varieties()[1].shape, varieties()[1].options);
+  const auto tokens = random_tokens(engine::kPageTokens, model.shape.vocabulary, 6);
+  std::vector<engine::PageIndex> table(kBefore, 0);
+  table.push_back(1);
+  std::vector<std::vector<float>> told;
+  for (const int pages : {8, 64}) {
+    auto device = open();
+    if (!device) return;
+    const auto backend = engine::gpu::make_gpu_backend(std::move(device), model.shape,
+                                                       model.weights, {pages, 64, KvType::kQ8});
+    REQUIRE(backend);
+    evaluate(**backend, model, tokens, {32}, table);
+    const engine::StepSequence sequence{0, 2, kBefore * engine::kPageTokens, table};
+    const int rows[] = {0, 1};
+    forward_layers(**backend, {std::span(tokens).first(2), {&sequence, 1}, rows},
+                   model.shape.layers);
+    const auto logits = (*backend)->logits();
+    REQUIRE(logits);
+    told.emplace_back(logits->begin(), logits->end());
+  }
+  check_same_bits(told[0], told[1]);
+}
+
+void check_huge_key_bias(const OpenDevice& open) {
+  const MemoryModel model(tiny_shape(), {TensorType::kF32, true, 4});
+  for (const auto& layer : model.weights.layers) {
+    auto* bias = reinterpret_cast<float*>(const_cast<std::byte*>(layer.key_bias.data));
+    for (int i = 0; i < layer.key_bias.cols; i += 8) bias[i] += i % 16 == 0 ? 300.0F : -200.0F;
+  }
+  const auto tokens = random_tokens(120, model.shape.vocabulary, 3);
+  const auto wanted =
+      evaluate(*device(model, engine::Isa::kScalar, 2), model, tokens, {64}, pages_from(0, 1));
+  const auto backend = on_device(model.shape, model.weights, open, KvType::kQ8);
+  if (!backend) return;
+  const auto got = evaluate(*backend, model, tokens, {64}, pages_from(0, 1));
+  CHECK(mean_divergence(wanted, got, model.shape.vocabulary) < 2e-3);
+  check_same_bits(evaluate(*backend, model, tokens, {17, 1, 4, 33}, pages_from(20, 3)), got);
 }
 
 namespace {
@@ -143,9 +251,9 @@ Bytes marked_page(const Backend& backend, int mark) {
 
 }  // namespace
 
-void check_pages(const OpenDevice& open) {
+void check_page_transfer(const OpenDevice& open) {
   const MemoryModel model(varieties()[1].shape, varieties()[1].options);
-  const auto backend = on_device(model.shape, model.weights, open);
+  const auto backend = on_device(model.shape, model.weights, open, KvType::kF16);
   if (!backend) return;
   constexpr int kPages = 11;  // more than are on their way at once
   for (int page = 0; page < kPages; ++page)
@@ -168,7 +276,7 @@ void check_pages(const OpenDevice& open) {
   const Bytes evaluated = page_of(*backend, 5);
   CHECK(evaluated != marked_page(*backend, 5));
   // What was just written is what the next step sees.
-  const auto other = on_device(model.shape, model.weights, open);
+  const auto other = on_device(model.shape, model.weights, open, KvType::kF16);
   REQUIRE(other->write_page(9, evaluated));
   const std::vector<TokenId> second(tokens.begin() + engine::kPageTokens, tokens.end());
   const std::vector<engine::PageIndex> table = {9, 1};

@@ -12,22 +12,33 @@ namespace efimd::test {
 /// Opens a device; null where there is none.
 using OpenDevice = std::function<std::unique_ptr<engine::gpu::GpuDevice>()>;
 
-/// A tiny model's logits on the device are the scalar CPU's within `share` of their root mean square, and the same bit
-/// for bit however the prompt is cut into steps.
-void check_logits(Variety variety, engine::TensorType type, double share, const OpenDevice& open);
-/// All architectures in F32 and Q8_0.
-void check_architectures(const OpenDevice& open);
+/// A tiny model's logits on the device are the scalar CPU's, with KV of that type on both, within `share` of their root
+/// mean square, and the same bit for bit however the prompt is cut into steps.
+void check_logits(Variety variety, engine::TensorType type, double share, const OpenDevice& open,
+                  engine::KvType kv_type = engine::KvType::kF16);
+/// All architectures in F32 and Q8_0; with 8-bit KV in F32.
+void check_architectures(const OpenDevice& open, engine::KvType kv_type = engine::KvType::kF16);
 
 /// `tokens` greedy tokens behind a prompt: the device's choice at each place is the CPU's, or a near tie: the CPU's logits
 /// of both differ by less than `tie` of their root mean square. Near ties are told in a line. The text goes on with the
 /// CPU's choice.
 void check_greedy(const Variety& variety, engine::TensorType type, int tokens, double tie,
-                  const OpenDevice& open);
+                  const OpenDevice& open, engine::KvType kv_type = engine::KvType::kF16);
 /// The same of two devices that hold one model.
 void compare_greedy(engine::Backend& cpu, engine::Backend& device, const engine::ModelShape& shape,
                     int tokens, double tie);
 
 /// Pages on their way: what is written is what later steps and reads find, what is read is what stands there then.
-void check_pages(const OpenDevice& open);
+void check_page_transfer(const OpenDevice& open);
+/// Pages of a sequence that is longer than one split of attention go to another device of the kind, and what is
+/// evaluated behind them there, and behind a copied page, has the same bits. Their size is that of the type.
+void check_pages(const OpenDevice& open, engine::KvType kv_type);
+/// Rows of two sequences in one step have the bits that each has alone.
+void check_sequences_together(const OpenDevice& open, engine::KvType kv_type);
+/// A sequence whose table names a page many times, and so is longer than the device's pages, has the KV that it has on a
+/// device of more pages.
+void check_repeated_pages(const OpenDevice& open);
+/// A bias of hundreds on some elements of keys, as Qwen2 has, costs 8-bit KV no more than one of f16.
+void check_huge_key_bias(const OpenDevice& open);
 
 }  // namespace efimd::test

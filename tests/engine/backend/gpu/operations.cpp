@@ -12,6 +12,7 @@
 #include "engine/backend/cpu/kernels.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "tests/engine/backend/check_close.h"
+#include "tests/engine/backend/gpu/buffers.h"
 #include "tests/engine/backend/weight_values.h"
 
 namespace efimd::test {
@@ -21,22 +22,6 @@ using namespace engine::gpu;
 using engine::TensorType;
 using engine::TensorView;
 
-/// A buffer with these values, which the device and the host reach.
-template <class T>
-Range put(GpuDevice& device, const std::vector<T>& values) {
-  const auto buffer = device.allocate(values.size() * sizeof(T) + 16, Memory::kHostReads);
-  REQUIRE(buffer);
-  std::memcpy(device.mapped(*buffer).data(), values.data(), values.size() * sizeof(T));
-  return {*buffer, 0, values.size() * sizeof(T) + 16};
-}
-
-template <class T>
-std::vector<T> get(GpuDevice& device, const Range& range, std::size_t count) {
-  std::vector<T> values(count);
-  std::memcpy(values.data(), device.mapped(range.buffer).data(), count * sizeof(T));
-  return values;
-}
-
 Range packed(GpuDevice& device, const TensorView& tensor) {
   const kernels::RowLayout layout = row_layout(tensor.type, tensor.cols);
   std::vector<std::uint32_t> words(static_cast<std::size_t>(tensor.rows) * layout.row_words);
@@ -45,14 +30,6 @@ Range packed(GpuDevice& device, const TensorView& tensor) {
              std::span(words).subspan(static_cast<std::size_t>(row) * layout.row_words,
                                       layout.row_words));
   return put(device, words);
-}
-
-std::vector<float> random_values(std::size_t count, unsigned seed) {
-  std::mt19937 random(seed);
-  std::normal_distribution<float> normal;
-  std::vector<float> values(count);
-  for (float& value : values) value = normal(random);
-  return values;
 }
 
 struct Quantized {

@@ -7,7 +7,31 @@
 
 namespace efimd::test {
 
+using engine::KvType;
 using engine::TensorType;
+
+namespace {
+
+void check_bundled_model(int tokens, KvType kv_type, double tie) {
+  auto opened = vulkan_device();
+  if (!opened) return;
+  const auto model = engine::Model::open(EFIMD_BUNDLED_MODEL);
+  REQUIRE(model);
+  const engine::ModelShape& shape = (*model)->shape();
+  const auto device = engine::gpu::make_gpu_backend(std::move(opened), shape, (*model)->weights(),
+                                                    {64, 64, kv_type});
+  REQUIRE(device);
+  engine::CpuOptions options;
+  options.isa = engine::Isa::kScalar;
+  options.threads = 2;
+  options.page_count = 64;
+  options.kv_type = kv_type;
+  const auto cpu = engine::make_cpu_backend(*model, options);
+  REQUIRE(cpu);
+  compare_greedy(**cpu, **device, shape, tokens, tie);
+}
+
+}  // namespace
 
 TEST_CASE("Vulkan: every architecture's logits are the scalar CPU's, however a prompt is cut") {
   check_architectures([] { return vulkan_device(); });
@@ -28,25 +52,46 @@ TEST_CASE("Vulkan: 256 greedy tokens of every architecture are the CPU's") {
 }
 
 TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
-  auto opened = vulkan_device();
-  if (!opened) return;
-  const auto model = engine::Model::open(EFIMD_BUNDLED_MODEL);
-  REQUIRE(model);
-  const engine::ModelShape& shape = (*model)->shape();
-  const auto device =
-      engine::gpu::make_gpu_backend(std::move(opened), shape, (*model)->weights(), {64, 64});
-  REQUIRE(device);
-  engine::CpuOptions options;
-  options.isa = engine::Isa::kScalar;
-  options.threads = 2;
-  options.page_count = 64;
-  const auto cpu = engine::make_cpu_backend(*model, options);
-  REQUIRE(cpu);
-  compare_greedy(**cpu, **device, shape, 256, 1e-3);
+  check_bundled_model(256, KvType::kF16, 1e-3);
+}
+
+TEST_CASE("Vulkan: 64 greedy tokens of the bundled model with 8-bit KV are the CPU's") {
+  check_bundled_model(64, KvType::kQ8, 1e-2);
+}
+
+TEST_CASE("Vulkan: with 8-bit KV every architecture's logits are the scalar CPU's in 8 bits") {
+  for (int level = 0; level < 2; ++level) {
+    INFO("level " << level);
+    check_architectures([&] { return vulkan_device({.level_max = level}); }, KvType::kQ8);
+  }
+}
+
+TEST_CASE("Vulkan: 256 greedy tokens with 8-bit KV are the CPU's") {
+  for (const Variety& variety : varieties())
+    check_greedy(
+        variety, TensorType::kF32, 256, 1e-2, [] { return vulkan_device(); }, KvType::kQ8);
+}
+
+TEST_CASE("Vulkan: a key bias of hundreds costs 8-bit KV nothing, for it is not quantized") {
+  check_huge_key_bias([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: rows of two sequences in one step have the bits of each alone") {
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    check_sequences_together([] { return vulkan_device(); }, kv_type);
+}
+
+TEST_CASE("Vulkan: with 8-bit KV a sequence may be longer than the device's pages") {
+  check_repeated_pages([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: pages that go to another device of the kind and back are read as they were") {
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    check_pages([] { return vulkan_device(); }, kv_type);
 }
 
 TEST_CASE("Vulkan: pages that are on their way are there when they are needed") {
-  check_pages([] { return vulkan_device(); });
+  check_page_transfer([] { return vulkan_device(); });
 }
 
 TEST_CASE("Vulkan: a tensor larger than one operand is bound in parts") {
