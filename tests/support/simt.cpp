@@ -49,6 +49,7 @@ std::vector<std::unique_ptr<Fiber>> fibers;
 std::size_t running = 0;
 jmp_buf scheduler;
 const std::function<void()>* body = nullptr;
+Order order_now = Order::kForward;
 
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "simt: %s\n", what);
@@ -115,16 +116,22 @@ bool release_block(std::size_t threads) {
   return any;
 }
 
-void run_block(std::size_t threads, Order order) {
-  for (bool more = true; more;) {
-    for (std::size_t i = 0; i < threads; ++i) {
-      const std::size_t index = order == Order::kForward ? i : threads - 1 - i;
+/// Until all lanes wait for the block or have left.
+void run_warp(std::size_t first, Order order) {
+  do {
+    for (std::size_t i = 0; i < 32; ++i) {
+      const std::size_t index = first + (order == Order::kForward ? i : 31 - i);
       if (fibers[index]->state == State::kReady) resume(index);
     }
-    more = false;
-    for (std::size_t first = 0; first < threads; first += 32) more = release_warp(first) || more;
-    if (!more) more = release_block(threads);
-  }
+  } while (release_warp(first));
+}
+
+/// A warp runs as far as it can before the next one does, which is as far apart as warps can come.
+void run_block(std::size_t threads, Order order) {
+  do {
+    for (std::size_t first = 0; first < threads; first += 32)
+      run_warp(order == Order::kForward ? first : threads - 32 - first, order);
+  } while (release_block(threads));
 }
 
 }  // namespace
@@ -152,7 +159,10 @@ std::uint32_t exchange(std::uint32_t value, unsigned from) {
 void start_copy(unsigned* to, const unsigned* from) {
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0)
     broken("a copy of 16 bytes is not aligned");
-  current().copies.push_back({to, from});
+  if (order_now == Order::kBackward)
+    std::memcpy(to, from, 16);
+  else
+    current().copies.push_back({to, from});
 }
 void close_batch() { current().batches.push_back(std::exchange(current().copies, {})); }
 void wait_for_batches_but(std::size_t open) {
@@ -165,6 +175,7 @@ void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>&
   if (count % 32 != 0) broken("a block is no whole number of warps");
   while (fibers.size() < count) fibers.push_back(new_fiber());
   body = &kernel;
+  order_now = order;
   for (unsigned z = 0; z < blocks.z; ++z)
     for (unsigned y = 0; y < blocks.y; ++y)
       for (unsigned x = 0; x < blocks.x; ++x) {

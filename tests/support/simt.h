@@ -49,7 +49,7 @@ unsigned lane();
 constexpr std::size_t kGivenMax = 6;
 void give(const std::uint32_t* words, std::size_t count);
 const std::uint32_t* given_by(unsigned lane);
-/// Nothing is copied before it is waited for.
+/// As late as may be, when it is waited for; or at once (Order::kBackward).
 void start_copy(unsigned* to, const unsigned* from);
 void close_batch();
 void wait_for_batches_but(std::size_t open);

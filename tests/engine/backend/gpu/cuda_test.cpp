@@ -75,8 +75,8 @@ TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where th
   CHECK(name(Packed::kQ8_0, true, 8129, 3) == "matmul_3_64");
   CHECK(name(Packed::kF16, true, 8200, 64) == "matmul_1_8");
   const kernels::Launch launch = kernels::launch_of(kMatmul, 3, true, {8200, 9, 1});
-  CHECK(launch.grid == std::array<std::uint32_t, 3>{129, 2, 1});
-  CHECK(launch.block == std::array<std::uint32_t, 2>{32, 8});
+  CHECK((launch.grid[0] == 129 && launch.grid[1] == 2 && launch.grid[2] == 1));
+  CHECK((launch.block[0] == 32 && launch.block[1] == 8));
 }
 
 TEST_CASE("CUDA kernels on the CPU: every architecture's logits are the scalar CPU's") {
