@@ -1,12 +1,13 @@
 #pragma once
 
 // The kernels by the names that the host asks for: each operation's own with what its values are kept in, and for
-// weights of a type its name and the type's number, for matmul also the tokens of a tile.
+// weights of a type its name and the type's number, for products also the tokens of a tile.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
+#include "kernels/matmul_tiles.cuh"
 #include "kernels/merge.cuh"
 #include "kernels/norm_rows.cuh"
 #include "kernels/quantize_rows.cuh"
@@ -83,6 +84,25 @@ EFIMD_TYPED_KERNELS(8)
 EFIMD_TYPED_KERNELS(9)
 EFIMD_TYPED_KERNELS(10)
 #undef EFIMD_TYPED_KERNELS
+
+#define EFIMD_TILED_KERNEL(number, tile)                                                      \
+  __global__ void __launch_bounds__(4 * tile)                                                 \
+      matmul_##number##_##tile(const u32* w, const u32* x, const float2* scales,              \
+                               const float* bias, const u32*, float* result, MatmulSizes s) { \
+    matmul_tiles<static_cast<Packed>(number), tile>(w, x, scales, bias, result, s);           \
+  }
+#define EFIMD_QUANTIZED_KERNELS(number) \
+  EFIMD_TILED_KERNEL(number, 32) EFIMD_TILED_KERNEL(number, 64)
+EFIMD_QUANTIZED_KERNELS(3)
+EFIMD_QUANTIZED_KERNELS(4)
+EFIMD_QUANTIZED_KERNELS(5)
+EFIMD_QUANTIZED_KERNELS(6)
+EFIMD_QUANTIZED_KERNELS(7)
+EFIMD_QUANTIZED_KERNELS(8)
+EFIMD_QUANTIZED_KERNELS(9)
+EFIMD_QUANTIZED_KERNELS(10)
+#undef EFIMD_QUANTIZED_KERNELS
+#undef EFIMD_TILED_KERNEL
 
 }  // extern "C"
 

@@ -1,5 +1,7 @@
 #include "kernels/launch.h"
 
+#include <utility>
+
 #include "kernels/sizes.h"
 
 namespace efimd::kernels {
@@ -30,22 +32,46 @@ constexpr int kMatmul = 3;
 constexpr int kStoreRows = 4;
 constexpr int kAttention = 5;
 
-}  // namespace
+/// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
+/// bandwidth, and a second reading comes out of the cache.
+constexpr std::uint32_t kPromptTilesMin = 3;
+/// With fewer blocks of large tiles than this, about the multiprocessors of a large card, small ones do it.
+constexpr std::uint32_t kLargeTilesMin = 128;
 
-Launch launch_of(int kernel, const std::array<std::uint32_t, 3>& groups) {
-  const Entry& entry = kEntries[kernel];
-  return {{(groups[0] * entry.spread + entry.joined[0] - 1) / entry.joined[0],
-           (groups[1] + entry.joined[1] - 1) / entry.joined[1], groups[2]},
-          entry.block};
+std::uint32_t over(std::uint32_t count, std::uint32_t by) { return (count + by - 1) / by; }
+
+/// Tokens of a block's tile in the product of these workgroups.
+std::uint32_t product_tile(std::uint32_t type, bool many,
+                           const std::array<std::uint32_t, 3>& groups) {
+  if (!many) return 1;
+  if (static_cast<Packed>(type) < Packed::kQ8_0 || groups[1] < kPromptTilesMin)
+    return kTokensOfTile;
+  const std::uint32_t blocks =
+      over(groups[0], kTileLarge) * over(groups[1], kTileLarge / kTokensOfTile) * groups[2];
+  return blocks < kLargeTilesMin ? kTileSmall : kTileLarge;
 }
 
-std::string entry_name(int kernel, std::uint32_t type, bool many) {
-  std::string name = kEntries[kernel].name;
+}  // namespace
+
+Launch launch_of(int kernel, std::uint32_t type, bool many,
+                 const std::array<std::uint32_t, 3>& groups) {
+  Entry entry = kEntries[kernel];
+  std::string name = entry.name;
   if (kernel == kEmbedRows || kernel == kMatmul) name += "_" + std::to_string(type);
-  if (kernel == kMatmul) name += many ? "_8" : "_1";
   if (kernel == kStoreRows || kernel == kAttention)
     name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
-  return name;
+  if (kernel == kMatmul) {
+    const std::uint32_t tile = product_tile(type, many, groups);
+    name += "_" + std::to_string(tile);
+    if (tile > kTokensOfTile) {
+      entry.block = {32, tile / 8};
+      entry.joined = {tile, tile / kTokensOfTile};
+    }
+  }
+  return {std::move(name),
+          {over(groups[0] * entry.spread, entry.joined[0]), over(groups[1], entry.joined[1]),
+           groups[2]},
+          entry.block};
 }
 
 }  // namespace efimd::kernels

@@ -6,15 +6,16 @@
 
 namespace efimd::kernels {
 
-/// Blocks and threads of a kernel.
+/// A kernel by the name under which kernels/entries.cuh exports it, its blocks and their threads.
 struct Launch {
+  std::string name;
   std::array<std::uint32_t, 3> grid;
   std::array<std::uint32_t, 2> block;
 };
 
-/// How a kernel is started that does the work of `groups` workgroups of its shader; `kernel` as gpu::Kernel counts.
-Launch launch_of(int kernel, const std::array<std::uint32_t, 3>& groups);
-/// The name under which kernels/entries.cuh exports it.
-std::string entry_name(int kernel, std::uint32_t type, bool many);
+/// How the work of `groups` workgroups of a shader is done; `kernel` as gpu::Kernel counts, `type` and `many` as
+/// gpu::Operation has them. Products of prompts go to the tensor cores.
+Launch launch_of(int kernel, std::uint32_t type, bool many,
+                 const std::array<std::uint32_t, 3>& groups);
 
 }  // namespace efimd::kernels

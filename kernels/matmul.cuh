@@ -4,6 +4,18 @@
 
 namespace efimd::kernels {
 
+// The lanes' sums as one, the same bits in every lane: fours of lanes as (0 + 1) + (2 + 3), then these in order, on zero.
+// A kernel that walks a whole row finds the classes of groups that the lanes stand for one after another, and so has to
+// keep four sums and the total (matmul_tiles.cuh). Eight independent shuffles: no later than a tree's last three.
+__device__ __forceinline__ float sum_of_classes(float value) {
+  value += __shfl_xor_sync(kWholeWarp, value, 1);
+  value += __shfl_xor_sync(kWholeWarp, value, 2);
+  float total = 0;
+#pragma unroll
+  for (int four = 0; four < 8; ++four) total += __shfl_sync(kWholeWarp, value, 4 * four);
+  return total;
+}
+
 // A group of 32 weights against the same group of up to kTile tokens.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void add_group(const u32* row, const u32* x, const float2* scales,
@@ -28,14 +40,14 @@ __device__ __forceinline__ void add_group(const u32* row, const u32* x, const fl
     high = __dp4a(static_cast<int>(quants[6]), static_cast<int>(second.z), high);
     high = __dp4a(static_cast<int>(quants[7]), static_cast<int>(second.w), high);
     const float2 scale = scales[of_x];
-    // Multiplied and added apart, so that no compiler joins them in one variant and not in another.
-    if constexpr (kType == Packed::kQ6_K) {
-      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(low), weight.low * scale.x));
-      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(high), weight.high * scale.x));
+    // Joined by name, so that no compiler joins them in one variant and not in another.
+    if constexpr (Of::kHalves) {
+      sums[t] = fmaf(static_cast<float>(low), weight.low * scale.x, sums[t]);
+      sums[t] = fmaf(static_cast<float>(high), weight.high * scale.x, sums[t]);
     } else {
-      sums[t] = __fadd_rn(sums[t], __fmul_rn(static_cast<float>(low + high), weight.low * scale.x));
+      sums[t] = fmaf(static_cast<float>(low + high), weight.low * scale.x, sums[t]);
     }
-    if (weight.minimum != 0) sums[t] = __fsub_rn(sums[t], __fmul_rn(weight.minimum, scale.y));
+    if constexpr (Of::kMinimum) sums[t] = fmaf(-weight.minimum, scale.y, sums[t]);
   }
 }
 
@@ -70,7 +82,8 @@ __device__ __forceinline__ void add_eight(const u32* row, const float* x, const 
 //   grid (min(N, 32768) / kMatmulWarps, T / kTile, N / 32768), block (32, kMatmulWarps): a warp for each row and tile;
 //   lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
 //   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: products of a group
-//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are.
+//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are, and in matmul_tiles.cuh,
+//   which takes the place of this kernel for prompts.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
                                        const float* bias, const u32* experts, float* result,
@@ -97,7 +110,7 @@ __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2*
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) {
     if (t >= count) break;
-    const float sum = warp_sum(sums[t]);
+    const float sum = Weights<kType>::kQuantized ? sum_of_classes(sums[t]) : warp_sum(sums[t]);
     if (lane != 0) continue;
     float* to = result + static_cast<size_t>(token + t) * s.out_stride + s.first + n;
     const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;

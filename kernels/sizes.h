@@ -21,6 +21,10 @@ inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm
 inline constexpr u32 kQuantizeWarps = 8;   ///< groups of a block in quantize_rows, a warp each
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
+/// Rows and tokens of a block in matmul_tiles: as many as shared memory takes, and fewer for products that would not
+/// fill a card with these.
+inline constexpr u32 kTileLarge = 64;
+inline constexpr u32 kTileSmall = 32;
 /// Rows of matmul along the grid's first axis; more go along the third.
 inline constexpr u32 kMatmulRowsMax = 32768;
 /// Floats in front of the accumulator of an attention record: the maximum m and the sum l.

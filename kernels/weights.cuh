@@ -17,6 +17,24 @@ struct Weights {
                                  : kType == Packed::kQ5_0 ? 16
                                  : kType == Packed::kQ6_K ? 32
                                                           : 0;
+  /// Whether the halves of a group have scales of their own.
+  static constexpr bool kHalves = kType == Packed::kQ6_K;
+  static constexpr bool kMinimum = kType == Packed::kQ4_1 || kType == Packed::kQ5_1 ||
+                                   kType == Packed::kQ4_K || kType == Packed::kQ5_K;
+  /// Words of a group.
+  static constexpr u32 kLowWords = kType == Packed::kQ8_0 ? 8 : 4;
+  static constexpr u32 kHighWords = kHigh1 ? 1 : kHalves ? 2 : 0;
+
+  /// Quad i of a group, weights 4i .. 4i + 3, as signed bytes, from the words of its planes that hold it.
+  static __device__ __forceinline__ u32 quad(u32 low, u32 high, u32 i) {
+    if constexpr (kType == Packed::kQ8_0) return low;
+    u32 quad = low >> (4 * (i % 2)) & 0x0F0F0F0FU;
+    if constexpr (kHigh1) quad |= (high >> i & 0x01010101U) << 4U;
+    if constexpr (kType == Packed::kQ6_K) quad |= (high >> (2 * (i % 4)) & 0x03030303U) << 4U;
+    // Four subtractions at once: bit 7 of each byte keeps the borrow in.
+    if constexpr (kCenter != 0) quad = ((quad | 0x80808080U) - kCenter * 0x01010101U) ^ 0x80808080U;
+    return quad;
+  }
 
   /// The 32 quants of a group as signed bytes, four a word.
   static __device__ __forceinline__ void load_group(const u32* row, const RowLayout& layout,
@@ -36,16 +54,21 @@ struct Weights {
         highs[1] = row[layout.high_at + group * 2 + 1];
       }
 #pragma unroll
-      for (u32 i = 0; i < 8; ++i) {
-        u32 quad = words[i / 2] >> (4 * (i % 2)) & 0x0F0F0F0FU;
-        if constexpr (kHigh1) quad |= (high >> i & 0x01010101U) << 4U;
-        if constexpr (kType == Packed::kQ6_K)
-          quad |= (highs[i / 4] >> (2 * (i % 4)) & 0x03030303U) << 4U;
-        // Four subtractions at once: bit 7 of each byte keeps the borrow in.
-        if constexpr (kCenter != 0)
-          quad = ((quad | 0x80808080U) - kCenter * 0x01010101U) ^ 0x80808080U;
-        quants[i] = quad;
-      }
+      for (u32 i = 0; i < 8; ++i) quants[i] = quad(words[i / 2], kHigh1 ? high : highs[i / 4], i);
+    }
+  }
+
+  /// A group's scales as they lie in the row.
+  struct ScaleBits {
+    u32 of_group, of_super;
+  };
+  static __device__ __forceinline__ ScaleBits scale_bits(const u32* row, const RowLayout& layout,
+                                                         u32 group) {
+    if constexpr (kType == Packed::kQ4_1 || kType == Packed::kQ5_1) {
+      return {row[layout.scale_at + group], 0};
+    } else {
+      const u32 of_group = row[layout.scale_at + group / 2] >> (16 * (group % 2)) & 0xFFFFU;
+      return {of_group, kHalfScale ? 0 : row[layout.super_at + group / 8]};
     }
   }
 
@@ -53,27 +76,29 @@ struct Weights {
     float low, high;  ///< of the first and the last 16 weights
     float minimum;    ///< a weight is scale * quant - minimum
   };
-  static __device__ __forceinline__ Scales scales(const u32* row, const RowLayout& layout,
-                                                  u32 group) {
+  static __device__ __forceinline__ Scales scales(const ScaleBits& bits) {
     if constexpr (kType == Packed::kQ4_1 || kType == Packed::kQ5_1) {
-      const float2 both = both_halves(row[layout.scale_at + group]);
+      const float2 both = both_halves(bits.of_group);
       return {both.x, both.x, -both.y};
+    } else if constexpr (kHalfScale) {
+      const float scale = half_to_float(bits.of_group);
+      return {scale, scale, 0.0F};
     } else {
-      const u32 bits = row[layout.scale_at + group / 2] >> (16 * (group % 2)) & 0xFFFFU;
-      if constexpr (kHalfScale) {
-        const float scale = half_to_float(bits);
-        return {scale, scale, 0.0F};
+      const float2 of_super = both_halves(bits.of_super);
+      const u32 first = bits.of_group & 0xFFU, second = bits.of_group >> 8U;
+      if constexpr (kType == Packed::kQ6_K) {
+        return {of_super.x * static_cast<float>(static_cast<signed char>(first)),
+                of_super.x * static_cast<float>(static_cast<signed char>(second)), 0.0F};
       } else {
-        const float2 of_super = both_halves(row[layout.super_at + group / 8]);
-        if constexpr (kType == Packed::kQ6_K) {
-          return {of_super.x * static_cast<float>(static_cast<signed char>(bits & 0xFFU)),
-                  of_super.x * static_cast<float>(static_cast<signed char>(bits >> 8U)), 0.0F};
-        } else {
-          const float scale = of_super.x * static_cast<float>(bits & 0xFFU);
-          return {scale, scale, of_super.y * static_cast<float>(bits >> 8U)};
-        }
+        const float scale = of_super.x * static_cast<float>(first);
+        return {scale, scale, of_super.y * static_cast<float>(second)};
       }
     }
+  }
+
+  static __device__ __forceinline__ Scales scales(const u32* row, const RowLayout& layout,
+                                                  u32 group) {
+    return scales(scale_bits(row, layout, group));
   }
 
   /// Weight k of a float type.

@@ -187,22 +187,26 @@ void measure(const Shape& of, TensorType type, KvType kv_type, double copy_rate)
   }
 }
 
-/// The product alone, of one token and of many, by weight type: 18944 x 3584.
-void measure_products(double copy_rate) {
+/// The product alone by weight type: of few tokens, which is bound by bandwidth, around where the tensor cores begin, and of
+/// prompts.
+void measure_products(int rows, int cols, double copy_rate) {
   for (const TensorType type : test::kWeightTypes) {
     const auto device = open_device();
     std::deque<std::vector<std::byte>> storage;
     std::mt19937 random(1);
-    constexpr int kRows = 18944, kCols = 3584, kTokens = 512;
-    const TensorView tensor = test::random_tensor(storage, type, kRows, kCols, 1, random);
-    const auto layout = gpu::row_layout(type, kCols);
-    const std::size_t bytes = std::size_t{kRows} * layout.row_words * 4;
+    constexpr int kTokensMax = 2048, kFew = 8;
+    const auto row_count = static_cast<std::size_t>(rows);
+    const TensorView tensor = test::random_tensor(storage, type, rows, cols, 1, random);
+    const auto layout = gpu::row_layout(type, cols);
+    const std::size_t bytes = row_count * layout.row_words * 4;
     const auto staging = device->allocate(bytes, gpu::Memory::kHostWrites);
     const auto weights = device->allocate(bytes, gpu::Memory::kDevice);
-    const auto rest = device->allocate(std::size_t{kRows} * kTokens * 4, gpu::Memory::kDevice);
+    const std::size_t rest_bytes =
+        static_cast<std::size_t>(std::max(rows, cols)) * kTokensMax * sizeof(float);
+    const auto rest = device->allocate(rest_bytes, gpu::Memory::kDevice);
     must(staging && weights && rest, "no memory for a product");
     auto* words = reinterpret_cast<std::uint32_t*>(device->mapped(*staging).data());
-    for (int row = 0; row < kRows; ++row)
+    for (int row = 0; row < rows; ++row)
       gpu::pack_row(tensor, row, layout,
                     {words + std::size_t{layout.row_words} * static_cast<std::size_t>(row),
                      layout.row_words});
@@ -210,24 +214,27 @@ void measure_products(double copy_rate) {
     copy.operands[0] = {*staging, 0, bytes};
     copy.operands[1] = {*weights, 0, bytes};
     must(device->run({&copy, 1}).has_value(), "a copy failed");
-    for (const int tokens : {1, 8, kTokens}) {
-      const gpu::Range x{*rest, 0, std::size_t{kRows} * kTokens * 4};
+    for (const int tokens : {1, kFew, 16, 24, 64, 512, kTokensMax}) {
+      const gpu::Range x{*rest, 0, rest_bytes};
       gpu::Operation product;
       product.kernel = gpu::Kernel::kMatmul;
       product.type = static_cast<std::uint32_t>(gpu::packed_type(type));
       product.many = tokens > 1;
       product.groups = {
-          kRows, tokens > 1 ? static_cast<std::uint32_t>(tokens) / kernels::kTokensOfTile : 1, 1};
+          static_cast<std::uint32_t>(rows),
+          tokens > 1 ? static_cast<std::uint32_t>(tokens) / kernels::kTokensOfTile : 1, 1};
       product.operands = {gpu::Range{*weights, 0, bytes}, x, x, x, x, x};
-      product.set_sizes(kernels::MatmulSizes{layout, kCols, kRows, 0, kRows,
-                                             static_cast<std::uint32_t>(tokens), 0, 0, 0, 1});
+      product.set_sizes(kernels::MatmulSizes{
+          layout, static_cast<std::uint32_t>(cols), static_cast<std::uint32_t>(rows), 0,
+          static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(tokens), 0, 0, 0, 1});
       const double ms = median_ms([&] {
         must(device->run({&product, 1}).has_value(), "a product failed");
       });
-      const double flops = 2.0 * kRows * kCols * tokens / ms * 1e3;
+      const double flops = 2.0 * rows * cols * tokens / ms * 1e3;
       const std::string name = "product " + std::string(tensor_type_name(type)) + ", " +
+                               std::to_string(rows) + " x " + std::to_string(cols) + ", " +
                                std::to_string(tokens) + " tokens";
-      if (tokens == kTokens)
+      if (tokens > kFew)
         report(name, ms, flops / 1e12, "TFLOP/s");
       else
         report(name, ms, static_cast<double>(bytes) / ms / 1e6, "GB/s",
@@ -256,7 +263,8 @@ int main(int argc, char** argv) {
   const std::string device = open_device()->name();
   std::printf("%s\n", device.c_str());
   const double copy_rate = copy_bytes_per_s();
-  measure_products(copy_rate);
+  measure_products(18944, 3584, copy_rate);  // 7B, gate
+  measure_products(1536, 8960, copy_rate);   // 1.5B, down: few blocks
   for (const Shape& shape : kShapes) {
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
       measure(shape, type, KvType::kF16, copy_rate);

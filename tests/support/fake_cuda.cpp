@@ -62,6 +62,10 @@ using namespace efimd::kernels;
       {"matmul_" #number "_1", launcher(matmul_##number##_1)}, { \
     "matmul_" #number "_8", launcher(matmul_##number##_8)        \
   }
+#define TILED(number)                                          \
+  {"matmul_" #number "_32", launcher(matmul_##number##_32)}, { \
+    "matmul_" #number "_64", launcher(matmul_##number##_64)    \
+  }
 std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     {"norm_rows_f32", launcher(norm_rows_f32)},
     {"quantize_rows_f32", launcher(quantize_rows_f32)},
@@ -83,8 +87,17 @@ std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     TYPED(7),
     TYPED(8),
     TYPED(9),
-    TYPED(10)};
+    TYPED(10),
+    TILED(3),
+    TILED(4),
+    TILED(5),
+    TILED(6),
+    TILED(7),
+    TILED(8),
+    TILED(9),
+    TILED(10)};
 #undef TYPED
+#undef TILED
 
 /// What a function answers; an error other than want of memory sticks.
 CUresult answer(const char* function) {

@@ -271,8 +271,7 @@ ScriptedPrompt ScriptedEngine::split(std::span<const TokenId> tokens) const {
   return prompt;
 }
 
-Result<void> ScriptedEngine::step(std::span<const engine::BatchItem> items,
-                                  std::stop_token stop) {
+Result<void> ScriptedEngine::step(std::span<const engine::BatchItem> items, std::stop_token stop) {
   ++script_->appends;
   script_->append_gate.pass();
   if (stop.stop_requested()) return fail(Fault::kStopped, "stopped");

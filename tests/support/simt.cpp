@@ -2,10 +2,15 @@
 
 #include <ucontext.h>
 
+#include <algorithm>
+#include <array>
 #include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
+#include <deque>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/backend/cpu/half.h"
@@ -19,6 +24,11 @@ constexpr std::size_t kStackBytes = std::size_t{64} << 10;
 
 enum class State { kReady, kAtWarp, kAtBlock, kDone };
 
+struct Copy {
+  unsigned* to;
+  const unsigned* from;
+};
+
 struct Fiber {
   std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
   ucontext_t start = {};
@@ -26,13 +36,20 @@ struct Fiber {
   jmp_buf here = {};
   State state = State::kReady;
   Place place;
-  std::uint32_t offered = 0;
+  std::array<std::uint32_t, kGivenMax> given = {};
+  std::vector<Copy> copies;               ///< of the batch that is not closed
+  std::deque<std::vector<Copy>> batches;  ///< closed
+  bool awaits_copies() const {
+    return !copies.empty() ||
+           std::ranges::any_of(batches, [](auto& batch) { return !batch.empty(); });
+  }
 };
 
 std::vector<std::unique_ptr<Fiber>> fibers;
 std::size_t running = 0;
 jmp_buf scheduler;
 const std::function<void()>* body = nullptr;
+Order order_now = Order::kForward;
 
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "simt: %s\n", what);
@@ -99,16 +116,22 @@ bool release_block(std::size_t threads) {
   return any;
 }
 
-void run_block(std::size_t threads, Order order) {
-  for (bool more = true; more;) {
-    for (std::size_t i = 0; i < threads; ++i) {
-      const std::size_t index = order == Order::kForward ? i : threads - 1 - i;
+/// Until all lanes wait for the block or have left.
+void run_warp(std::size_t first, Order order) {
+  do {
+    for (std::size_t i = 0; i < 32; ++i) {
+      const std::size_t index = first + (order == Order::kForward ? i : 31 - i);
       if (fibers[index]->state == State::kReady) resume(index);
     }
-    more = false;
-    for (std::size_t first = 0; first < threads; first += 32) more = release_warp(first) || more;
-    if (!more) more = release_block(threads);
-  }
+  } while (release_warp(first));
+}
+
+/// A warp runs as far as it can before the next one does, which is as far apart as warps can come.
+void run_block(std::size_t threads, Order order) {
+  do {
+    for (std::size_t first = 0; first < threads; first += 32)
+      run_warp(order == Order::kForward ? first : threads - 32 - first, order);
+  } while (release_block(threads));
 }
 
 }  // namespace
@@ -118,12 +141,33 @@ void wait_for_block() { wait(State::kAtBlock); }
 void wait_for_warp() { wait(State::kAtWarp); }
 unsigned lane() { return static_cast<unsigned>(running % 32); }
 
-std::uint32_t exchange(std::uint32_t value, unsigned from) {
-  current().offered = value;
+void give(const std::uint32_t* words, std::size_t count) {
+  std::copy_n(words, count, current().given.begin());
   wait_for_warp();
-  const std::uint32_t taken = fibers[running / 32 * 32 + from % 32]->offered;
+}
+const std::uint32_t* given_by(unsigned lane) {
+  return fibers[running / 32 * 32 + lane % 32]->given.data();
+}
+
+std::uint32_t exchange(std::uint32_t value, unsigned from) {
+  give(&value, 1);
+  const std::uint32_t taken = *given_by(from);
   wait_for_warp();
   return taken;
+}
+
+void start_copy(unsigned* to, const unsigned* from) {
+  if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0)
+    broken("a copy of 16 bytes is not aligned");
+  if (order_now == Order::kBackward)
+    std::memcpy(to, from, 16);
+  else
+    current().copies.push_back({to, from});
+}
+void close_batch() { current().batches.push_back(std::exchange(current().copies, {})); }
+void wait_for_batches_but(std::size_t open) {
+  for (auto& batches = current().batches; batches.size() > open; batches.pop_front())
+    for (const Copy& copy : batches.front()) std::memcpy(copy.to, copy.from, 16);
 }
 
 void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>& kernel) {
@@ -131,11 +175,13 @@ void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>&
   if (count % 32 != 0) broken("a block is no whole number of warps");
   while (fibers.size() < count) fibers.push_back(new_fiber());
   body = &kernel;
+  order_now = order;
   for (unsigned z = 0; z < blocks.z; ++z)
     for (unsigned y = 0; y < blocks.y; ++y)
       for (unsigned x = 0; x < blocks.x; ++x) {
         for (std::size_t i = 0; i < count; ++i) {
           Fiber& fiber = *fibers[i];
+          if (fiber.awaits_copies()) broken("a thread has left before its copies were there");
           fiber.state = State::kReady;
           const auto index = static_cast<unsigned>(i);
           fiber.place = {{index % threads.x, index / threads.x, 0}, {x, y, z}, threads};
@@ -151,4 +197,31 @@ float half_to_float(unsigned bits) {
   return engine::cpu::half_to_float(static_cast<std::uint16_t>(bits));
 }
 unsigned float_to_half(float value) { return engine::cpu::float_to_half(value); }
+
+namespace {
+
+/// Adds, for the first `pieces` of K = 16, what lane 4g + c holds of them: words 2 piece and 2 piece + 1 of `a` for rows g and
+/// g + 8, word 4 + piece of b for column g.
+void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGivenMax>& words,
+                int (&sums)[4]) {
+  simt::give(words.data(), words.size());
+  const unsigned g = simt::lane() / 4, c = simt::lane() % 4;
+  for (unsigned i = 0; i < 4; ++i)
+    for (unsigned piece = 0; piece < pieces; ++piece)
+      for (unsigned k = 0; k < 4; ++k) {
+        const std::uint32_t of_row = simt::given_by(4 * g + k)[2 * piece + i / 2];
+        const std::uint32_t of_column = simt::given_by(4 * (2 * c + i % 2) + k)[4 + piece];
+        sums[i] = __dp4a(static_cast<int>(of_row), static_cast<int>(of_column), sums[i]);
+      }
+  simt::wait_for_warp();
+}
+
+}  // namespace
+
+void mma_16x8x16(unsigned a_upper, unsigned a_lower, unsigned b, int (&sums)[4]) {
+  add_pieces(1, {a_upper, a_lower, 0, 0, b, 0}, sums);
+}
+void mma_16x8x32(const unsigned (&a)[4], const unsigned (&b)[2], int (&sums)[4]) {
+  add_pieces(2, {a[0], a[1], a[2], a[3], b[0], b[1]}, sums);
+}
 }  // namespace efimd::kernels

@@ -14,6 +14,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static  // one block runs at a time
+#define __launch_bounds__(threads)
 
 struct alignas(8) uint2 {
   unsigned x, y;
@@ -44,6 +45,14 @@ void wait_for_warp();
 /// What lane `lane` of this warp gives.
 std::uint32_t exchange(std::uint32_t value, unsigned lane);
 unsigned lane();
+/// Each lane gives words, and then reads what others gave, until all have.
+constexpr std::size_t kGivenMax = 6;
+void give(const std::uint32_t* words, std::size_t count);
+const std::uint32_t* given_by(unsigned lane);
+/// As late as may be, when it is waited for; or at once (Order::kBackward).
+void start_copy(unsigned* to, const unsigned* from);
+void close_batch();
+void wait_for_batches_but(std::size_t open);
 
 }  // namespace efimd::simt
 
@@ -82,4 +91,14 @@ inline int __dp4a(int a, int b, int sum) {
 namespace efimd::kernels {
 float half_to_float(unsigned bits);
 unsigned float_to_half(float value);
+
+void mma_16x8x16(unsigned a_upper, unsigned a_lower, unsigned b, int (&sums)[4]);
+void mma_16x8x32(const unsigned (&a)[4], const unsigned (&b)[2], int (&sums)[4]);
+
+inline void copy_16(unsigned* shared, const unsigned* from) { simt::start_copy(shared, from); }
+inline void close_batch() { simt::close_batch(); }
+template <int kOpen>
+void wait_for_batches() {
+  simt::wait_for_batches_but(kOpen);
+}
 }  // namespace efimd::kernels

@@ -6,7 +6,8 @@
 
 namespace efimd::simt {
 
-/// In which order the threads of a block run between barriers. What depends on it is a race.
+/// In which order the warps of a block, and the threads of a warp, run from barrier to barrier; copies without waiting are
+/// made late in the one, at once in the other. What depends on it is a race.
 enum class Order { kForward, kBackward };
 
 /// Runs `kernel` once for each thread. Ends the process, saying why, where a barrier is not reached by all.

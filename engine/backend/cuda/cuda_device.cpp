@@ -33,6 +33,11 @@ constexpr std::size_t kEvents = 8;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
+kernels::Launch launch_of(const Operation& operation) {
+  return kernels::launch_of(static_cast<int>(operation.kernel), operation.type, operation.many,
+                            operation.groups);
+}
+
 class CudaDevice final : public gpu::GpuDevice {
  public:
   CudaDevice(const CudaApi& api, std::size_t memory_bytes)
@@ -67,7 +72,7 @@ class CudaDevice final : public gpu::GpuDevice {
   CUdeviceptr at(const Range& range) const {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
-  Result<CUfunction> function(const Operation& operation);
+  Result<CUfunction> function(const std::string& name);
   Result<void> issue(const Operation& operation, CUstream stream);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);
@@ -289,7 +294,8 @@ Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
   // Functions are looked up in front: a lookup may load code, which a capture does not allow.
   for (const Operation& operation : operations)
     if (operation.kernel != Kernel::kCopy)
-      if (const auto found = function(operation); !found) return tl::unexpected(found.error());
+      if (const auto found = function(launch_of(operation).name); !found)
+        return tl::unexpected(found.error());
   if (auto begun = checked("capturing a step",
                            api_.cuStreamBeginCapture_(steps_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
       !begun)
@@ -305,9 +311,7 @@ Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
   return executable;
 }
 
-Result<CUfunction> CudaDevice::function(const Operation& operation) {
-  const std::string name =
-      kernels::entry_name(static_cast<int>(operation.kernel), operation.type, operation.many);
+Result<CUfunction> CudaDevice::function(const std::string& name) {
   if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
   CUfunction found = nullptr;
   if (auto got = checked(name.c_str(), api_.cuModuleGetFunction_(&found, module_, name.c_str()));
@@ -335,7 +339,8 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
     return checked("a copy",
                    api_.cuMemcpyAsync_(at(to), at(operation.operands[0]), to.bytes, stream));
   }
-  const auto entry = function(operation);
+  const kernels::Launch launch = launch_of(operation);
+  const auto entry = function(launch.name);
   if (!entry) return tl::unexpected(entry.error());
   // A kernel takes the addresses of its operands and then its sizes.
   std::array<CUdeviceptr, gpu::kOperandsMax> addresses = {};
@@ -348,8 +353,6 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
   }
   alignas(16) auto sizes = operation.sizes;
   parameters[count] = sizes.data();
-  const kernels::Launch launch =
-      kernels::launch_of(static_cast<int>(operation.kernel), operation.groups);
   return checked("a kernel", api_.cuLaunchKernel_(*entry, launch.grid[0], launch.grid[1],
                                                   launch.grid[2], launch.block[0], launch.block[1],
                                                   1, 0, stream, parameters.data(), nullptr));

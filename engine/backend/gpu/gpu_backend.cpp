@@ -1,11 +1,13 @@
 #include "engine/backend/gpu/gpu_backend.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cassert>
 #include <cmath>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -106,7 +108,7 @@ class GpuBackend final : public Backend {
   int key_width() const { return shape_.kv_heads * shape_.head_width; }
   int used() const { return std::max(shape_.experts_used, 1); }
   Result<void> allocate();
-  /// A step of one token and one of two: every kernel the model needs is compiled, and known to run.
+  /// Steps of one token, of two and of a short prompt: every kernel the model needs is compiled, and known to run.
   Result<void> warm_up();
   Result<Range> take(std::size_t count, Memory where);
   Result<void> allocate_record();
@@ -274,12 +276,13 @@ Result<void> GpuBackend::turn_biases(int pages) {
 }
 
 Result<void> GpuBackend::warm_up() {
-  const TokenId tokens[] = {0, 0};
+  const std::array<TokenId, kPageTokens> tokens = {};
   const PageIndex page = 0;
   const int row = 0;
-  for (const int count : {1, 2}) {
+  for (const int wanted : {1, 2, kPageTokens}) {
+    const int count = std::min(wanted, step_tokens_max_);
     const StepSequence sequence{0, count, 0, {&page, 1}};
-    Result<void> done = begin({{tokens, size(count)}, {&sequence, 1}, {&row, 1}});
+    Result<void> done = begin({std::span(tokens).first(size(count)), {&sequence, 1}, {&row, 1}});
     for (int layer = 0; done && layer < shape_.layers; ++layer)
       done = attention_input(layer)
                  .and_then([&] { return attention(layer); })

@@ -7,6 +7,8 @@
 
 #include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_backend.h"
+#include "kernels/launch.h"
+#include "kernels/sizes.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/gpu/device_models.h"
 #include "tests/engine/backend/gpu/kv8_operations.h"
@@ -50,6 +52,7 @@ std::unique_ptr<engine::gpu::GpuDevice> real_device() {
 TEST_CASE("CUDA kernels on the CPU: each operation agrees with the specification") {
   FAKE(fake_cuda_reset)();
   check_products(*fake_device());
+  check_prompt_products(*fake_device());
   check_quantize(*fake_device());
   check_halves(*fake_device());
 }
@@ -60,6 +63,30 @@ TEST_CASE("CUDA kernels on the CPU: KV goes to 8 bits and is read as the specifi
   check_attention_in_8_bits(*fake_device());
   FAKE(fake_cuda_run_backward)();
   check_attention_in_8_bits(*fake_device());
+}
+
+TEST_CASE("CUDA kernels on the CPU: a product's bits are the same in steps of any size") {
+  FAKE(fake_cuda_reset)();
+  check_batch_invariance(*fake_device());
+  FAKE(fake_cuda_run_backward)();
+  check_batch_invariance(*fake_device());
+}
+
+TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where they fill a card") {
+  constexpr int kMatmul = static_cast<int>(engine::gpu::Kernel::kMatmul);
+  const auto name = [](kernels::Packed type, bool many, std::uint32_t rows, std::uint32_t tiles) {
+    return kernels::launch_of(kMatmul, static_cast<std::uint32_t>(type), many, {rows, tiles, 1})
+        .name;
+  };
+  using kernels::Packed;
+  CHECK(name(Packed::kQ8_0, false, 8200, 64) == "matmul_3_1");  // experts
+  CHECK(name(Packed::kQ8_0, true, 8200, 2) == "matmul_3_8");
+  CHECK(name(Packed::kQ8_0, true, 35, 3) == "matmul_3_32");
+  CHECK(name(Packed::kQ8_0, true, 8129, 3) == "matmul_3_64");
+  CHECK(name(Packed::kF16, true, 8200, 64) == "matmul_1_8");
+  const kernels::Launch launch = kernels::launch_of(kMatmul, 3, true, {8200, 9, 1});
+  CHECK((launch.grid[0] == 129 && launch.grid[1] == 2 && launch.grid[2] == 1));
+  CHECK((launch.block[0] == 32 && launch.block[1] == 8));
 }
 
 TEST_CASE("CUDA kernels on the CPU: every architecture's logits are the scalar CPU's") {
@@ -186,6 +213,8 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   if (!device) return;
   WARN("CUDA on " << device->name());
   check_products(*device);
+  check_prompt_products(*device);
+  check_batch_invariance(*device);
   check_quantize(*device);
   check_halves(*device);
   check_store_in_8_bits(*device);

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <deque>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "engine/backend/cpu/half.h"
@@ -22,11 +23,12 @@ using namespace engine::gpu;
 using engine::TensorType;
 using engine::TensorView;
 
-Range packed(GpuDevice& device, const TensorView& tensor) {
+/// Rows [first, first + rows) of a tensor.
+Range packed(GpuDevice& device, const TensorView& tensor, int first, int rows) {
   const kernels::RowLayout layout = row_layout(tensor.type, tensor.cols);
-  std::vector<std::uint32_t> words(static_cast<std::size_t>(tensor.rows) * layout.row_words);
-  for (std::int64_t row = 0; row < tensor.rows; ++row)
-    pack_row(tensor, row, layout,
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(rows) * layout.row_words);
+  for (int row = 0; row < rows; ++row)
+    pack_row(tensor, first + row, layout,
              std::span(words).subspan(static_cast<std::size_t>(row) * layout.row_words,
                                       layout.row_words));
   return put(device, words);
@@ -51,59 +53,132 @@ Quantized quantize(GpuDevice& device, const Range& x, std::size_t count) {
 struct Case {
   TensorType type;
   int rows, cols, tokens;
+  int second_part = 0;  ///< rows of a second part
+  bool add = true, biased = true;
 };
 
-void check_product(GpuDevice& device, const Case& of) {
-  std::deque<std::vector<std::byte>> storage;
-  std::mt19937 random(7);
-  const TensorView tensor = random_tensor(storage, of.type, of.rows, of.cols, 1, random);
-  const auto inputs =
-      random_values(static_cast<std::size_t>(of.tokens) * static_cast<std::size_t>(of.cols), 5);
-  const auto bias = random_values(static_cast<std::size_t>(of.rows), 6);
-  const Range x = put(device, inputs);
-  const bool quantized = is_quantized(of.type);
-  const Quantized in_8_bits = quantized ? quantize(device, x, inputs.size()) : Quantized{x, x};
-  const std::size_t outputs =
-      static_cast<std::size_t>(of.tokens) * static_cast<std::size_t>(of.rows);
-  const Range out = put(device, std::vector<float>(outputs, 0.5F));
-  const kernels::RowLayout layout = row_layout(of.type, of.cols);
-  const bool many = of.tokens > 1;
-  const std::uint32_t tokens = static_cast<std::uint32_t>(of.tokens);
-  Operation operation;
-  operation.kernel = Kernel::kMatmul;
-  operation.type = static_cast<std::uint32_t>(packed_type(of.type));
-  operation.many = many;
-  operation.groups = {static_cast<std::uint32_t>(of.rows),
-                      many ? (tokens + kernels::kTokensOfTile - 1) / kernels::kTokensOfTile : 1, 1};
-  const Range weights = packed(device, tensor);
-  operation.operands = {
-      weights, quantized ? in_8_bits.quants : x, in_8_bits.scales, put(device, bias), x, out};
-  operation.set_sizes(kernels::MatmulSizes{
-      layout, static_cast<std::uint32_t>(of.cols), static_cast<std::uint32_t>(of.rows), 0,
-      static_cast<std::uint32_t>(of.rows), tokens, 1, 1, 0, 1});
-  REQUIRE(device.run({&operation, 1}));
+/// A matrix and inputs on the device, and what tells of them. Outputs begin as 0.5.
+struct Product {
+  Product(GpuDevice& of_device, const Case& of)
+      : device(of_device), what(of), stride(of.rows), random(7) {
+    tensor = random_tensor(storage, of.type, of.rows, of.cols, 1, random);
+    inputs =
+        random_values(static_cast<std::size_t>(of.tokens) * static_cast<std::size_t>(of.cols), 5);
+    bias = random_values(static_cast<std::size_t>(of.rows), 6);
+    x = put(device, inputs);
+    bias_range = put(device, bias);
+    quantized = is_quantized(of.type);
+    in_8_bits = quantized ? quantize(device, x, inputs.size()) : Quantized{x, x};
+    out = put(device, std::vector<float>(outputs(), 0.5F));
+  }
+  std::size_t outputs() const {
+    return static_cast<std::size_t>(what.tokens) * static_cast<std::size_t>(stride);
+  }
+  std::vector<float> result() const { return get<float>(device, out, outputs()); }
 
+  /// Multiplies rows [first, first + rows) with tokens [token, token + tokens).
+  void multiply(int first, int rows, int token, int tokens) {
+    const bool many = tokens > 1;
+    const auto from = static_cast<std::size_t>(token);
+    const auto behind = [&](Range range, std::size_t bytes) {
+      return Range{range.buffer, range.offset + bytes, range.bytes - bytes};
+    };
+    const auto cols = static_cast<std::size_t>(what.cols);
+    const Range rows_of_x =
+        quantized ? behind(in_8_bits.quants, from * cols) : behind(x, from * cols * sizeof(float));
+    Operation operation;
+    operation.kernel = Kernel::kMatmul;
+    operation.type = static_cast<std::uint32_t>(packed_type(what.type));
+    operation.many = many;
+    const auto count = static_cast<std::uint32_t>(tokens);
+    operation.groups = {static_cast<std::uint32_t>(rows),
+                        many ? (count + kernels::kTokensOfTile - 1) / kernels::kTokensOfTile : 1,
+                        1};
+    operation.operands = {packed(device, tensor, first, rows),
+                          rows_of_x,
+                          quantized ? behind(in_8_bits.scales, from * cols / 4) : x,
+                          bias_range,
+                          x,
+                          behind(out, from * static_cast<std::size_t>(stride) * sizeof(float))};
+    operation.set_sizes(kernels::MatmulSizes{
+        row_layout(what.type, what.cols), static_cast<std::uint32_t>(what.cols),
+        static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(first),
+        static_cast<std::uint32_t>(stride), count, what.add ? 1U : 0U, what.biased ? 1U : 0U, 0,
+        1});
+    REQUIRE(device.run({&operation, 1}));
+  }
+
+  GpuDevice& device;
+  Case what;
+  int stride;
+  std::deque<std::vector<std::byte>> storage;
+  std::mt19937 random;
+  TensorView tensor;
+  std::vector<float> inputs, bias;
+  bool quantized = false;
+  Range x, bias_range, out;
+  Quantized in_8_bits;
+};
+
+/// What the specification says of a product, in f64.
+std::vector<Expected> expected_of(const Product& product) {
+  const Case& of = product.what;
+  const std::size_t inputs = product.inputs.size();
+  const auto scales =
+      get<float>(product.device, product.in_8_bits.scales, product.quantized ? inputs / 16 : 0);
+  const auto quants =
+      get<std::int8_t>(product.device, product.in_8_bits.quants, product.quantized ? inputs : 0);
+  const auto cols = static_cast<std::size_t>(of.cols);
+  std::vector<double> values(inputs), weights;
+  for (std::size_t i = 0; i < inputs; ++i)
+    values[i] = product.quantized ? quants[i] * static_cast<double>(scales[i / 32 * 2])
+                                  : static_cast<double>(product.inputs[i]);
+  for (int n = 0; n < of.rows; ++n)
+    for (int k = 0; k < of.cols; ++k) weights.push_back(element(product.tensor, n, k));
   std::vector<Expected> expected;
-  const auto scales = get<float>(device, in_8_bits.scales, quantized ? inputs.size() / 16 : 0);
-  const auto quants = get<std::int8_t>(device, in_8_bits.quants, quantized ? inputs.size() : 0);
-  for (int t = 0; t < of.tokens; ++t)
-    for (int n = 0; n < of.rows; ++n) {
-      double sum = 0.5 + static_cast<double>(bias[static_cast<std::size_t>(n)]);
+  for (std::size_t t = 0; t < static_cast<std::size_t>(of.tokens); ++t)
+    for (std::size_t n = 0; n < static_cast<std::size_t>(of.rows); ++n) {
+      double sum = (of.add ? 0.5 : 0.0) + (of.biased ? static_cast<double>(product.bias[n]) : 0.0);
       double size = std::fabs(sum);
-      for (int k = 0; k < of.cols; ++k) {
-        const std::size_t i = static_cast<std::size_t>(t) * static_cast<std::size_t>(of.cols) +
-                              static_cast<std::size_t>(k);
-        const double value = quantized ? quants[i] * static_cast<double>(scales[i / 32 * 2])
-                                       : static_cast<double>(inputs[i]);
-        const double product = element(tensor, n, k) * value;
-        sum += product;
-        size += std::fabs(product);
+      for (std::size_t k = 0; k < cols; ++k) {
+        const double each = weights[n * cols + k] * values[t * cols + k];
+        sum += each;
+        size += std::fabs(each);
       }
       expected.push_back({sum, 2e-6 * size});
     }
-  INFO(tensor_type_name(of.type) << ", " << of.rows << " x " << of.cols << ", " << of.tokens
-                                 << " tokens");
-  check_close(get<float>(device, out, outputs), expected);
+  return expected;
+}
+
+std::string told(const Case& of) {
+  return std::string(tensor_type_name(of.type)) + ", " + std::to_string(of.rows) + " x " +
+         std::to_string(of.cols) + ", " + std::to_string(of.tokens) + " tokens";
+}
+
+void check_product(GpuDevice& device, const Case& of) {
+  INFO(told(of));
+  Product product(device, of);
+  product.multiply(0, of.rows - of.second_part, 0, of.tokens);
+  if (of.second_part > 0) product.multiply(of.rows - of.second_part, of.second_part, 0, of.tokens);
+  check_close(product.result(), expected_of(product));
+}
+
+/// The bits of a product of all tokens are those of steps of `step` tokens, for the last `rows` rows.
+void check_steps(GpuDevice& device, const Case& of, int step, int rows) {
+  INFO(told(of) << ", in steps of " << step);
+  Product whole(device, of), cut(device, of);
+  whole.multiply(0, of.rows, 0, of.tokens);
+  for (int token = 0; token < of.tokens; token += step)
+    cut.multiply(of.rows - rows, rows, token, std::min(step, of.tokens - token));
+  const auto all = whole.result(), some = cut.result();
+  const auto last_rows = [&](const std::vector<float>& outputs) {
+    std::vector<float> kept;
+    for (std::size_t i = 0; i < outputs.size(); ++i)
+      if (static_cast<int>(i % static_cast<std::size_t>(of.rows)) >= of.rows - rows)
+        kept.push_back(outputs[i]);
+    return kept;
+  };
+  check_same_bits(last_rows(all), last_rows(some));
 }
 
 }  // namespace
@@ -117,6 +192,30 @@ void check_products(GpuDevice& device) {
     check_product(device, {TensorType::kQ5_0, 4, cols, 1});
     check_product(device, {TensorType::kF16, 4, cols, 17});
   }
+}
+
+void check_prompt_products(GpuDevice& device) {
+  for (const TensorType type : kWeightTypes) {
+    check_product(device, {type, 37, 256, 17, 0, false, true});
+    check_product(device, {type, 70, 1280, 33, 33, true, false});
+    check_product(device, {type, 65, 512, 65, 1, false, false});
+    if (engine::tensor_block(type).elements > 32) continue;
+    for (const int cols : {32, 96, 896}) check_product(device, {type, 33, cols, 18});
+  }
+}
+
+void check_batch_invariance(GpuDevice& device) {
+  for (const TensorType type : kWeightTypes) {
+    // 40 groups: the first classes have two, the last one. 65 tokens: a second or third tile of one.
+    const Case some{type, 35, 1280, 65};
+    check_steps(device, some, 1, 3);
+    check_steps(device, some, 8, 35);
+    check_steps(device, some, 17, 35);
+    // So many rows that blocks are large.
+    if (is_quantized(type)) check_steps(device, {type, 8129, 256, 17}, 8, 9);
+  }
+  for (const int cols : {32, 96, 1152}) check_steps(device, {TensorType::kQ5_0, 5, cols, 25}, 8, 5);
+  check_steps(device, {TensorType::kQ5_0, 8129, 1152, 17}, 1, 9);
 }
 
 void check_quantize(GpuDevice& device) {

@@ -4,9 +4,15 @@
 
 namespace efimd::test {
 
-/// Products of every weight type, of few and of many tokens, of one and of several parts, against the scalar
-/// specification. Sums in another order: `tolerance` of the sum of the products' sizes.
+/// Products of every weight type, of few tokens, against the scalar specification. Sums in another order: 2e-6 of the sum of
+/// the products' sizes.
 void check_products(engine::gpu::GpuDevice& device);
+/// The same of prompts: rows and tokens that are no multiple of a tile, one and two parts, with and without sums and
+/// biases.
+void check_prompt_products(engine::gpu::GpuDevice& device);
+/// Products of every weight type are the same bit for bit, however the tokens are cut into steps: whatever kernels that
+/// takes. Operands begin at any token: for devices that need no more than 16 bytes of alignment.
+void check_batch_invariance(engine::gpu::GpuDevice& device);
 /// Inputs at the edges (all zero, one huge value, ties) are quantized as the specification does, but for the last bit of
 /// a scale.
 void check_quantize(engine::gpu::GpuDevice& device);

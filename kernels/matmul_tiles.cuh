@@ -1,0 +1,266 @@
+#pragma once
+
+#include "kernels/copy_async.cuh"
+#include "kernels/mma.cuh"
+#include "kernels/weights.cuh"
+
+namespace efimd::kernels {
+
+// The integer that is added to a sum of products of a group, |sum| < 2^19: the bits are then those of the float
+// 1.5 * 2^23 + sum, and a subtraction makes the sum a float. Conversions run at a quarter of that rate or less.
+constexpr int kFloatBits = 0x4B400000;
+__device__ __forceinline__ float float_of_sum(int sum) {
+  return __uint_as_float(static_cast<u32>(sum)) - 12582912.0F;
+}
+
+/// Four groups of the rows and tokens of a tile, in shared memory. The weights are packed as they are; strides are such
+/// that the lanes of a warp read other banks.
+template <Packed kType, u32 kTile>
+struct TileStage {
+  using Of = Weights<kType>;
+  static constexpr u32 kLowStride = Of::kLowWords == 8 ? 40 : 20;
+  static constexpr u32 kHighStride = Of::kHighWords == 2 ? 12 : 4;
+  static constexpr u32 kXStride = Of::kHalves ? 36 : 40;
+
+  alignas(16) u32 low[kTile * kLowStride];
+  alignas(16) u32 high[Of::kHighWords == 0 ? 4 : kTile * kHighStride];
+  alignas(16) u32 x[kTile * kXStride];
+  float2 scales[4][kTile];  ///< of a group; second: of its last half, or its minimum
+  float x_scales[4][kTile];
+  float x_sums[Of::kMinimum ? 4 : 1][kTile];  ///< only of types with a minimum
+};
+
+/// One block's part of a product: kTile rows and as many tokens. What lies behind the last of them repeats it.
+template <Packed kType, u32 kTile>
+struct Tile {
+  using Of = Weights<kType>;
+  using Stage = TileStage<kType, kTile>;
+  static constexpr u32 kThreads = 4 * kTile;
+  /// Eights of tokens that a warp multiplies its 16 rows with.
+  static constexpr u32 kColumns = kTile / 16;
+
+  const u32* w;
+  const u32* x;
+  const float2* x_scales;
+  const MatmulSizes& s;
+  u32 groups;
+  u32 first_row, first_token;
+
+  static __device__ __forceinline__ u32 thread() { return threadIdx.y * 32 + threadIdx.x; }
+  __device__ __forceinline__ const u32* row(u32 index) const {
+    const u32 of_part = first_row + index < s.rows ? first_row + index : s.rows - 1;
+    return w + static_cast<size_t>(of_part) * s.row.row_words;
+  }
+  __device__ __forceinline__ size_t group_of_x(u32 index, u32 group) const {
+    const u32 token = first_token + index < s.tokens ? first_token + index : s.tokens - 1;
+    return static_cast<size_t>(token) * groups + group;
+  }
+
+  /// Starts the copies of four groups' quants.
+  __device__ __forceinline__ void copy_quants(Stage& to, u32 group) const {
+    // A row's four groups take 16 * kLowWords bytes, a token's 128.
+#pragma unroll
+    for (u32 step = 0; step < Of::kLowWords / 4; ++step) {
+      const u32 i = step * kThreads + thread();
+      const u32 index = i / Of::kLowWords, word = i % Of::kLowWords * 4;
+      if (group + word / Of::kLowWords < groups)
+        copy_16(to.low + index * Stage::kLowStride + word,
+                row(index) + group * Of::kLowWords + word);
+    }
+    if constexpr (Of::kHighWords != 0) {
+      // May pass the plane's end, not the row's: rows are whole fours of words.
+      if (const u32 i = thread(); i < kTile * Of::kHighWords) {
+        const u32 index = i / Of::kHighWords, word = i % Of::kHighWords * 4;
+        copy_16(to.high + index * Stage::kHighStride + word,
+                row(index) + s.row.high_at + group * Of::kHighWords + word);
+      }
+    }
+#pragma unroll
+    for (u32 step = 0; step < 2; ++step) {
+      const u32 i = step * kThreads + thread();
+      const u32 index = i / 8, word = i % 8 * 4;
+      if (group + word / 8 < groups)
+        copy_16(to.x + index * Stage::kXStride + word, x + group_of_x(index, group) * 8 + word);
+    }
+  }
+
+  /// Scales on their way through a thread's registers: of one row and one token, in one group.
+  struct Scales {
+    typename Of::ScaleBits of_row;
+    float2 of_token;
+  };
+  __device__ __forceinline__ Scales load_scales(u32 group) const {
+    const u32 index = thread() / 4, own = group + thread() % 4;
+    if (own >= groups) return {};
+    return {Of::scale_bits(row(index), s.row, own), x_scales[group_of_x(index, own)]};
+  }
+  static __device__ __forceinline__ void store_scales(Stage& to, const Scales& scales) {
+    const u32 index = thread() / 4, own = thread() % 4;
+    const auto of_row = Of::scales(scales.of_row);
+    to.scales[own][index] = make_float2(of_row.low, Of::kHalves ? of_row.high : of_row.minimum);
+    to.x_scales[own][index] = scales.of_token.x;
+    if constexpr (Of::kMinimum) to.x_sums[own][index] = scales.of_token.y;
+  }
+};
+
+/// The sums of a warp's outputs: 16 rows and half of the tile's tokens, eight by eight, each as mma.cuh lays it out.
+template <u32 kColumns>
+using TileSums = float[kColumns][4];
+
+// The quants of a group that this lane gives to the products of 16 rows. With one scale, a lane takes eight neighbours;
+// else quads of both halves.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void load_rows(const TileStage<kType, kTile>& from, u32 first, u32 group,
+                                          u32 (&a)[4]) {
+  using Of = Weights<kType>;
+  using Stage = TileStage<kType, kTile>;
+  const u32 c = threadIdx.x % 4;
+#pragma unroll
+  for (u32 half = 0; half < 2; ++half) {
+    const u32 row = first + threadIdx.x / 4 + 8 * half;
+    const u32* low = from.low + row * Stage::kLowStride + group * Of::kLowWords;
+    const u32* high = from.high + row * Stage::kHighStride + group * Of::kHighWords;
+    if constexpr (kType == Packed::kQ8_0) {
+      const uint2 both = *reinterpret_cast<const uint2*>(low + 2 * c);
+      a[half] = both.x, a[2 + half] = both.y;
+    } else if constexpr (Of::kHalves) {
+      a[half] = Of::quad(low[c / 2], high[0], c);
+      a[2 + half] = Of::quad(low[2 + c / 2], high[1], 4 + c);
+    } else {
+      const u32 word = low[c], bits = Of::kHigh1 ? high[0] : 0;
+      a[half] = Of::quad(word, bits, 2 * c);
+      a[2 + half] = Of::quad(word, bits, 2 * c + 1);
+    }
+  }
+}
+
+// The same of eight tokens.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void load_tokens(const TileStage<kType, kTile>& from, u32 first,
+                                            u32 group, u32 (&b)[2]) {
+  const u32 c = threadIdx.x % 4;
+  const u32* x = from.x + (first + threadIdx.x / 4) * TileStage<kType, kTile>::kXStride + group * 8;
+  if constexpr (Weights<kType>::kHalves) {
+    b[0] = x[c], b[1] = x[4 + c];
+  } else {
+    const uint2 both = *reinterpret_cast<const uint2*>(x + 2 * c);
+    b[0] = both.x, b[1] = both.y;
+  }
+}
+
+// Adds one group of a stage to the sums of its class.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void add_group_of_tile(const TileStage<kType, kTile>& from, u32 group,
+                                                  TileSums<kTile / 16>& sums) {
+  using Of = Weights<kType>;
+  const u32 first_row = threadIdx.y / 2 * 16, first_token = threadIdx.y % 2 * (kTile / 2);
+  const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
+  u32 a[4];
+  load_rows<kType, kTile>(from, first_row, group, a);
+  const float2 of_rows[2] = {from.scales[group][first_row + g],
+                             from.scales[group][first_row + g + 8]};
+#pragma unroll
+  for (u32 column = 0; column < kTile / 16; ++column) {
+    const u32 token = first_token + 8 * column;
+    u32 b[2];
+    load_tokens<kType, kTile>(from, token, group, b);
+    const float2 of_tokens = *reinterpret_cast<const float2*>(&from.x_scales[group][token + 2 * c]);
+    int low[4] = {kFloatBits, kFloatBits, kFloatBits, kFloatBits};
+    int high[4] = {kFloatBits, kFloatBits, kFloatBits, kFloatBits};
+    if constexpr (Of::kHalves) {
+      mma_16x8x16(a[0], a[1], b[0], low);
+      mma_16x8x16(a[2], a[3], b[1], high);
+    } else {
+      mma_16x8x32(a, b, low);
+    }
+    float2 of_sums = make_float2(0, 0);
+    if constexpr (Of::kMinimum)
+      of_sums = *reinterpret_cast<const float2*>(&from.x_sums[group][token + 2 * c]);
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const float2 of_row = of_rows[i / 2];
+      const float of_token = i % 2 == 0 ? of_tokens.x : of_tokens.y;
+      float& sum = sums[column][i];
+      sum = fmaf(float_of_sum(low[i]), of_row.x * of_token, sum);
+      if constexpr (Of::kHalves) sum = fmaf(float_of_sum(high[i]), of_row.y * of_token, sum);
+      if constexpr (Of::kMinimum) sum = fmaf(-of_row.y, i % 2 == 0 ? of_sums.x : of_sums.y, sum);
+    }
+  }
+}
+
+// Where a row is walked on behind four groups: through a class and those beside it by steps of 32 groups, then with the
+// next four classes.
+__device__ __forceinline__ u32 groups_behind(u32 group, u32 groups) {
+  if (group + 32 < groups) return group + 32;
+  const u32 next = group % 32 + 4;
+  return next < 32 && next < groups ? next : groups;
+}
+
+// Rows of quantized weights times the rows of a prompt, on the tensor cores: matmul() without experts, bit for bit.
+//   operands as of matmul();  s.share == 1, s.experts == 0
+//   grid (min(N, 32768) / kTile, T / kTile, N / 32768), block (32, kTile / 8): a block for kTile rows and tokens, a warp
+//   for 16 rows and half of the tokens
+//   must do 2 N K T operations, and read the part once for each kTile tokens and the tokens once for each kTile rows:
+//   judge it in TFLOP/s.  Numerics as of matmul(): products of a group in integers, exact; in f32 classes of groups, those
+//   32 apart, in order; then fours of classes and the total as sum_of_classes() has them.
+// Float types stay with matmul(): tensor cores round f32 inputs and add in an order of their own, so that a token alone
+// and in a prompt would differ.
+template <Packed kType, u32 kTile>
+__device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const float2* scales,
+                                             const float* bias, float* result,
+                                             const MatmulSizes& s) {
+  using Part = Tile<kType, kTile>;
+  __shared__ typename Part::Stage stages[2];
+  const Part tile{w,
+                  x,
+                  scales,
+                  s,
+                  s.cols / 32,
+                  blockIdx.z * kMatmulRowsMax + blockIdx.x * kTile,
+                  blockIdx.y * kTile};
+  if (tile.first_row >= s.rows) return;  // whole blocks
+  float classes[4][Part::kColumns][4] = {};
+  float totals[Part::kColumns][4] = {};
+
+  tile.copy_quants(stages[0], 0);
+  close_batch();
+  Part::store_scales(stages[0], tile.load_scales(0));
+  u32 now = 0;
+  for (u32 group = 0; group < tile.groups; now = 1 - now) {
+    const u32 next = groups_behind(group, tile.groups);
+    if (next < tile.groups) tile.copy_quants(stages[1 - now], next);
+    close_batch();
+    const auto next_scales = tile.load_scales(next);
+    wait_for_batches<1>();
+    __syncthreads();  // all of this stage is there
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i)
+      if (group + i < tile.groups) add_group_of_tile<kType, kTile>(stages[now], i, classes[i]);
+    Part::store_scales(stages[1 - now], next_scales);
+    if (group + 32 >= tile.groups) {  // the last of these classes
+#pragma unroll
+      for (u32 i = 0; i < 4 * Part::kColumns; ++i) {
+        const u32 column = i / 4, at = i % 4;
+        totals[column][at] += (classes[0][column][at] + classes[1][column][at]) +
+                              (classes[2][column][at] + classes[3][column][at]);
+        for (auto& of_class : classes) of_class[column][at] = 0;
+      }
+    }
+    __syncthreads();  // nobody reads this stage any more
+    group = next;
+  }
+
+  const u32 row = tile.first_row + threadIdx.y / 2 * 16 + threadIdx.x / 4;
+  const u32 token = tile.first_token + threadIdx.y % 2 * (kTile / 2) + threadIdx.x % 4 * 2;
+#pragma unroll
+  for (u32 i = 0; i < 4 * Part::kColumns; ++i) {
+    const u32 n = row + i % 4 / 2 * 8, t = token + i / 4 * 8 + i % 2;
+    if (n >= s.rows || t >= s.tokens) continue;
+    float* to = result + static_cast<size_t>(t) * s.out_stride + s.first + n;
+    const float sum = totals[i / 4][i % 4];
+    const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
+    *to = s.add != 0 ? *to + product : product;
+  }
+}
+
+}  // namespace efimd::kernels
