@@ -30,6 +30,7 @@ constexpr Entry kEntries[] = {
 constexpr int kEmbedRows = 0;
 constexpr int kMatmul = 3;
 
+// Both are estimates that no card has confirmed yet; gpu_bench measures on either side of them.
 /// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
 /// bandwidth, and a second reading comes out of the cache.
 constexpr std::uint32_t kPromptTilesMin = 3;
