@@ -32,6 +32,7 @@ constexpr int kMatmul = 3;
 constexpr int kStoreRows = 4;
 constexpr int kAttention = 5;
 
+// Both are estimates that no card has confirmed yet; gpu_bench measures on either side of them.
 /// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
 /// bandwidth, and a second reading comes out of the cache.
 constexpr std::uint32_t kPromptTilesMin = 3;
