@@ -1,8 +1,8 @@
 """Writes a model as GGUF: a training run's checkpoint.safetensors, or a checkpoint folder that finetune wrote.
 
 The metadata says what efimd needs to know: FIM tokens by their ids, and `efim.fragment_trained` where the model was trained on
-fragments, so that words broken at the cursor need no healing. With --type q4_k the embedding, which is mostly the output as well, is
-kept in q8_0.
+fragments, so that words broken at the cursor need no healing; --heal writes that they do, for a model that `evaluate` finds better
+with it. With --type q4_k the embedding, which is mostly the output as well, is kept in q8_0.
 """
 import argparse
 import json
@@ -123,6 +123,7 @@ def main(words: list) -> int:
                         help="checkpoint.safetensors, a run's folder, or a Hugging Face checkpoint folder")
     parser.add_argument("--tokenizer", type=pathlib.Path, help="the sentencepiece model; a checkpoint folder brings its own")
     parser.add_argument("--type", choices=tuple(gguf.FILE_TYPES), default="q8_0")
+    parser.add_argument("--heal", action="store_true", help="say that the model needs healing, though it was trained on fragments")
     parser.add_argument("--name", default="efim", help="what efimd and others call it")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args(words)
@@ -130,9 +131,9 @@ def main(words: list) -> int:
     if tokens.size > model.shape.vocabulary:
         raise TrainingError(f"{tokens.path}: has {tokens.size} tokens, the model {model.shape.vocabulary}; it is another model's")
     metadata = [*shape_metadata(model.shape, options.name, options.type), *tokenizer_metadata(tokens, model.shape.vocabulary),
-                *bos_metadata(tokens, bos), ("efim.fragment_trained", gguf.BOOL, fragments)]
+                *bos_metadata(tokens, bos), ("efim.fragment_trained", gguf.BOOL, fragments and not options.heal)]
     with whole_file(options.out) as file:
         gguf.write(file, metadata, tensors_of(model, options.type))
     print(f"{options.out}: {model.parameter_count() / 1e6:.1f} M parameters, {options.out.stat().st_size / 1e6:.1f} MB, "
-          f"{'trained on fragments' if fragments else 'not trained on fragments'}")
+          f"{'trained on fragments' if fragments else 'not trained on fragments'}{', to be healed' if options.heal else ''}")
     return 0

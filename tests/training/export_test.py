@@ -86,6 +86,10 @@ class Export(support.TrainingTest):
         self.assertEqual(metadata["llama.context_length"], 64)
         self.assertEqual(len(tokens), len(metadata["tokenizer.ggml.scores"]))
 
+    def test_a_model_with_fragments_may_ask_to_be_healed_all_the_same(self):
+        metadata, _ = gguf_reader.read(self.export("q8_0", "--heal"))
+        self.assertIs(metadata["efim.fragment_trained"], False)
+
     def test_a_model_without_fragments_says_so(self):
         whole = self.make_samples("whole", "--fragment-share", "0")
         options = [str(word) for word in self.model_options(1)]
