@@ -81,6 +81,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   std::optional<std::uint32_t> memory_type(std::uint32_t allowed, Memory where) const;
   Result<void> bind_memory(Buffer& buffer, Memory where);
   Result<Program*> program(std::span<const Operation> operations);
+  VkResult allocate_commands(VkCommandBuffer& commands);
   Result<void> record(Program& program);
   Result<VkDescriptorSet> operand_set(const Program& program, const Operation& operation);
   Result<void> record_operation(const Program& program, const Operation& operation);
@@ -139,12 +140,7 @@ Result<void> VulkanDevice::open() {
   for (Copies& copies : copies_) {
     if (done == VK_SUCCESS)
       done = api_.CreateFence(context_->device, &fence, nullptr, &copies.fence);
-    VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-    info.commandPool = pool_;
-    info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-    info.commandBufferCount = 1;
-    if (done == VK_SUCCESS)
-      done = api_.AllocateCommandBuffers(context_->device, &info, &copies.commands);
+    if (done == VK_SUCCESS) done = allocate_commands(copies.commands);
   }
   if (done != VK_SUCCESS) return vulkan_failed(context_->name(), done);
   return {};
@@ -287,6 +283,14 @@ Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> 
   return &program;
 }
 
+VkResult VulkanDevice::allocate_commands(VkCommandBuffer& commands) {
+  VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
+  info.commandPool = pool_;
+  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
+  info.commandBufferCount = 1;
+  return api_.AllocateCommandBuffers(context_->device, &info, &commands);
+}
+
 Result<void> VulkanDevice::record(Program& program) {
   const auto count = static_cast<std::uint32_t>(program.operations.size());
   const VkDescriptorPoolSize size = {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
@@ -296,12 +300,7 @@ Result<void> VulkanDevice::record(Program& program) {
   sets.poolSizeCount = 1;
   sets.pPoolSizes = &size;
   VkResult done = api_.CreateDescriptorPool(context_->device, &sets, nullptr, &program.sets);
-  VkCommandBufferAllocateInfo info = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO};
-  info.commandPool = pool_;
-  info.level = VK_COMMAND_BUFFER_LEVEL_PRIMARY;
-  info.commandBufferCount = 1;
-  if (done == VK_SUCCESS)
-    done = api_.AllocateCommandBuffers(context_->device, &info, &program.commands);
+  if (done == VK_SUCCESS) done = allocate_commands(program.commands);
   const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0,
                                           nullptr};
   if (done == VK_SUCCESS) done = api_.BeginCommandBuffer(program.commands, &begin);

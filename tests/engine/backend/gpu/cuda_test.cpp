@@ -195,6 +195,24 @@ TEST_CASE("CUDA: whichever call fails first, it is an error and the device stays
   }
 }
 
+TEST_CASE(
+    "CUDA: whichever call fails under a page on its way, it is told and the device stays lost") {
+  for (const char* function : {"cuMemcpyAsync", "cuEventRecord", "cuEventSynchronize"}) {
+    INFO(function);
+    FAKE(fake_cuda_reset)();
+    const auto backend = *tiny_backend(fake_device());
+    std::vector<std::byte> page(backend->page_bytes());
+    FAKE(fake_cuda_fail)(function, CUDA_ERROR_ILLEGAL_ADDRESS, 0);
+    backend->expect_read(1);
+    static_cast<void>(backend->write_page(0, page));
+    for (int i = 0; i < 2; ++i) {
+      const auto read = backend->read_page(1, page);
+      REQUIRE(!read);
+      CHECK(read.error().fault == Fault::kDeviceLost);
+    }
+  }
+}
+
 TEST_CASE("CUDA: whichever allocation fails, it is an error that names the amount") {
   for (int before = 0; before < 30; before += 3) {
     INFO("after " << before << " allocations");
