@@ -12,7 +12,9 @@ void check_products(engine::gpu::GpuDevice& device);
 void check_prompt_products(engine::gpu::GpuDevice& device);
 /// Products of every weight type are the same bit for bit, however the tokens are cut into steps: whatever kernels that
 /// takes. Operands begin at any token: for devices that need no more than 16 bytes of alignment.
-void check_batch_invariance(engine::gpu::GpuDevice& device);
+/// Large tiles take seconds a type where kernels run on the CPU.
+enum class LargeTiles { kNone, kFewTypes, kAll };
+void check_batch_invariance(engine::gpu::GpuDevice& device, LargeTiles large);
 /// Inputs at the edges (all zero, one huge value, ties) are quantized as the specification does, but for the last bit of
 /// a scale.
 void check_quantize(engine::gpu::GpuDevice& device);
