@@ -111,6 +111,9 @@ class Typing {
     return accepted;
   }
 
+  /// The first request is of no key.
+  static constexpr std::uint64_t kOpening = 1;
+
   void ask() {
     completion::Request request;
     request.document = {1, uri_};
@@ -125,15 +128,18 @@ class Typing {
         });
   }
 
+  void count(const Arrived& arrived) {
+    ++result_.answered;
+    if (arrived.outcome.receipt.source == "typed-through") ++result_.typed_through;
+    if (!arrived.outcome.item) return;
+    ++result_.suggested;
+    result_.suggestion_ms.add(ms_between(arrived.asked, arrived.at));
+  }
+
   void look_at(Arrived arrived) {
     --outstanding_;
     if (arrived.outcome.superseded) return;
-    ++result_.answered;
-    if (arrived.outcome.receipt.source == "typed-through") ++result_.typed_through;
-    if (arrived.outcome.item) {
-      ++result_.suggested;
-      result_.suggestion_ms.add(ms_between(arrived.asked, arrived.at));
-    }
+    if (arrived.key > kOpening) count(arrived);
     if (arrived.key != asked_) return;  // the text has gone on
     ghost_.show(arrived.outcome.item ? std::move(arrived.outcome.item->text) : "", arrived.at);
   }
