@@ -174,12 +174,13 @@ constexpr std::array kEntries = {
           [](Config& c, const toml::node& n) { return token(n, c.fim.repository); }},
     Entry{{"model.fim.file_separator", "text of a token", "\"\"", "the token between files"},
           [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
-    Entry{{"device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
-           "where the model runs; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else the CPU. "
-           "A kind that cannot be used gives way to the next"},
-          [](Config& c, const toml::node& n) {
-            return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
-          }},
+    Entry{
+        {"device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
+         "where the model runs; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else the CPU. "
+         "A kind that cannot be used gives way to the next"},
+        [](Config& c, const toml::node& n) {
+          return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
+        }},
     Entry{{"device.idle_release_s", "integer 0-2592000", "600",
            "seconds without work after which a GPU's memory is given back; the next request takes "
            "it again. 0: never"},
@@ -194,10 +195,11 @@ constexpr std::array kEntries = {
            "half the room; q8 is measured when a model is first loaded with it, and f16 used where "
            "it changes too much"},
           set_kv_type},
-    Entry{{"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
-           "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024; on a GPU as much "
-           "of that as is free there"},
-          set_memory},
+    Entry{
+        {"cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
+         "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024; on a GPU as much "
+         "of that as is free there"},
+        set_memory},
     Entry{{"cache.host_mb", "\"auto\" | integer 0-1048576", "\"auto\"",
            "of the machine's memory for KV that left a GPU, in MiB; auto: an eighth, at most 1024; "
            "0: none"},
@@ -239,7 +241,7 @@ constexpr std::array kEntries = {
         [](Config& c, const toml::node& n) { return integer(n, 0, INT64_MAX, c.completion.seed); }},
     Entry{{"completion.healing", "\"auto\" | \"on\" | \"off\"", "\"auto\"",
            "whether the model may choose the last typed tokens anew, of those that spell the same; "
-           "auto: unless it was trained on broken words, as the bundled model was"},
+           "auto: unless its metadata says that it was trained on broken words and needs none"},
           set_healing},
     Entry{
         {"completion.confidence", "number 0-1", "0.1",
