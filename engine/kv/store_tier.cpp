@@ -68,11 +68,15 @@ WriteBehind StoreTier::write_one(Leaving leaving) {
     // One that was evicted meanwhile was written then. One that cannot be read is given up.
     if (!resident) continue;
     // The device copies the next one while this one is handed over.
-    backend_->expect_read(page);
-    if (!unwritten_.empty()) backend_->expect_read(unwritten_.front().first);
+    expect(page, identity);
+    if (!unwritten_.empty()) expect(unwritten_.front().first, unwritten_.front().second);
     if (write(page)) return WriteBehind::kWrote;
   }
   return WriteBehind::kNothing;
+}
+
+void StoreTier::expect(PageIndex page, const Digest& identity) {
+  if (pool_->is(page, identity) && !store_->holds(identity)) backend_->expect_read(page);
 }
 
 void StoreTier::evicting(PageIndex page) {

@@ -71,6 +71,8 @@ class StoreTier {
   }
   std::chrono::microseconds patience(Wanted wanted, int pages) const;
   bool write(PageIndex page);
+  /// Tells the device of a page that write() will read.
+  void expect(PageIndex page, const Digest& identity);
 
   KvPool* pool_;
   Backend* backend_;
