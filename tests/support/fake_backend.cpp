@@ -128,6 +128,7 @@ Result<std::span<const float>> FakeBackend::logits() {
 }
 
 Result<void> FakeBackend::read_page(PageIndex page, std::span<std::byte> bytes) {
+  read.insert(page);
   if (must_fail()) return fail(Fault::kDeviceLost, "the fake device failed, as it was told to");
   for (int layer = 0; layer < options_.layers; ++layer) {
     const auto row = std::as_bytes(std::span(&cell(layer, page, 0), kPageTokens));

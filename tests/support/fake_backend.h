@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -46,6 +47,7 @@ class FakeBackend final : public engine::Backend {
   Result<std::span<const float>> logits() override;
   Result<void> copy_page(engine::PageIndex from, engine::PageIndex to, int tokens) override;
   std::string page_format() const override { return "cells"; }
+  void expect_read(engine::PageIndex page) override { expected.insert(page); }
   Result<void> read_page(engine::PageIndex page, std::span<std::byte> bytes) override;
   Result<void> write_page(engine::PageIndex page, std::span<const std::byte> bytes) override;
 
@@ -55,6 +57,8 @@ class FakeBackend final : public engine::Backend {
   int operations_until_failure = -1;
   int steps = 0;
   int copies = 0;
+  std::set<engine::PageIndex> expected;  ///< by expect_read()
+  std::set<engine::PageIndex> read;
   int rows = 0;  ///< evaluated in all steps
   /// How often each (page, slot) was written in layer 0.
   std::map<std::pair<engine::PageIndex, int>, int> writes;

@@ -30,10 +30,12 @@ struct Bench {
     options.page_count = pages;
     EngineOptions of_engine;
     of_engine.store = store;
+    auto made = std::make_unique<FakeBackend>(options);
+    device = made.get();
     engine =
         LocalEngine::make(
             {.layers = options.layers, .vocabulary = options.vocabulary, .context_tokens = 4096},
-            nullptr, std::make_unique<FakeBackend>(options), of_engine)
+            nullptr, std::move(made), of_engine)
             .value();
   }
   /// Holds and checks the logits against an evaluation of everything.
@@ -57,6 +59,7 @@ struct Bench {
   FakeBackend::Options options;
   std::shared_ptr<FakeStore> store;
   std::unique_ptr<LocalEngine> engine;
+  FakeBackend* device = nullptr;  ///< the engine's
 };
 
 }  // namespace
@@ -92,6 +95,18 @@ TEST_CASE("pages are written parents first, each once, with whose they are") {
   CHECK_FALSE(store->pages.at(store->written[0]).parent);
   CHECK(store->pages.at(store->written[0]).sources == std::vector{kA, kB});
   CHECK(store->pages.at(store->written[3]).sources == std::vector{kA});
+}
+
+TEST_CASE("the device is told in front of the pages that it is then asked for, and of no others") {
+  Bench bench(std::make_shared<FakeStore>());
+  bench.hold(tokens(4 * kPageTokens), kA);
+  bench.write_all();
+  CHECK(bench.device->expected.size() == 4);
+  CHECK(bench.device->expected == bench.device->read);
+  bench.device->expected.clear();
+  bench.hold(tokens(3 * kPageTokens), kB);  // the store holds them
+  bench.write_all();
+  CHECK(bench.device->expected.empty());
 }
 
 TEST_CASE("KV-6: what only an excluded document holds is never written, evicted or not") {
