@@ -16,7 +16,7 @@ def main(words: list) -> int:
     parser.add_argument("--model", type=pathlib.Path, required=True, help="the checkpoint folder")
     parser.add_argument("--lora", type=int, default=0, metavar="RANK", help="0: all weights are trained")
     parser.add_argument("--seed", type=int, default=1, help="of the adapters")
-    add_run_options(parser, rate=2e-5, warmup=20, decay=0.5, optimizer="adamw")
+    add_run_options(parser, rate=2e-5, warmup=20, decay=0.5, optimizer="adamw", opening_weight=0)
     options = parser.parse_args(words)
 
     from training import hugging_face, lora

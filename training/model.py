@@ -133,10 +133,14 @@ class Model(nn.Module):
         output = self.model.embed_tokens.weight if self.shape.tied else self.lm_head.weight
         return functional.linear(self.model.norm(x, precision), output.to(precision))
 
-    def loss(self, rows, precision=torch.float32):
-        """Mean cross entropy in nats a token; rows [B][T + 1]."""
+    def losses(self, rows, precision=torch.float32):
+        """Cross entropy of each target in nats; rows [B][T + 1] -> [B][T]."""
         logits = self(rows[:, :-1], precision)
-        return functional.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten())
+        return functional.cross_entropy(logits.flatten(0, 1).float(), rows[:, 1:].flatten(), reduction="none").view(len(rows), -1)
+
+    def loss(self, rows, precision=torch.float32):
+        """Their mean."""
+        return self.losses(rows, precision).mean()
 
     def parameter_count(self) -> int:
         return sum(weight.numel() for weight in self.parameters())

@@ -30,6 +30,7 @@ class Plan:
     decay: float = 0.3
     optimizer: str = "muon"
     precision: str = "bf16"
+    opening_weight: float = 0.0  # the n-th token behind <fim_middle> weighs 1 + opening_weight / n
 
     def goes_on_from(self, other: "Plan") -> bool:
         """Without decay the number of steps decides nothing, so there may be more of them than were planned."""
@@ -111,11 +112,13 @@ class Run:
         self._stop = True
 
     def _train_step(self) -> None:
-        rows = torch.from_numpy(self.rows.batch(self.step, self.plan.batch)).to(self.device)
-        parts = rows.split(self.plan.microbatch)
+        drawn = self.rows.batch(self.step, self.plan.batch)
+        weights = torch.from_numpy(1 + self.plan.opening_weight * self.rows.opening_shares(drawn)).to(self.device)
+        weights /= weights.sum()
+        rows = torch.from_numpy(drawn).to(self.device)
         total = 0.0
-        for part in parts:
-            loss = self.model.loss(part, self.precision) * (len(part) / len(rows))
+        for part, by in zip(rows.split(self.plan.microbatch), weights.split(self.plan.microbatch)):
+            loss = (self.model.losses(part, self.precision) * by).sum()
             loss.backward()
             total += loss.item()
         if not total < float("inf"):

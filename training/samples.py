@@ -29,6 +29,7 @@ NEIGHBOUR_CHARACTERS = 400
 NEWLINE_SHARE = 0.6  # of holes that end at a line's end hold its newline too: efimd's after begins on the next line (A-3)
 FRAGMENT_SHARE = 0.5
 CHARACTERS_A_TOKEN = 2.7  # how much text a row holds, cautiously
+OPENING = 16  # tokens behind <fim_middle>: about what a suggestion has
 PIECE_SHARES = (0.2, 1.0)  # of a row: editors show long windows and, on a first visit, short ones
 
 
@@ -175,6 +176,7 @@ def write(corpus_folder: pathlib.Path, split: str, maker: Maker, out: pathlib.Pa
     if rows == 0:
         raise TrainingError(f"{corpus_folder}: the {split} split has too little text for one row of {row} tokens")
     facts = {"rows": rows, "context": maker.context, "samples": count, "split": split, "bits": kind.itemsize * 8,
+             "middle": maker.vocabulary.middle, "end": maker.vocabulary.end,
              "fragment_share": maker.fragment_share, "fragment_lengths": dataclasses.astuple(maker.lengths), "seed": maker.seed}
     with whole_file(out / "samples.json", "w") as file:
         json.dump(facts, file, indent=1)
@@ -190,7 +192,7 @@ class Rows:
         try:
             facts = json.loads((folder / "samples.json").read_text(encoding="utf-8"))
             self.count, self.context = facts["rows"], facts["context"]
-            self.fragment_share = facts["fragment_share"]
+            self.fragment_share, self.middle, self.end = facts["fragment_share"], facts["middle"], facts["end"]
             flat = numpy.memmap(folder / "rows.bin", f"<u{facts['bits'] // 8}", mode="r")
             self._rows = flat.reshape(self.count, self.context + 1)
         except FileNotFoundError as error:
@@ -210,6 +212,16 @@ class Rows:
         import numpy
 
         return self._rows[begin:begin + size].astype(numpy.int64)
+
+    def opening_shares(self, rows):
+        """For each target of rows [B][T + 1]: 1 / n where it is the n-th token behind <fim_middle>, up to OPENING; 0 elsewhere. [B][T]"""
+        import numpy
+
+        at = numpy.arange(rows.shape[1])
+        last = lambda token: numpy.maximum.accumulate(numpy.where(rows == token, at, -1), 1)
+        middle, end = last(self.middle)[:, :-1], last(self.end)[:, :-1]
+        distance = at[1:] - middle
+        return numpy.where((middle > end) & (distance <= OPENING), 1 / distance, 0).astype(numpy.float32)
 
     def highest_token(self) -> int:
         return int(self._rows.max())

@@ -11,7 +11,7 @@ import pathlib
 from training.errors import TrainingError
 
 
-def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: str) -> None:
+def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: str, opening_weight: float) -> None:
     parser.add_argument("--samples", type=pathlib.Path, required=True)
     parser.add_argument("--validation", type=pathlib.Path, help="samples of the validation split")
     parser.add_argument("--out", type=pathlib.Path, required=True)
@@ -22,6 +22,8 @@ def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: s
     parser.add_argument("--warmup", type=int, default=warmup, help="steps over which the rate rises")
     parser.add_argument("--decay", type=float, default=decay, help="share of the steps over which it falls to nothing")
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default=optimizer)
+    parser.add_argument("--opening-weight", type=float, default=opening_weight,
+                        help=f"the n-th token behind <fim_middle> weighs 1 + this / n; {opening_weight:g} unless given")
     parser.add_argument("--precision", choices=("bf16", "f32"), default="bf16")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: as many as there are cores")
@@ -38,10 +40,13 @@ def use_threads(count: int) -> None:
 def plan_of(options):
     from training.run import Plan
 
+    if not 0 <= options.opening_weight < float("inf"):
+        raise TrainingError("--opening-weight is at least 0")
     if options.steps < 1 or options.batch < 1 or options.microbatch < 1:
         raise TrainingError("--steps, --batch and --microbatch are at least 1")
     return Plan(steps=options.steps, batch=options.batch, microbatch=min(options.microbatch, options.batch), rate=options.rate,
-                warmup=options.warmup, decay=options.decay, optimizer=options.optimizer, precision=options.precision)
+                warmup=options.warmup, decay=options.decay, optimizer=options.optimizer, precision=options.precision,
+                opening_weight=options.opening_weight)
 
 
 def execute(run, options) -> int:
@@ -87,7 +92,7 @@ def main(words: list) -> int:
     parser.add_argument("--kv-heads", type=int, default=1)
     parser.add_argument("--feed-forward", type=int, default=768)
     parser.add_argument("--seed", type=int, default=1)
-    add_run_options(parser, rate=3e-3, warmup=40, decay=0.3, optimizer="muon")
+    add_run_options(parser, rate=3e-3, warmup=40, decay=0.3, optimizer="muon", opening_weight=16)
     options = parser.parse_args(words)
 
     import torch

@@ -53,6 +53,20 @@ class Samples(support.TrainingTest):
         return {"head": ids[:prefix], "before": words.decode(ids[prefix + 1:suffix]), "after": words.decode(ids[suffix + 1:middle]),
                 "middle": words.decode(ids[middle + 1:-1])}
 
+    def test_the_first_tokens_behind_middle_are_told_from_the_rest(self):
+        rows = samples.Rows(self.make_samples())
+        batch = rows.batch(0, 8)
+        shares = rows.opening_shares(batch)
+        self.assertEqual(shares.shape, (8, rows.context))
+        self.assertGreater((shares == 1).sum(), 0)
+        for row, of_row in zip(batch.tolist(), shares.tolist()):
+            behind = None  # tokens behind <fim_middle>; None where there is no open one
+            for token, target, share in zip(row, row[1:], of_row):
+                behind = 0 if token == rows.middle else None if token == rows.end or behind is None else behind
+                behind = None if behind is None else behind + 1
+                expected = 1 / behind if behind is not None and behind <= samples.OPENING else 0
+                self.assertAlmostEqual(share, expected, msg=f"{target} in {row}")
+
     def test_before_middle_and_after_are_a_piece_of_the_file(self):
         for ids in self.made(0.5):
             parts = self.parts(ids)

@@ -14,6 +14,8 @@ from support import training
 import torch
 
 from training import checkpoint, safetensors
+from training.model import Model, Shape
+from training.samples import Rows
 
 
 class Train(support.TrainingTest):
@@ -34,6 +36,19 @@ class Train(support.TrainingTest):
         self.assertLess(sum(losses[-5:]) / 5, losses[0] - 1)
         self.assertLess(self.state("run")["validations"][-1][1], losses[0] - 0.8)
         self.assertTrue((self.folder / "run/loss.png").read_bytes().startswith(b"\x89PNG"))
+
+    def test_the_first_tokens_behind_middle_weigh_more(self):
+        self.train("run", 1, "--opening-weight", "5", "--precision", "f32")
+        rows = Rows(self.make_samples())
+        batch = rows.batch(0, 4)
+        model = Model(Shape(vocabulary=1024, width=64, layers=2, heads=2, kv_heads=1, feed_forward=96, context=rows.context))
+        model.draw(1)
+        weights = 1 + 5 * torch.from_numpy(rows.opening_shares(batch))
+        losses = model.losses(torch.from_numpy(batch)).detach()
+        self.assertAlmostEqual(self.state("run")["losses"][0], float((losses * weights).sum() / weights.sum()), places=4)
+        self.assertGreater(float(weights.max()), 5)
+        self.assertIn("--opening-weight is at least 0", self.refused("train", *self.model_options(1), "--opening-weight", "-1",
+                                                                     "--out", self.folder / "other"))
 
     def test_a_run_in_parts_gives_the_weights_of_one_run(self):
         whole = ("--warmup", "2")
