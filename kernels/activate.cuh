@@ -1,19 +1,23 @@
 #pragma once
 
-#include "kernels/device.cuh"
+#include "kernels/forms.cuh"
 
 namespace efimd::kernels {
 
-// gate = activation(gate) (* up) * scale, element by element.
-//   gate, up [count] f32   grid (count / kElementThreads), block (kElementThreads)
-__device__ __forceinline__ void activate(float* gate, const float* up, const ActivateSizes& s) {
-  const u32 i = blockIdx.x * kElementThreads + threadIdx.x;
-  if (i >= s.count) return;
-  const float x = gate[i];
+// activation(gate) * up * scale, or activation(x) * scale, element by element.
+//   x [T][2 F] f32, gates in front, or [T][F]   result [T][F] of s.forms
+//   grid (F / kElementThreads, T), block (kElementThreads)
+__device__ __forceinline__ void activate(const float* x, const Result& result,
+                                         const ActivateSizes& s) {
+  const u32 k = blockIdx.x * kElementThreads + threadIdx.x;
+  if (k >= s.width) return;  // where it is quantized, whole warps
+  const float* row = x + static_cast<size_t>(blockIdx.y) * s.width * (s.gated != 0 ? 2 : 1);
+  const float gate = row[k];
   // 1.59576912 is 2 sqrt(2 / pi).
-  const float slope = s.gelu != 0 ? 1.59576912F * (x + 0.044715F * x * x * x) : x;
-  const float active = x / (1.0F + expf(-slope));
-  gate[i] = (s.gated != 0 ? active * up[i] : active) * s.scale;
+  const float slope = s.gelu != 0 ? 1.59576912F * (gate + 0.044715F * gate * gate * gate) : gate;
+  const float active = gate / (1.0F + expf(-slope));
+  write_form(result, s.forms, static_cast<size_t>(blockIdx.y) * s.width + k,
+             (s.gated != 0 ? active * row[s.width + k] : active) * s.scale);
 }
 
 }  // namespace efimd::kernels

@@ -169,7 +169,7 @@ __device__ __forceinline__ void add_byte_values(float2 (&acc)[4], float weight, 
 }
 
 // Causal attention of one row and head over one split of its pages.
-//   q [T][H][E] f32, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
+//   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], turns as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
 //   grid (T, H / kAttentionWarps, splits), block (32, kAttentionWarps): a warp for each head; a lane scores one token of
@@ -178,7 +178,7 @@ __device__ __forceinline__ void add_byte_values(float2 (&acc)[4], float weight, 
 //   must read 4 C Hk E bytes, in 8 bits 2.125 C Hk E at heads of 64: heads that share K and V run together, so that the
 //   cache serves all but the first.
 template <Kv kForm>
-__device__ __forceinline__ void attention(const float* q, const u32* kv, const u32* pages,
+__device__ __forceinline__ void attention(const float* qkv, const u32* kv, const u32* pages,
                                           const uint2* rows, float* records, const float* key_bias,
                                           const float2* turns, const AttentionSizes& s) {
   constexpr bool kBytes = kForm == Kv::kQ8;
@@ -200,9 +200,9 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
   const u32 half_page = 32 * (words + scale_words);  // of a page's K or V of one head
 
   float* query = queries[threadIdx.y];
-  const size_t row = static_cast<size_t>(t) * s.heads + h;
+  const float* q = qkv + (static_cast<size_t>(t) * (s.heads + 2 * s.kv_heads) + h) * s.head_width;
   for (u32 e = lane; e < (s.head_width + 3) / 4 * 4; e += 32)
-    query[e] = e < s.head_width ? q[row * s.head_width + e] : 0.0F;
+    query[e] = e < s.head_width ? q[e] : 0.0F;
   __syncwarp();
   BiasOfKeys bias(query, key_bias + kv_head * s.head_width, turns, turned[kBytes ? threadIdx.y : 0],
                   s);
@@ -242,6 +242,7 @@ __device__ __forceinline__ void attention(const float* q, const u32* kv, const u
     else
       add_half_values(acc, weight, values, begin - page * 32, end - page * 32, s.head_width);
   }
+  const size_t row = static_cast<size_t>(t) * s.heads + h;
   float* record = records + (row * s.splits + split) * (kRecordHead + s.head_width);
   if (lane == 0) {
     record[0] = most;

@@ -7,10 +7,10 @@
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
+#include "kernels/matmul_halves.cuh"
 #include "kernels/matmul_tiles.cuh"
 #include "kernels/merge.cuh"
 #include "kernels/norm_rows.cuh"
-#include "kernels/quantize_rows.cuh"
 #include "kernels/route.cuh"
 #include "kernels/store_rows.cuh"
 
@@ -19,37 +19,35 @@ namespace efimd::kernels {
 extern "C" {
 
 __global__ void norm_rows_f32(const u32* rows, const float* x, const float* weight,
-                              const float* bias, float* result, NormSizes s) {
-  norm_rows(rows, x, weight, bias, result, s);
+                              const float* bias, float* floats, u32* quants, float2* scales,
+                              unsigned short* halves, NormSizes s) {
+  norm_rows(rows, x, weight, bias, {floats, quants, scales, halves}, s);
 }
-__global__ void quantize_rows_f32(const float* x, u32* quants, float2* scales, QuantizeSizes s) {
-  quantize_rows(x, quants, scales, s);
+__global__ void store_rows_f16(float* qkv, const float* turns, const float* query_norm,
+                               const float* key_norm, u32* kv, const u32* places, StoreSizes s) {
+  store_rows<Kv::kF16>(qkv, turns, query_norm, key_norm, kv, places, s);
 }
-__global__ void store_rows_f16(float* q, const float* k, const float* v, const float* turns,
-                               const float* query_norm, const float* key_norm, u32* kv,
-                               const u32* places, StoreSizes s) {
-  store_rows<Kv::kF16>(q, k, v, turns, query_norm, key_norm, kv, places, s);
+__global__ void store_rows_q8(float* qkv, const float* turns, const float* query_norm,
+                              const float* key_norm, u32* kv, const u32* places, StoreSizes s) {
+  store_rows<Kv::kQ8>(qkv, turns, query_norm, key_norm, kv, places, s);
 }
-__global__ void store_rows_q8(float* q, const float* k, const float* v, const float* turns,
-                              const float* query_norm, const float* key_norm, u32* kv,
-                              const u32* places, StoreSizes s) {
-  store_rows<Kv::kQ8>(q, k, v, turns, query_norm, key_norm, kv, places, s);
-}
-__global__ void attention_f16(const float* q, const u32* kv, const u32* pages, const uint2* rows,
+__global__ void attention_f16(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
                               float* records, const float* key_bias, const float2* turns,
                               AttentionSizes s) {
-  attention<Kv::kF16>(q, kv, pages, rows, records, key_bias, turns, s);
+  attention<Kv::kF16>(qkv, kv, pages, rows, records, key_bias, turns, s);
 }
-__global__ void attention_q8(const float* q, const u32* kv, const u32* pages, const uint2* rows,
+__global__ void attention_q8(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
                              float* records, const float* key_bias, const float2* turns,
                              AttentionSizes s) {
-  attention<Kv::kQ8>(q, kv, pages, rows, records, key_bias, turns, s);
+  attention<Kv::kQ8>(qkv, kv, pages, rows, records, key_bias, turns, s);
 }
-__global__ void merge_f32(const float* records, const uint2* rows, float* attended, MergeSizes s) {
-  merge(records, rows, attended, s);
+__global__ void merge_f32(const float* records, const uint2* rows, float* floats, u32* quants,
+                          float2* scales, unsigned short* halves, MergeSizes s) {
+  merge(records, rows, {floats, quants, scales, halves}, s);
 }
-__global__ void activate_f32(float* gate, const float* up, ActivateSizes s) {
-  activate(gate, up, s);
+__global__ void activate_f32(const float* x, float* floats, u32* quants, float2* scales,
+                             unsigned short* halves, ActivateSizes s) {
+  activate(x, {floats, quants, scales, halves}, s);
 }
 __global__ void route_f32(const float* logits, u32* chosen, float* weights, RouteSizes s) {
   route(logits, chosen, weights, s);
@@ -103,6 +101,29 @@ EFIMD_QUANTIZED_KERNELS(9)
 EFIMD_QUANTIZED_KERNELS(10)
 #undef EFIMD_QUANTIZED_KERNELS
 #undef EFIMD_TILED_KERNEL
+
+#define EFIMD_HALVES_KERNELS(number)                                                             \
+  __global__ void __launch_bounds__(32 * kHalvesWarps)                                           \
+      matmul_halves_##number##_8(const u32* w, const u32* x, const float* bias,                  \
+                                 const u32* experts, float* result, MatmulSizes s) {             \
+    matmul_halves<static_cast<Packed>(number), 1>(w, x, bias, experts, result, s);               \
+  }                                                                                              \
+  __global__ void __launch_bounds__(32 * kHalvesWarps)                                           \
+      matmul_halves_##number##_16(const u32* w, const u32* x, const float* bias,                 \
+                                  const u32* experts, float* result, MatmulSizes s) {            \
+    matmul_halves<static_cast<Packed>(number), 2>(w, x, bias, experts, result, s);               \
+  }                                                                                              \
+  __global__ void __launch_bounds__(2 * kHalvesTileSmall) matmul_halves_##number##_64(           \
+      const u32* w, const u32* x, const float* bias, const u32*, float* result, MatmulSizes s) { \
+    matmul_halves_tiles<static_cast<Packed>(number), kHalvesTileSmall>(w, x, bias, result, s);   \
+  }                                                                                              \
+  __global__ void __launch_bounds__(2 * kHalvesTileLarge) matmul_halves_##number##_128(          \
+      const u32* w, const u32* x, const float* bias, const u32*, float* result, MatmulSizes s) { \
+    matmul_halves_tiles<static_cast<Packed>(number), kHalvesTileLarge>(w, x, bias, result, s);   \
+  }
+EFIMD_HALVES_KERNELS(1)
+EFIMD_HALVES_KERNELS(2)
+#undef EFIMD_HALVES_KERNELS
 
 }  // extern "C"
 

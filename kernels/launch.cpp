@@ -12,23 +12,24 @@ namespace {
 struct Entry {
   const char* name;
   std::array<std::uint32_t, 2> block;
-  std::uint32_t spread = 1;                      ///< blocks for one group of the first axis
   std::array<std::uint32_t, 2> joined = {1, 1};  ///< groups of an axis that a block joins
+  std::array<std::uint32_t, 2> spread = {1, 1};  ///< or blocks for a group of it
 };
 
 constexpr Entry kEntries[] = {
     {"embed_rows", {kElementThreads, 1}},
     {"norm_rows_f32", {kNormBlock, 1}},
-    {"quantize_rows_f32", {32 * kQuantizeWarps, 1}, kElementThreads / kQuantizeWarps},
-    {"matmul", {32, kMatmulWarps}, 1, {kMatmulWarps, 1}},
+    {"matmul", {32, kMatmulWarps}, {kMatmulWarps, 1}},
+    {"matmul_halves", {32, kHalvesWarps}, {kHalvesRows, 1}},
     {"store_rows", {32, 1}},
-    {"attention", {32, kAttentionWarps}, 1, {1, kAttentionWarps}},
-    {"merge_f32", {32, 1}},
-    {"activate_f32", {kElementThreads, 1}},
+    {"attention", {32, kAttentionWarps}, {1, kAttentionWarps}},
+    {"merge_f32", {kElementThreads, 1}, {1, 1}, {1, kFormElements / kElementThreads}},
+    {"activate_f32", {kElementThreads, 1}, {1, 1}, {kFormElements / kElementThreads, 1}},
     {"route_f32", {kElementThreads, 1}},
     {"combine_f32", {kElementThreads, 1}}};
 constexpr int kEmbedRows = 0;
-constexpr int kMatmul = 3;
+constexpr int kMatmul = 2;
+constexpr int kMatmulHalves = 3;
 constexpr int kStoreRows = 4;
 constexpr int kAttention = 5;
 
@@ -41,37 +42,57 @@ constexpr std::uint32_t kLargeTilesMin = 128;
 
 std::uint32_t over(std::uint32_t count, std::uint32_t by) { return (count + by - 1) / by; }
 
-/// Tokens of a block's tile in the product of these workgroups.
-std::uint32_t product_tile(std::uint32_t type, bool many,
-                           const std::array<std::uint32_t, 3>& groups) {
-  if (!many) return 1;
-  if (static_cast<Packed>(type) < Packed::kQ8_0 || groups[1] < kPromptTilesMin)
-    return kTokensOfTile;
+/// Where there are that many tokens, the larger of two tiles if its blocks fill a card.
+std::uint32_t prompt_tile(const std::array<std::uint32_t, 3>& groups, std::uint32_t small,
+                          std::uint32_t large) {
   const std::uint32_t blocks =
-      over(groups[0], kTileLarge) * over(groups[1], kTileLarge / kTokensOfTile) * groups[2];
-  return blocks < kLargeTilesMin ? kTileSmall : kTileLarge;
+      over(groups[0], large) * over(groups[1], large / kTokensOfTile) * groups[2];
+  return blocks < kLargeTilesMin ? small : large;
+}
+
+/// Tokens of a block in the product of these workgroups.
+std::uint32_t product_tile(int kernel, std::uint32_t type, bool many,
+                           const std::array<std::uint32_t, 3>& groups) {
+  const bool halves = kernel == kMatmulHalves;
+  if (!many) return halves ? kTokensOfTile : 1;
+  const bool prompt = groups[1] >= kPromptTilesMin;
+  if (halves && prompt) return prompt_tile(groups, kHalvesTileSmall, kHalvesTileLarge);
+  if (halves) return groups[1] * kTokensOfTile;
+  const bool quantized = static_cast<Packed>(type) >= Packed::kQ8_0;
+  return prompt && quantized ? prompt_tile(groups, kTileSmall, kTileLarge) : kTokensOfTile;
+}
+static_assert((kPromptTilesMin - 1) * kTokensOfTile == kHalvesTokens);
+
+/// Of products the first axis of the grid goes through tokens.
+Launch launch_of_product(int kernel, std::uint32_t type, bool many,
+                         const std::array<std::uint32_t, 3>& groups) {
+  const Entry& entry = kEntries[kernel];
+  const std::uint32_t tile = product_tile(kernel, type, many, groups);
+  std::uint32_t rows = entry.joined[0], warps = entry.block[1];
+  if (many && groups[1] >= kPromptTilesMin && tile > kTokensOfTile) {
+    rows = tile;
+    warps = kernel == kMatmulHalves ? tile / 16 : tile / 8;
+  }
+  const std::uint32_t tokens = many ? over(groups[1], tile / kTokensOfTile) : groups[1];
+  return {std::string(entry.name) + "_" + std::to_string(type) + "_" + std::to_string(tile),
+          {tokens, over(groups[0], rows), groups[2]},
+          {32, warps}};
 }
 
 }  // namespace
 
 Launch launch_of(int kernel, std::uint32_t type, bool many,
                  const std::array<std::uint32_t, 3>& groups) {
-  Entry entry = kEntries[kernel];
+  if (kernel == kMatmul || kernel == kMatmulHalves)
+    return launch_of_product(kernel, type, many, groups);
+  const Entry& entry = kEntries[kernel];
   std::string name = entry.name;
-  if (kernel == kEmbedRows || kernel == kMatmul) name += "_" + std::to_string(type);
+  if (kernel == kEmbedRows) name += "_" + std::to_string(type);
   if (kernel == kStoreRows || kernel == kAttention)
     name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
-  if (kernel == kMatmul) {
-    const std::uint32_t tile = product_tile(type, many, groups);
-    name += "_" + std::to_string(tile);
-    if (tile > kTokensOfTile) {
-      entry.block = {32, tile / 8};
-      entry.joined = {tile, tile / kTokensOfTile};
-    }
-  }
   return {std::move(name),
-          {over(groups[0] * entry.spread, entry.joined[0]), over(groups[1], entry.joined[1]),
-           groups[2]},
+          {over(groups[0] * entry.spread[0], entry.joined[0]),
+           over(groups[1] * entry.spread[1], entry.joined[1]), groups[2]},
           entry.block};
 }
 

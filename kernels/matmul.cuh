@@ -79,8 +79,8 @@ __device__ __forceinline__ void add_eight(const u32* row, const float* x, const 
 // Rows of a weight matrix times rows of inputs: out[t][first + n] = (or +=) w[n] . x[t / share] (+ bias[first + n]).
 //   w  part of a packed matrix [N][K]; with experts [experts][N][K]   x [T / share][K]: f32 for float types, for
 //   quantized ones four quants a word   scales [T / share][K/32]   bias [..]   experts [T]   result [T][out_stride]
-//   grid (min(N, 32768) / kMatmulWarps, T / kTile, N / 32768), block (32, kMatmulWarps): a warp for each row and tile;
-//   lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
+//   grid (T / kTile, min(N, 32768) / kMatmulWarps, N / 32768), block (32, kMatmulWarps): a warp for each row and tile, tiles
+//   of the same rows beside each other, so that the cache has the rows for all but the first; lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
 //   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: products of a group
 //   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are, and in matmul_tiles.cuh,
 //   which takes the place of this kernel for prompts.
@@ -88,9 +88,9 @@ template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
                                        const float* bias, const u32* experts, float* result,
                                        const MatmulSizes& s) {
-  const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.x * kMatmulWarps + threadIdx.y;
+  const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.y * kMatmulWarps + threadIdx.y;
   const u32 lane = threadIdx.x;
-  const u32 token = blockIdx.y * kTile;
+  const u32 token = blockIdx.x * kTile;
   if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
   const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
   const u32* row = w + index * s.row.row_words;

@@ -198,13 +198,12 @@ __device__ __forceinline__ u32 groups_behind(u32 group, u32 groups) {
 
 // Rows of quantized weights times the rows of a prompt, on the tensor cores: matmul() without experts, bit for bit.
 //   operands as of matmul();  s.share == 1, s.experts == 0
-//   grid (min(N, 32768) / kTile, T / kTile, N / 32768), block (32, kTile / 8): a block for kTile rows and tokens, a warp
+//   grid (T / kTile, min(N, 32768) / kTile, N / 32768), block (32, kTile / 8): a block for kTile rows and tokens, a warp
 //   for 16 rows and half of the tokens
 //   must do 2 N K T operations, and read the part once for each kTile tokens and the tokens once for each kTile rows:
 //   judge it in TFLOP/s.  Numerics as of matmul(): products of a group in integers, exact; in f32 classes of groups, those
 //   32 apart, in order; then fours of classes and the total as sum_of_classes() has them.
-// Float types stay with matmul(): tensor cores round f32 inputs and add in an order of their own, so that a token alone
-// and in a prompt would differ.
+// Halves have matmul_halves.cuh; f32 weights stay with matmul(), for tensor cores would round them.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const float2* scales,
                                              const float* bias, float* result,
@@ -216,8 +215,8 @@ __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const f
                   scales,
                   s,
                   s.cols / 32,
-                  blockIdx.z * kMatmulRowsMax + blockIdx.x * kTile,
-                  blockIdx.y * kTile};
+                  blockIdx.z * kMatmulRowsMax + blockIdx.y * kTile,
+                  blockIdx.x * kTile};
   if (tile.first_row >= s.rows) return;  // whole blocks
   float classes[4][Part::kColumns][4] = {};
   float totals[Part::kColumns][4] = {};

@@ -1,29 +1,30 @@
 #pragma once
 
-#include "kernels/device.cuh"
+#include "kernels/forms.cuh"
 
 namespace efimd::kernels {
 
 // Joins the splits of attention, in their order.
-//   records [T][H][splits][2 + E]   rows [T] (position, ...)   attended [T][H][E], times scale
-//   grid (T, H), block (32)
-__device__ __forceinline__ void merge(const float* records, const uint2* rows, float* attended,
+//   records [T][H][splits][2 + E]   rows [T] (position, ...)   result [T][H E] of s.forms, times scale
+//   grid (T, H E / kElementThreads), block (kElementThreads)
+__device__ __forceinline__ void merge(const float* records, const uint2* rows, const Result& result,
                                       const MergeSizes& s) {
-  const size_t row = static_cast<size_t>(blockIdx.x) * s.heads + blockIdx.y;
+  const u32 at = blockIdx.y * kElementThreads + threadIdx.x;
+  if (at >= s.heads * s.head_width) return;  // where it is quantized, whole warps
+  const size_t head = static_cast<size_t>(blockIdx.x) * s.heads + at / s.head_width;
   const u32 width = kRecordHead + s.head_width;
-  const float* begin = records + row * s.splits * width;
+  const float* begin = records + head * s.splits * width;
   const u32 count = rows[blockIdx.x].x / 32 / s.split_pages + 1;
   float most = begin[0];
   for (u32 i = 1; i < count; ++i) most = fmaxf(most, begin[i * width]);
-  float sum = 0;
-  for (u32 i = 0; i < count; ++i)
-    sum = fmaf(begin[i * width + 1], expf(begin[i * width] - most), sum);
-  for (u32 e = threadIdx.x; e < s.head_width; e += 32) {
-    float value = 0;
-    for (u32 i = 0; i < count; ++i)
-      value = fmaf(begin[i * width + kRecordHead + e], expf(begin[i * width] - most), value);
-    attended[row * s.head_width + e] = value / sum * s.scale;
+  float sum = 0, value = 0;
+  for (u32 i = 0; i < count; ++i) {
+    const float share = expf(begin[i * width] - most);
+    sum = fmaf(begin[i * width + 1], share, sum);
+    value = fmaf(begin[i * width + kRecordHead + at % s.head_width], share, value);
   }
+  write_form(result, s.forms, static_cast<size_t>(blockIdx.x) * s.heads * s.head_width + at,
+             value / sum * s.scale);
 }
 
 }  // namespace efimd::kernels

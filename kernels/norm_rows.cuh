@@ -1,16 +1,16 @@
 #pragma once
 
-#include "kernels/device.cuh"
+#include "kernels/forms.cuh"
 
 namespace efimd::kernels {
 
 // Norms of chosen rows of x: RMS, or layer norm with its bias.
-//   rows [N] of x   x [.][D] f32   weight, bias [D]   result [N][D]
+//   rows [N] of x   x [.][D] f32   weight, bias [D]   result [N][D] of s.forms
 //   grid (N), block (kNormBlock).  Sums in f32, each thread its share, then over the threads.
 __device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const float* weight,
-                                          const float* bias, float* result, const NormSizes& s) {
+                                          const float* bias, const Result& result,
+                                          const NormSizes& s) {
   const float* from = x + static_cast<size_t>(rows[blockIdx.x]) * s.width;
-  float* to = result + static_cast<size_t>(blockIdx.x) * s.width;
   float mean = 0;
   if (s.layer != 0) {
     float sum = 0;
@@ -24,7 +24,8 @@ __device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const
       1.0F / sqrtf(block_sum<kNormBlock>(squares) / static_cast<float>(s.width) + s.epsilon);
   for (u32 k = threadIdx.x; k < s.width; k += kNormBlock) {
     const float value = (from[k] - mean) * scale * weight[k];
-    to[k] = s.layer != 0 ? value + bias[k] : value;
+    write_form(result, s.forms, static_cast<size_t>(blockIdx.x) * s.width + k,
+               s.layer != 0 ? value + bias[k] : value);
   }
 }
 

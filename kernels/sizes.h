@@ -14,17 +14,25 @@ inline constexpr u32 kLanes = 32;
 inline constexpr u32 kTokensOfTile = 8;
 /// Threads of a workgroup in operations that go element by element.
 inline constexpr u32 kElementThreads = 64;
-/// Threads that share a row in norm_rows.
-inline constexpr u32 kNormThreads = 64;
+/// Elements of a workgroup in operations that go element by element and write one of kernels::Forms.
+inline constexpr u32 kFormElements = 256;
 // Blocks of the CUDA kernels, where they are not those of the shaders.
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
-inline constexpr u32 kQuantizeWarps = 8;   ///< groups of a block in quantize_rows, a warp each
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
 /// Rows and tokens of a block in matmul_tiles: as many as shared memory takes, and fewer for products that would not
 /// fill a card with these.
 inline constexpr u32 kTileLarge = 64;
 inline constexpr u32 kTileSmall = 32;
+/// What a block of matmul_halves takes on the tensor cores: rows, and tokens at most; warps, which is in how many sums each
+/// product is added up. Columns come in whole pieces.
+inline constexpr u32 kHalvesRows = 16;
+inline constexpr u32 kHalvesTokens = 16;
+inline constexpr u32 kHalvesWarps = 8;
+inline constexpr u32 kHalvesPiece = 32;
+/// Rows and tokens of a block of it in prompts.
+inline constexpr u32 kHalvesTileLarge = 128;
+inline constexpr u32 kHalvesTileSmall = 64;
 /// Rows of matmul along the grid's first axis; more go along the third.
 inline constexpr u32 kMatmulRowsMax = 32768;
 /// Floats in front of the accumulator of an attention record: the maximum m and the sum l.
@@ -71,14 +79,20 @@ struct EmbedSizes {
   float scale;
 };
 
+/// In what a result is written that products read. Those of quantized weights read quants: signed bytes in groups of 32
+/// with (scale, sum of quants * scale), where scale = max|x| / 127 and quant = nearest(x / scale); a group under 1e-30 is
+/// all zero. Rows are whole groups then.
+struct Forms {
+  u32 floats;  ///< 1: f32
+  u32 quants;  ///< 1: quants, and their scales
+  u32 halves;  ///< 1: f16, saturating; 2: bf16; nearest even
+};
+
 struct NormSizes {
   u32 width;
   u32 layer;  ///< 1: layer norm, with a bias; 0: RMS norm
   float epsilon;
-};
-
-struct QuantizeSizes {
-  u32 groups;  ///< of 32 values, of all rows
+  Forms forms;
 };
 
 struct MatmulSizes {
@@ -123,13 +137,15 @@ struct MergeSizes {
   u32 split_pages;
   u32 splits;
   float scale;
+  Forms forms;
 };
 
 struct ActivateSizes {
-  u32 count;
-  u32 gated;
-  u32 gelu;  ///< else SiLU
+  u32 width;  ///< F
+  u32 gated;  ///< 1: a row has F gates, then F values; 0: F values
+  u32 gelu;   ///< else SiLU
   float scale;
+  Forms forms;
 };
 
 struct RouteSizes {

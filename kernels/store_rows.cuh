@@ -37,23 +37,20 @@ __device__ __forceinline__ void store_bytes(const float* head, u32* block, size_
 }
 
 // Norms of heads, RoPE, and K and V into their pages.
-//   q [T][H][E] f32, in place, times score_scale   k, v [T][Hk][E] f32   turns [T][2][half]: cosines, sines
+//   qkv [T][H + 2 Hk][E] f32: queries, which stay there, times score_scale, then keys and values
+//   turns [T][2][half]: cosines, sines
 //   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
 //   grid (T, H + 2 Hk), block (32).  E even, <= 256.
 template <Kv kForm>
-__device__ __forceinline__ void store_rows(float* q, const float* k, const float* v,
-                                           const float* turns, const float* query_norm,
+__device__ __forceinline__ void store_rows(float* qkv, const float* turns, const float* query_norm,
                                            const float* key_norm, u32* kv, const u32* places,
                                            const StoreSizes& s) {
   __shared__ float head[256];
   const u32 t = blockIdx.x, y = blockIdx.y, lane = threadIdx.x;
   const bool is_query = y < s.heads;
   const bool is_key = !is_query && y < s.heads + s.kv_heads;
-  const u32 index = is_query ? y : (y - s.heads) % s.kv_heads;
-  const size_t from =
-      (static_cast<size_t>(t) * (is_query ? s.heads : s.kv_heads) + index) * s.head_width;
-  const float* source = is_query ? q : is_key ? k : v;
-  for (u32 e = lane; e < s.head_width; e += 32) head[e] = source[from + e];
+  float* row = qkv + (static_cast<size_t>(t) * (s.heads + 2 * s.kv_heads) + y) * s.head_width;
+  for (u32 e = lane; e < s.head_width; e += 32) head[e] = row[e];
   __syncthreads();
   if ((is_query && s.query_norm != 0) || (is_key && s.key_norm != 0)) {
     const float* norm = is_query ? query_norm : key_norm;
@@ -77,11 +74,11 @@ __device__ __forceinline__ void store_rows(float* q, const float* k, const float
     __syncthreads();
   }
   if (is_query) {
-    for (u32 e = lane; e < s.head_width; e += 32) q[from + e] = head[e] * s.score_scale;
+    for (u32 e = lane; e < s.head_width; e += 32) row[e] = head[e] * s.score_scale;
     return;
   }
   const size_t page = places[t] / 32, slot = places[t] % 32;
-  const size_t block = (page * s.kv_heads + index) * 2 + (is_key ? 0 : 1);
+  const size_t block = (page * s.kv_heads + (y - s.heads) % s.kv_heads) * 2 + (is_key ? 0 : 1);
   if constexpr (kForm == Kv::kQ8) {
     const u32 token_words = quant_words_of(s.head_width) + scale_words_of(s.head_width);
     store_bytes(head, kv + block * 32 * token_words, slot, s.head_width);

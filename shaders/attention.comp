@@ -2,13 +2,13 @@
 #extension GL_GOOGLE_include_directive : require
 #include "head.glsl"
 // Causal attention of one row and head over one split of its pages.
-//   q [T][H][E] f32, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
+//   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], turns as below: only 8 bits read them, where s.half_width is not 0
 //   grid (T, H, splits), threads 32: a lane scores one token of a page, then holds elements lane, lane + 32, ...
 //   E even, <= 256.  Splits behind the row are left alone.  Softmax online, in f32.
 layout(local_size_x = 32) in;
-layout(std430, binding = 0) readonly buffer Q { float q[]; };
+layout(std430, binding = 0) readonly buffer Qkv { float qkv[]; };
 layout(std430, binding = 1) readonly buffer Pages { uint kv[]; };
 layout(std430, binding = 2) readonly buffer Tables { uint pages[]; };
 layout(std430, binding = 3) readonly buffer Rows { uvec2 rows[]; };
@@ -103,7 +103,7 @@ void main() {
   const uint words = quant_words_of(s.head_width);
 
   for (uint e = lane; e < 4 * words; e += 32)
-    query[e] = e < s.head_width ? q[(t * s.heads + h) * s.head_width + e] : 0;
+    query[e] = e < s.head_width ? qkv[(t * (s.heads + 2 * s.kv_heads) + h) * s.head_width + e] : 0;
   barrier();
   vec2 bias_pairs[4];
   if (kForm == kQ8)

@@ -1,30 +1,41 @@
 #version 450
+#extension GL_GOOGLE_include_directive : require
 // Joins the splits of attention, in their order.
-//   records [T][H][splits][2 + E]   rows [T] (position, ...)   attended [T][H][E], times scale
-//   grid (T, H), threads 32
-layout(local_size_x = 32) in;
+//   records [T][H][splits][2 + E]   rows [T] (position, ...)   result [T][H E] in its forms, times scale
+//   grid (T, H E / 256), threads 64: four elements each
+layout(local_size_x = 64) in;
 layout(std430, binding = 0) readonly buffer Records { float records[]; };
 layout(std430, binding = 1) readonly buffer Rows { uvec2 rows[]; };
-layout(std430, binding = 2) writeonly buffer Out { float attended[]; };
+layout(std430, binding = 2) writeonly buffer Floats { float result_floats[]; };
+layout(std430, binding = 3) writeonly buffer Quants { uint result_quants[]; };
+layout(std430, binding = 4) writeonly buffer Scales { vec2 result_scales[]; };
 layout(push_constant) uniform Sizes {
   uint heads, head_width, split_pages, splits;
   float scale;
+  uint floats, quants;
 } s;
+#include "forms.glsl"
 
-void main() {
-  const uint row = gl_WorkGroupID.x * s.heads + gl_WorkGroupID.y;
+float merged(uint t, uint at) {
   const uint width = 2 + s.head_width;
-  const uint begin = row * s.splits * width;
-  const uint count = rows[gl_WorkGroupID.x].x / 32 / s.split_pages + 1;
+  const uint begin = (t * s.heads + at / s.head_width) * s.splits * width;
+  const uint count = rows[t].x / 32 / s.split_pages + 1;
   float most = records[begin];
   for (uint i = 1; i < count; ++i) most = max(most, records[begin + i * width]);
-  float sum = 0;
-  for (uint i = 0; i < count; ++i)
-    sum += records[begin + i * width + 1] * exp(records[begin + i * width] - most);
-  for (uint e = gl_LocalInvocationID.x; e < s.head_width; e += 32) {
-    float value = 0;
-    for (uint i = 0; i < count; ++i)
-      value += records[begin + i * width + 2 + e] * exp(records[begin + i * width] - most);
-    attended[row * s.head_width + e] = value / sum * s.scale;
+  float sum = 0, value = 0;
+  for (uint i = 0; i < count; ++i) {
+    const float share = exp(records[begin + i * width] - most);
+    sum += records[begin + i * width + 1] * share;
+    value += records[begin + i * width + 2 + at % s.head_width] * share;
   }
+  return value / sum * s.scale;
+}
+
+void main() {
+  const uint all = s.heads * s.head_width, t = gl_WorkGroupID.x;
+  const uint first = 4 * (gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
+  const uint inside = first < all ? min(4, all - first) : 0;
+  vec4 values = vec4(0);
+  for (uint i = 0; i < inside; ++i) values[i] = merged(t, first + i);
+  write_form(t * all + first, values, inside);
 }

@@ -2,18 +2,17 @@
 #extension GL_GOOGLE_include_directive : require
 #include "head.glsl"
 // Norms of heads, RoPE, and K and V into their pages.
-//   q [T][H][E] f32, in place, times score_scale   k, v [T][Hk][E] f32   turns [T][2][half]: cosines, sines
+//   qkv [T][H + 2 Hk][E] f32: queries, which stay there, times score_scale, then keys and values
+//   turns [T][2][half]: cosines, sines
 //   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
 //   grid (T, H + 2 Hk), threads 32.  To f16: nearest even, saturating.
 layout(local_size_x = 32) in;
-layout(std430, binding = 0) buffer Q { float q[]; };
-layout(std430, binding = 1) readonly buffer K { float k[]; };
-layout(std430, binding = 2) readonly buffer V { float v[]; };
-layout(std430, binding = 3) readonly buffer Turns { float turns[]; };
-layout(std430, binding = 4) readonly buffer QueryNorm { float query_norm[]; };
-layout(std430, binding = 5) readonly buffer KeyNorm { float key_norm[]; };
-layout(std430, binding = 6) writeonly buffer Pages { uint kv[]; };
-layout(std430, binding = 7) readonly buffer Places { uint places[]; };
+layout(std430, binding = 0) buffer Qkv { float qkv[]; };
+layout(std430, binding = 1) readonly buffer Turns { float turns[]; };
+layout(std430, binding = 2) readonly buffer QueryNorm { float query_norm[]; };
+layout(std430, binding = 3) readonly buffer KeyNorm { float key_norm[]; };
+layout(std430, binding = 4) writeonly buffer Pages { uint kv[]; };
+layout(std430, binding = 5) readonly buffer Places { uint places[]; };
 layout(push_constant) uniform Sizes {
   uint heads, kv_heads, head_width, half_width, adjacent, query_norm, key_norm;
   float epsilon, score_scale;
@@ -99,21 +98,19 @@ void main() {
   const uint t = gl_WorkGroupID.x, y = gl_WorkGroupID.y, lane = gl_LocalInvocationID.x;
   const bool is_query = y < s.heads;
   const bool is_key = !is_query && y < s.heads + s.kv_heads;
-  const uint index = is_query ? y : (y - s.heads) % s.kv_heads;
-  const uint from = (t * (is_query ? s.heads : s.kv_heads) + index) * s.head_width;
-  for (uint e = lane; e < s.head_width; e += 32)
-    head[e] = is_query ? q[from + e] : is_key ? k[from + e] : v[from + e];
+  const uint from = (t * (s.heads + 2 * s.kv_heads) + y) * s.head_width;
+  for (uint e = lane; e < s.head_width; e += 32) head[e] = qkv[from + e];
   barrier();
   if (is_query || is_key) {
     norm_head(lane, is_query);
     rotate_head(lane, t);
   }
   if (is_query) {
-    for (uint e = lane; e < s.head_width; e += 32) q[from + e] = head[e] * s.score_scale;
+    for (uint e = lane; e < s.head_width; e += 32) qkv[from + e] = head[e] * s.score_scale;
     return;
   }
   const uint page = places[t] / 32, slot = places[t] % 32;
-  const uint block = ((page * s.kv_heads + index) * 2 + (is_key ? 0 : 1)) * 32 * token_words_of(s.head_width);
+  const uint block = ((page * s.kv_heads + (y - s.heads) % s.kv_heads) * 2 + (is_key ? 0 : 1)) * 32 * token_words_of(s.head_width);
   if (kForm == kQ8)
     store_bytes(lane, block, slot);
   else

@@ -112,6 +112,12 @@ bool set_host(Config& config, const toml::node& node) {
   return integer(node, 0, 1 << 20, config.cache_host_mb.emplace());
 }
 
+bool set_device_memory(Config& config, const toml::node& node) {
+  config.device_memory_mb.reset();
+  if (node.value<std::string_view>() == "auto") return true;
+  return integer(node, 16, 1 << 20, config.device_memory_mb.emplace());
+}
+
 bool set_disk(Config& config, const toml::node& node) {
   config.cache_disk_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -181,6 +187,10 @@ constexpr std::array kEntries = {
         [](Config& c, const toml::node& n) {
           return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
         }},
+    Entry{{"device.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
+           "of a GPU's memory, in MiB, at most; auto: what is free there. Layers that do not fit "
+           "run on the CPU"},
+          set_device_memory},
     Entry{{"device.idle_release_s", "integer 0-2592000", "600",
            "seconds without work after which a GPU's memory is given back; the next request takes "
            "it again. 0: never"},

@@ -26,13 +26,14 @@ struct Config {
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
   engine::FimOverride fim;           ///< [model.fim]
   std::string device_kind = "auto";  ///< "auto" or one of engine::kDeviceKinds
-  int device_idle_release_s = 600;   ///< 0: never
-  int device_threads = 0;            ///< 0: one per physical core
+  std::optional<std::size_t> device_memory_mb;    ///< of a GPU; nullopt: what is free there
+  int device_idle_release_s = 600;                ///< 0: never
+  int device_threads = 0;                         ///< 0: one per physical core
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
-  std::optional<std::size_t> cache_memory_mb;  ///< nullopt: automatic, see kv_budget_bytes()
-  std::optional<std::size_t> cache_host_mb;    ///< nullopt: automatic, see host_budget_bytes()
-  std::optional<std::size_t> cache_disk_mb;    ///< nullopt: automatic, see disk_budget_bytes()
-  std::vector<std::string> cache_exclude;      ///< globs, see exclusions.h
+  std::optional<std::size_t> cache_memory_mb;     ///< nullopt: automatic, see kv_budget_bytes()
+  std::optional<std::size_t> cache_host_mb;       ///< nullopt: automatic, see host_budget_bytes()
+  std::optional<std::size_t> cache_disk_mb;       ///< nullopt: automatic, see disk_budget_bytes()
+  std::vector<std::string> cache_exclude;         ///< globs, see exclusions.h
   bool cache_gitignore = false;
   bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;

@@ -93,8 +93,10 @@ class DeviceOpener {
         opened_(std::move(opened)),
         loading_(std::move(loading)),
         host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
-        wish_{
-            .kind = setup_.device_kind, .threads = setup_.threads, .cache_dir = setup_.cache_dir} {}
+        wish_{.kind = setup_.device_kind,
+              .memory_bytes = setup_.device_memory_bytes,
+              .threads = setup_.threads,
+              .cache_dir = setup_.cache_dir} {}
 
   /// The host's tier, which outlives the devices.
   const std::shared_ptr<engine::HostStore>& host() const { return host_; }

@@ -51,8 +51,9 @@ class OpenedModel {
 struct EngineSetup {
   Result<std::filesystem::path>
       model;  ///< an error becomes the factory's, so that it is seen where one looks
-  std::string device_kind = "auto";  ///< see engine::DeviceWish
-  int threads = 0;                   ///< 0: one per physical core
+  std::string device_kind = "auto";     ///< see engine::DeviceWish
+  std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
+  int threads = 0;                      ///< 0: one per physical core
   std::size_t kv_budget_bytes = 0;
   std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
   engine::FimOverride fim = {};

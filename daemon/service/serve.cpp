@@ -80,6 +80,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   EngineSetup engine;
   engine.model = model.map([](const ModelChoice& chosen) { return chosen.path; });
   engine.device_kind = config.device_kind;
+  engine.device_memory_bytes = config.device_memory_mb.value_or(0) << 20U;
   engine.threads = config.device_threads;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.host_budget_bytes = host_budget_bytes(config);

@@ -50,6 +50,8 @@ class Backend {
 
   /// x = embedding rows of the tokens, scaled. Keeps `step` (its spans must live until logits()).
   virtual Result<void> begin(const Step& step) = 0;
+  /// The same with x [T][D] in place of embedding rows: where another device ran the layers in front.
+  virtual Result<void> begin_behind(const Step& step, std::span<const float> x) = 0;
   /// norm(x) -> q, k, v (+ bias), norms of heads, RoPE on q and k, k and v into their pages.
   virtual Result<void> attention_input(int layer) = 0;
   /// Causal attention of every row over its sequence's pages, or over the window's last tokens.
@@ -63,6 +65,9 @@ class Backend {
   virtual Result<void> feed_forward_output(int layer) = 0;
   /// norm(x) of the wanted rows times the output matrix: [logits_rows.size()][V] f32, valid until begin().
   virtual Result<std::span<const float>> logits() = 0;
+
+  /// x [T][D] behind the last layer, where another device runs what follows. Valid until the next step begins.
+  virtual Result<std::span<const float>> residual() = 0;
 
   /// Copies the first `tokens` tokens of a page, all layers.
   virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/split_backend.h"
 #if defined(EFIMD_CUDA)
 #include "engine/backend/cuda/cuda_device.h"
 #endif
@@ -26,11 +27,16 @@ enum class Asked { kByName, kByNobody };
 
 Device open_device(std::string_view kind, Asked asked, const DeviceWish& wish) {
 #if defined(EFIMD_CUDA)
-  if (kind == "cuda") return cuda::open_cuda_device({});
+  if (kind == "cuda") {
+    cuda::CudaOptions options;
+    options.memory_bytes = wish.memory_bytes;
+    return cuda::open_cuda_device(options);
+  }
 #endif
 #if defined(EFIMD_VULKAN)
   if (kind == "vulkan") {
     vulkan::VulkanOptions options;
+    options.memory_bytes = wish.memory_bytes;
     if (asked == Asked::kByName) options.software = vulkan::VulkanOptions::Software::kIfNothing;
     if (!wish.cache_dir.empty()) options.pipeline_cache = wish.cache_dir / "vulkan-pipelines";
     return vulkan::open_vulkan_device(options);
@@ -47,6 +53,27 @@ CpuOptions cpu_options(const DeviceWish& wish) {
   cpu.page_count = wish.page_count;
   cpu.kv_type = wish.kv_type;
   return cpu;
+}
+
+gpu::GpuOptions gpu_options(const DeviceWish& wish) {
+  gpu::GpuOptions options;
+  options.page_count = wish.page_count;
+  options.kv_type = wish.kv_type;
+  return options;
+}
+
+Asked asked_for(std::string_view kind, const DeviceWish& wish) {
+  return wish.kind == kind ? Asked::kByName : Asked::kByNobody;
+}
+
+/// The GPU with as many layers as fit, and the CPU with the others.
+Result<std::unique_ptr<Backend>> open_split(std::string_view kind,
+                                            const std::shared_ptr<const Model>& model,
+                                            const DeviceWish& wish) {
+  Device device = open_device(kind, asked_for(kind, wish), wish);
+  if (!device) return tl::unexpected(std::move(device).error());
+  return make_split_backend(*std::move(device), model->shape(), model->weights(), gpu_options(wish),
+                            cpu_options(wish), model);
 }
 
 Result<std::unique_ptr<Backend>> open_kind(std::string_view kind,
@@ -81,6 +108,12 @@ Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
       continue;
     }
     auto backend = open_kind(kind, model, wish);
+    if (!backend && kind != "cpu" && backend.error().fault == Fault::kNoMemory) {
+      if (auto split = open_split(kind, model, wish)) {
+        pass_over(kind, backend.error().what);
+        backend = std::move(split);
+      }
+    }
     if (backend) {
       const std::string good = kind == wish.kind ? "configured" : "the best kind found";
       return OpenedBackend{*std::move(backend), passed_over.empty() ? good : passed_over};
@@ -95,12 +128,9 @@ Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const Mo
                                                  const ModelWeights& weights,
                                                  const DeviceWish& wish) {
   if (kind == "cpu") return make_cpu_backend(shape, weights, cpu_options(wish));
-  Device device = open_device(kind, wish.kind == kind ? Asked::kByName : Asked::kByNobody, wish);
+  Device device = open_device(kind, asked_for(kind, wish), wish);
   if (!device) return tl::unexpected(std::move(device).error());
-  gpu::GpuOptions options;
-  options.page_count = wish.page_count;
-  options.kv_type = wish.kv_type;
-  return gpu::make_gpu_backend(*std::move(device), shape, weights, options);
+  return gpu::make_gpu_backend(*std::move(device), shape, weights, gpu_options(wish));
 }
 
 std::vector<FoundDevice> find_devices(std::string_view asked) {

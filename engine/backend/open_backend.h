@@ -19,8 +19,9 @@ struct DeviceWish {
   /// "auto", or the kind to try first; the others follow in their order. Vulkan on the CPU is only ever used for
   /// "vulkan".
   std::string kind = "auto";
-  int threads = 0;     ///< of the CPU device
-  int page_count = 0;  ///< fewer where a device has not the memory
+  std::size_t memory_bytes = 0;  ///< of a GPU, at most; 0: what is free there
+  int threads = 0;               ///< of the CPU device
+  int page_count = 0;            ///< fewer where a device has not the memory
   KvType kv_type = KvType::kF16;
   /// What devices keep between starts (compiled shaders); empty: nothing.
   std::filesystem::path cache_dir = {};
@@ -30,11 +31,12 @@ struct DeviceWish {
 
 struct OpenedBackend {
   std::unique_ptr<Backend> backend;
-  /// Why this device: "configured", "the best kind found", or what the better ones lack.
+  /// Why this device: "configured", "the best kind found", or what the better ones, or it itself, lack.
   std::string reason;
 };
 
-/// The first device of the wish's order that opens with this model. Never fails for want of a GPU: the error is the CPU
+/// The first device of the wish's order that opens with this model: a GPU that cannot hold it has the layers that fit, and
+/// the CPU the others. Never fails for want of a GPU: the error is the CPU
 /// device's.
 Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
                                    const DeviceWish& wish);

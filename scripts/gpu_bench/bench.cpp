@@ -10,6 +10,7 @@
 #include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "engine/backend/gpu/packed_weights.h"
+#include "matrix_rate.h"
 #include "tests/engine/backend/weight_values.h"
 
 using namespace efimd;
@@ -40,22 +41,42 @@ void must(bool good, const std::string& what) {
   std::exit(1);
 }
 
+/// Of what a card reaches in what bounds the work; of nothing where that is not known.
+struct Share {
+  const char* of = nullptr;
+  double value = 0;
+};
+
 struct Line {
   std::string what;
   double ms;
   double rate;
   const char* unit;
-  double share;  ///< of the copy bandwidth; negative: not bound by it
+  Share share;
 };
 std::vector<Line> lines;
 
-void report(const std::string& what, double ms, double rate, const char* unit, double share = -1) {
+void report(const std::string& what, double ms, double rate, const char* unit, Share share = {}) {
   lines.push_back({what, ms, rate, unit, share});
   std::printf("%-52s %10.3f ms %12.1f %-9s", what.c_str(), ms, rate, unit);
-  if (share >= 0) std::printf(" %5.1f %% of copying", 100 * share);
+  if (share.of != nullptr) std::printf(" %5.1f %% of %s", 100 * share.value, share.of);
   std::printf("\n");
   std::fflush(stdout);
 }
+
+/// What this card does in a second.
+struct Rates {
+  double copy_bytes;    ///< read and written
+  double matrix_flops;  ///< bf16, by cuBLAS; 0: not known
+
+  Share of_copying(double bytes, double ms) const {
+    return {"copying", bytes / ms * 1e3 / copy_bytes};
+  }
+  Share of_products(double flops, double ms) const {
+    if (matrix_flops == 0) return {};
+    return {"cuBLAS in bf16", flops / ms * 1e3 / matrix_flops};
+  }
+};
 
 std::unique_ptr<gpu::GpuDevice> open_device() {
   auto device = cuda::open_cuda_device({});
@@ -94,6 +115,7 @@ struct BenchModel {
   ModelWeights weights;
   std::deque<std::vector<std::byte>> storage;
   std::size_t bytes = 0;
+  double flops = 0;  ///< of a token in the layers' products
 
   BenchModel(const Shape& of, TensorType type) {
     std::mt19937 random(1);
@@ -127,9 +149,11 @@ struct BenchModel {
     weights.output_norm = vector(of.width);
     // What one token must read: all but the embedding's rows.
     for (const TensorView* each : {&layer.query, &layer.key, &layer.value, &layer.attention_output,
-                                   &layer.gate, &layer.up, &layer.down})
+                                   &layer.gate, &layer.up, &layer.down}) {
       bytes += static_cast<std::size_t>(of.layers) * static_cast<std::size_t>(each->rows) *
                each->row_bytes();
+      flops += 2.0 * of.layers * static_cast<double>(each->rows * each->cols);
+    }
     bytes += static_cast<std::size_t>(weights.output.rows) * weights.output.row_bytes();
   }
 };
@@ -154,7 +178,7 @@ void run_step(Backend& backend, const ModelShape& shape, int position, int count
   must(done.has_value(), done ? "" : done.error().message());
 }
 
-void measure(const Shape& of, TensorType type, KvType kv_type, double copy_rate) {
+void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rates) {
   constexpr int kPages = 16384 / kPageTokens + 1;
   constexpr int kStep = 512;
   const BenchModel model(of, type);
@@ -171,14 +195,15 @@ void measure(const Shape& of, TensorType type, KvType kv_type, double copy_rate)
       for (int at = 0; at < prompt; at += kStep)
         run_step(backend, model.shape, at, kStep, pages, at + kStep == prompt);
     });
-    report(name + "prompt of " + std::to_string(prompt), ms, prompt / ms * 1e3, "tokens/s");
+    report(name + "prompt of " + std::to_string(prompt), ms, prompt / ms * 1e3, "tokens/s",
+           rates.of_products(prompt * model.flops, ms));
   }
   for (const int context : {512, 4096, 16384 - 1}) {
     const double ms = median_ms([&] { run_step(backend, model.shape, context, 1, pages, true); });
     const double read = static_cast<double>(model.bytes) +
                         static_cast<double>(backend.page_bytes()) / kPageTokens * context;
     report(name + "generation behind " + std::to_string(context), ms, 1e3 / ms, "tokens/s",
-           read / ms * 1e3 / copy_rate);
+           rates.of_copying(read, ms));
   }
   for (const int tokens : {1, 3, 16}) {
     const double ms = median_ms([&] { run_step(backend, model.shape, 4096, tokens, pages, true); });
@@ -189,9 +214,11 @@ void measure(const Shape& of, TensorType type, KvType kv_type, double copy_rate)
 
 /// The product alone by weight type: of few tokens, which is bound by bandwidth, around where the tensor cores begin, and of
 /// prompts.
-void measure_products(int rows, int cols, double copy_rate) {
+void measure_products(int rows, int cols, const Rates& rates) {
   for (const TensorType type : test::kWeightTypes) {
     const auto device = open_device();
+    const bool halves = (type == TensorType::kF16 && device->limits().f16_products) ||
+                        (type == TensorType::kBF16 && device->limits().bf16_products);
     std::deque<std::vector<std::byte>> storage;
     std::mt19937 random(1);
     constexpr int kTokensMax = 2048, kFew = 8;
@@ -217,13 +244,14 @@ void measure_products(int rows, int cols, double copy_rate) {
     for (const int tokens : {1, kFew, 16, 24, 64, 512, kTokensMax}) {
       const gpu::Range x{*rest, 0, rest_bytes};
       gpu::Operation product;
-      product.kernel = gpu::Kernel::kMatmul;
+      product.kernel = halves ? gpu::Kernel::kMatmulHalves : gpu::Kernel::kMatmul;
       product.type = static_cast<std::uint32_t>(gpu::packed_type(type));
       product.many = tokens > 1;
       product.groups = {
           static_cast<std::uint32_t>(rows),
           tokens > 1 ? static_cast<std::uint32_t>(tokens) / kernels::kTokensOfTile : 1, 1};
-      product.operands = {gpu::Range{*weights, 0, bytes}, x, x, x, x, x};
+      product.operands = {gpu::Range{*weights, 0, bytes}, x, x, x, x};
+      if (!halves) product.operands[5] = x;
       product.set_sizes(kernels::MatmulSizes{
           layout, static_cast<std::uint32_t>(cols), static_cast<std::uint32_t>(rows), 0,
           static_cast<std::uint32_t>(rows), static_cast<std::uint32_t>(tokens), 0, 0, 0, 1});
@@ -235,10 +263,11 @@ void measure_products(int rows, int cols, double copy_rate) {
                                std::to_string(rows) + " x " + std::to_string(cols) + ", " +
                                std::to_string(tokens) + " tokens";
       if (tokens > kFew)
-        report(name, ms, flops / 1e12, "TFLOP/s");
+        report(name, ms, flops / 1e12, "TFLOP/s",
+               rates.of_products(2.0 * rows * cols * tokens, ms));
       else
         report(name, ms, static_cast<double>(bytes) / ms / 1e6, "GB/s",
-               static_cast<double>(bytes) / ms * 1e3 / copy_rate);
+               rates.of_copying(static_cast<double>(bytes), ms));
     }
   }
 }
@@ -250,7 +279,8 @@ void write_json(const char* path, const std::string& device) {
     const Line& line = lines[i];
     out << "  {\"what\": \"" << line.what << "\", \"ms\": " << line.ms
         << ", \"rate\": " << line.rate << ", \"unit\": \"" << line.unit << "\"";
-    if (line.share >= 0) out << ", \"shareOfCopying\": " << line.share;
+    if (line.share.of != nullptr)
+      out << ", \"share\": " << line.share.value << ", \"of\": \"" << line.share.of << '"';
     out << (i + 1 < lines.size() ? "},\n" : "}\n");
   }
   out << "]}\n";
@@ -262,13 +292,16 @@ int main(int argc, char** argv) {
   must(argc == 2, "usage: gpu_bench FILE.json");
   const std::string device = open_device()->name();
   std::printf("%s\n", device.c_str());
-  const double copy_rate = copy_bytes_per_s();
-  measure_products(18944, 3584, copy_rate);  // 7B, gate
-  measure_products(1536, 8960, copy_rate);   // 1.5B, down: few blocks
+  const Rates rates = {copy_bytes_per_s(), bf16_flops_per_s().value_or(0)};
+  report("product of 8192 x 8192 in bf16 by cuBLAS",
+         rates.matrix_flops == 0 ? 0 : 2.0 * 8192 * 8192 * 8192 / rates.matrix_flops * 1e3,
+         rates.matrix_flops / 1e12, rates.matrix_flops == 0 ? "unknown" : "TFLOP/s");
+  measure_products(18944, 3584, rates);  // 7B, gate
+  measure_products(1536, 8960, rates);   // 1.5B, down: few blocks
   for (const Shape& shape : kShapes) {
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
-      measure(shape, type, KvType::kF16, copy_rate);
-    measure(shape, TensorType::kQ4_K, KvType::kQ8, copy_rate);
+      measure(shape, type, KvType::kF16, rates);
+    measure(shape, TensorType::kQ4_K, KvType::kQ8, rates);
   }
   write_json(argv[1], device);
   return 0;

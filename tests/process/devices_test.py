@@ -10,9 +10,7 @@ from user import UserTest, kCursor, kEfimd, kText, poll
 kHideDrivers = os.environ["EFIMD_HIDE_DRIVERS"]  # set by ctest
 
 
-class DevicesTest(UserTest):
-    config = "[device]\nidle_release_s = 1\n"
-
+class DeviceTest(UserTest):
     def complete(self, **environment):
         path = self.folder / "fibonacci.py"
         path.write_text(kText)
@@ -23,6 +21,16 @@ class DevicesTest(UserTest):
 
     def device(self):
         return self.status()["device"]
+
+    def needs_vulkan(self):
+        doctor = self.run_efimd("doctor", "--json", EFIMD_DEVICE="vulkan")
+        vulkan = [found for found in json.loads(doctor.stdout)["findings"] if found["subject"] == "vulkan"][0]
+        if vulkan["level"] != "good":
+            self.skipTest(vulkan["what"])
+
+
+class DevicesTest(DeviceTest):
+    config = "[device]\nidle_release_s = 1\n"
 
     def test_the_binary_needs_no_driver(self):
         needed = subprocess.run(["readelf", "-d", kEfimd], capture_output=True, text=True, check=True).stdout
@@ -53,10 +61,7 @@ class DevicesTest(UserTest):
         self.assertEqual((self.device()["kind"], self.device()["reason"]), ("cpu", "configured"))
 
     def test_vulkan_by_name_runs_on_whatever_vulkan_there_is(self):
-        doctor = self.run_efimd("doctor", "--json", EFIMD_DEVICE="vulkan")
-        vulkan = [found for found in json.loads(doctor.stdout)["findings"] if found["subject"] == "vulkan"][0]
-        if vulkan["level"] != "good":
-            self.skipTest(vulkan["what"])
+        self.needs_vulkan()
         on_cpu = self.complete(EFIMD_DEVICE="cpu")
         self.run_efimd("stop")
         on_vulkan = self.complete(EFIMD_DEVICE="vulkan")
@@ -68,6 +73,19 @@ class DevicesTest(UserTest):
         self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_vulkan)
         self.assertEqual(self.device()["kind"], "vulkan")
         self.assertGreater(self.status()["reuse"]["reusedTokens"], 0)
+
+
+class SmallGpuTest(DeviceTest):
+    config = "[device]\nmemory_mb = 24\n[cache]\nmemory_mb = 16\n"
+
+    def test_layers_that_do_not_fit_run_on_the_cpu(self):
+        self.needs_vulkan()
+        on_cpu = self.complete(EFIMD_DEVICE="cpu")
+        self.run_efimd("stop")
+        self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_cpu)
+        self.assertEqual(self.device()["kind"], "vulkan")
+        self.assertRegex(self.device()["name"], r" with [1-5] of 6 layers, the others on ")
+        self.assertRegex(self.device()["reason"], r"vulkan: .* has 24 MiB; the model takes [0-9]+ MiB")
 
 
 if __name__ == "__main__":

@@ -65,6 +65,7 @@ fim.repository = "<r>"
 fim.file_separator = "<f>"
 [device]
 kind = "cpu"
+memory_mb = 2048
 threads = 3
 [cache]
 memory_mb = 256
@@ -93,6 +94,7 @@ level = "debug"
   CHECK(config.fim.repository == "<r>");
   CHECK(config.fim.file_separator == "<f>");
   CHECK(config.device_kind == "cpu");
+  CHECK(config.device_memory_mb == 2048U);
   CHECK(config.device_threads == 3);
   CHECK(config.cache_memory_mb == 256U);
   CHECK(config.cache_host_mb == 0U);
@@ -139,6 +141,7 @@ TEST_CASE("wrong types and values out of bounds are reported and leave the defau
                            "device.kind = \"abacus\"",
                            "device = 3",
                            "device.threads = 1.5",
+                           "device.memory_mb = 1",
                            "daemon.idle_exit_s = -5",
                            "log.level = \"loud\"",
                            "model.file = \"\"",

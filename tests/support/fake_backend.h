@@ -39,12 +39,16 @@ class FakeBackend final : public engine::Backend {
   std::size_t resident_bytes() const override { return 0; }
 
   Result<void> begin(const engine::Step& step) override;
+  Result<void> begin_behind(const engine::Step& step, std::span<const float>) override {
+    return begin(step);
+  }
   Result<void> attention_input(int layer) override;
   Result<void> attention(int layer) override { return operation(5 * layer + 2); }
   Result<void> attention_output(int layer) override { return operation(5 * layer + 3); }
   Result<void> feed_forward_input(int layer) override { return operation(5 * layer + 4); }
   Result<void> feed_forward_output(int layer) override { return operation(5 * layer + 5); }
   Result<std::span<const float>> logits() override;
+  Result<std::span<const float>> residual() override { return std::span<const float>(); }
   Result<void> copy_page(engine::PageIndex from, engine::PageIndex to, int tokens) override;
   std::string page_format() const override { return "cells"; }
   void expect_read(engine::PageIndex page) override { expected.insert(page); }

@@ -37,6 +37,7 @@ struct State {
   std::size_t used = 0;
   Order order = Order::kForward;
   int graphs_made = 0;
+  int capability = 80;
 };
 State state;
 
@@ -66,9 +67,14 @@ using namespace efimd::kernels;
   {"matmul_" #number "_32", launcher(matmul_##number##_32)}, { \
     "matmul_" #number "_64", launcher(matmul_##number##_64)    \
   }
+#define HALVES(number)                                                           \
+  {"matmul_halves_" #number "_8", launcher(matmul_halves_##number##_8)},         \
+      {"matmul_halves_" #number "_16", launcher(matmul_halves_##number##_16)},   \
+      {"matmul_halves_" #number "_64", launcher(matmul_halves_##number##_64)}, { \
+    "matmul_halves_" #number "_128", launcher(matmul_halves_##number##_128)      \
+  }
 std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     {"norm_rows_f32", launcher(norm_rows_f32)},
-    {"quantize_rows_f32", launcher(quantize_rows_f32)},
     {"store_rows_f16", launcher(store_rows_f16)},
     {"store_rows_q8", launcher(store_rows_q8)},
     {"attention_f16", launcher(attention_f16)},
@@ -95,9 +101,12 @@ std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     TILED(7),
     TILED(8),
     TILED(9),
-    TILED(10)};
+    TILED(10),
+    HALVES(1),
+    HALVES(2)};
 #undef TYPED
 #undef TILED
+#undef HALVES
 
 /// What a function answers; an error other than want of memory sticks.
 CUresult answer(const char* function) {
@@ -160,13 +169,14 @@ extern "C" {
 void fake_cuda_reset() {
   state.faults.clear(), state.sticky = CUDA_SUCCESS, state.driver_version = CUDA_VERSION,
                         state.memory_bytes = std::size_t{1} << 30, state.order = Order::kForward,
-                        state.graphs_made = 0;
+                        state.graphs_made = 0, state.capability = 80;
 }
 void fake_cuda_fail(const char* function, int result, int calls_before) {
   state.faults[function] = {static_cast<CUresult>(result), calls_before};
 }
 void fake_cuda_set_driver_version(int version) { state.driver_version = version; }
 void fake_cuda_set_memory(std::size_t bytes) { state.memory_bytes = bytes; }
+void fake_cuda_set_capability(int capability) { state.capability = capability; }
 void fake_cuda_run_backward() { state.order = Order::kBackward; }
 int fake_cuda_graphs_made() { return state.graphs_made; }
 
@@ -194,8 +204,10 @@ CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice) {
   std::snprintf(name, static_cast<std::size_t>(length), "no card");
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute, CUdevice) {
-  *value = 0;
+CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? state.capability / 10
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? state.capability % 10
+                                                                       : 0;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {

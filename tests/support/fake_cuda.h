@@ -12,6 +12,8 @@ void fake_cuda_reset();
 void fake_cuda_fail(const char* function, int result, int calls_before);
 void fake_cuda_set_driver_version(int version);
 void fake_cuda_set_memory(std::size_t bytes);
+/// 80 is 8.0, which is what a reset sets.
+void fake_cuda_set_capability(int capability);
 /// Threads between barriers run last first.
 void fake_cuda_run_backward();
 int fake_cuda_graphs_made();

@@ -218,6 +218,39 @@ void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGiv
 
 }  // namespace
 
+namespace {
+
+/// Adds what lane 4g + c holds of K = 16: words 0 and 2 of `a` for row g, 1 and 3 for row g + 8, words 4 and 5 of b for column
+/// g. Rounded once, which no card may do: tests allow for it.
+template <class ToFloat>
+void add_halves(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4],
+                const ToFloat& to_float) {
+  const std::array<std::uint32_t, simt::kGivenMax> words = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  simt::give(words.data(), words.size());
+  const unsigned g = simt::lane() / 4, c = simt::lane() % 4;
+  for (unsigned i = 0; i < 4; ++i) {
+    double sum = static_cast<double>(sums[i]);
+    for (unsigned half = 0; half < 2; ++half)
+      for (unsigned k = 0; k < 4; ++k) {
+        const std::uint32_t of_row = simt::given_by(4 * g + k)[2 * half + i / 2];
+        const std::uint32_t of_column = simt::given_by(4 * (2 * c + i % 2) + k)[4 + half];
+        for (const unsigned shift : {0U, 16U})
+          sum += static_cast<double>(to_float(of_row >> shift & 0xFFFFU)) *
+                 static_cast<double>(to_float(of_column >> shift & 0xFFFFU));
+      }
+    sums[i] = static_cast<float>(sum);
+  }
+  simt::wait_for_warp();
+}
+
+}  // namespace
+
+void mma_f16(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]) {
+  add_halves(a, b, sums, half_to_float);
+}
+void mma_bf16(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]) {
+  add_halves(a, b, sums, [](unsigned bits) { return std::bit_cast<float>(bits << 16U); });
+}
 void mma_16x8x16(unsigned a_upper, unsigned a_lower, unsigned b, int (&sums)[4]) {
   add_pieces(1, {a_upper, a_lower, 0, 0, b, 0}, sums);
 }

@@ -71,6 +71,7 @@ inline float __shfl_xor_sync(unsigned mask, float value, int bits) {
                      static_cast<int>(::efimd::simt::lane() ^ static_cast<unsigned>(bits)));
 }
 inline float __uint_as_float(unsigned bits) { return std::bit_cast<float>(bits); }
+inline unsigned __float_as_uint(float value) { return std::bit_cast<unsigned>(value); }
 /// Four bytes of x (0 .. 3) and y (4 .. 7), named by the selector's hexadecimal digits.
 inline unsigned __byte_perm(unsigned x, unsigned y, unsigned selector) {
   const unsigned long long both = static_cast<unsigned long long>(y) << 32U | x;
@@ -94,6 +95,8 @@ unsigned float_to_half(float value);
 
 void mma_16x8x16(unsigned a_upper, unsigned a_lower, unsigned b, int (&sums)[4]);
 void mma_16x8x32(const unsigned (&a)[4], const unsigned (&b)[2], int (&sums)[4]);
+void mma_f16(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]);
+void mma_bf16(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]);
 
 inline void copy_16(unsigned* shared, const unsigned* from) { simt::start_copy(shared, from); }
 inline void close_batch() { simt::close_batch(); }

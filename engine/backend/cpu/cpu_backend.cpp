@@ -90,12 +90,14 @@ class CpuBackend final : public Backend {
   std::size_t resident_bytes() const override { return kv_->pages().resident_bytes(); }
 
   Result<void> begin(const Step& step) override;
+  Result<void> begin_behind(const Step& step, std::span<const float> x) override;
   Result<void> attention_input(int layer) override;
   Result<void> attention(int layer) override;
   Result<void> attention_output(int layer) override;
   Result<void> feed_forward_input(int layer) override;
   Result<void> feed_forward_output(int layer) override;
   Result<std::span<const float>> logits() override;
+  Result<std::span<const float>> residual() override;
   Result<void> copy_page(PageIndex from, PageIndex to, int tokens) override;
   std::string page_format() const override { return page_format_; }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
@@ -108,6 +110,7 @@ class CpuBackend final : public Backend {
     return std::max({shape_.width, query_width(), shape_.feed_forward});
   }
 
+  Result<void> prepare(const Step& step);
   /// kIo once the model's file is not what it was: what was computed since is void.
   Result<void> check_file() const;
   void place_rows();
@@ -213,7 +216,7 @@ Result<void> CpuBackend::check_file() const {
               "put the whole file there, then run 'efimd stop'");
 }
 
-Result<void> CpuBackend::begin(const Step& step) {
+Result<void> CpuBackend::prepare(const Step& step) {
   assert(well_formed(step, *this));
   if (auto checked = check_tokens(step, shape_.vocabulary); !checked) return checked;
   step_ = step;
@@ -227,11 +230,23 @@ Result<void> CpuBackend::begin(const Step& step) {
                     std::to_string(plan_.record_floats() * sizeof(float)) + " bytes",
                 "lower the window or close other programs");
   }
+  return {};
+}
+
+Result<void> CpuBackend::begin(const Step& step) {
+  if (auto prepared = prepare(step); !prepared) return prepared;
   each_row(rows_, shape_.width, [&](int row) {
     float* x = x_.data() + size(row) * size(shape_.width);
     read_row(weights_.token_embedding, step_.tokens[size(row)], x);
     scale_row(x, shape_.width, shape_.embedding_scale);
   });
+  return {};
+}
+
+Result<void> CpuBackend::begin_behind(const Step& step, std::span<const float> x) {
+  if (auto prepared = prepare(step); !prepared) return prepared;
+  assert(x.size() == size(rows_) * size(shape_.width));
+  std::ranges::copy(x, x_.data());
   return {};
 }
 
@@ -428,6 +443,10 @@ Result<std::span<const float>> CpuBackend::logits() {
   return std::span<const float>(logits_.data(), size(rows) * width);
 }
 
+Result<std::span<const float>> CpuBackend::residual() {
+  return std::span<const float>(x_.data(), size(rows_) * size(shape_.width));
+}
+
 Result<void> CpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
   kv_->copy(from, to, tokens);
   return {};
@@ -508,17 +527,17 @@ std::size_t cpu_page_bytes(const ModelShape& shape, KvType type) {
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
                                                   const CpuOptions& options) {
-  auto backend = make_guarded(model->shape(), model->weights(), options);
-  if (!backend) return tl::unexpected(std::move(backend).error());
-  (*backend)->keep_alive(std::move(model));
-  return std::unique_ptr<Backend>(*std::move(backend));
+  const Model& of = *model;
+  return make_cpu_backend(of.shape(), of.weights(), options, std::move(model));
 }
 
 Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelShape& shape,
                                                   const ModelWeights& weights,
-                                                  const CpuOptions& options) {
+                                                  const CpuOptions& options,
+                                                  std::shared_ptr<const Model> model) {
   auto backend = make_guarded(shape, weights, options);
   if (!backend) return tl::unexpected(std::move(backend).error());
+  if (model != nullptr) (*backend)->keep_alive(std::move(model));
   return std::unique_ptr<Backend>(*std::move(backend));
 }
 

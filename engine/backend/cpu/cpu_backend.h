@@ -40,9 +40,10 @@ std::size_t cpu_page_bytes(const ModelShape& shape, KvType type);
 /// of more than 256 elements (kUnsupported).
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
                                                   const CpuOptions& options);
-/// The same over weights without a file, which outlive the result: for tests and benchmarks.
+/// The same over weights of `model`, or a part of its layers; without one they outlive the result (tests, benchmarks).
 Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelShape& shape,
                                                   const ModelWeights& weights,
-                                                  const CpuOptions& options);
+                                                  const CpuOptions& options,
+                                                  std::shared_ptr<const Model> model = nullptr);
 
 }  // namespace efimd::engine

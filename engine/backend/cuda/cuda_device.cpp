@@ -48,7 +48,9 @@ class CudaDevice final : public gpu::GpuDevice {
 
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return name_; }
-  gpu::DeviceLimits limits() const override { return {std::size_t{1} << 32U, 256, memory_bytes_}; }
+  gpu::DeviceLimits limits() const override {
+    return {std::size_t{1} << 32U, 256, memory_bytes_, true, capability_ >= 80};
+  }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
   std::span<std::byte> mapped(BufferId buffer) override;
@@ -92,6 +94,7 @@ class CudaDevice final : public gpu::GpuDevice {
   const CudaApi api_;
   std::size_t memory_bytes_;
   std::string name_ = "CUDA";
+  int capability_ = 75;  ///< 80 is 8.0
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
@@ -182,9 +185,11 @@ Result<void> CudaDevice::choose_device() {
   api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
   api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_);
   api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device_);
+  capability_ = 10 * major + minor;
   name_ = std::string(name.data()) + ", compute capability " + std::to_string(major) + "." +
           std::to_string(minor);
-  if (memory_bytes_ == 0) memory_bytes_ = memory_share(most);
+  const std::size_t free = memory_share(most);
+  memory_bytes_ = memory_bytes_ == 0 ? free : std::min(memory_bytes_, free);
   return checked("the context", api_.cuCtxSetCurrent_(context_));
 }
 

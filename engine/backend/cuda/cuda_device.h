@@ -8,7 +8,7 @@ namespace efimd::engine::cuda {
 
 struct CudaOptions {
   const char* library = "libcuda.so.1";
-  std::size_t memory_bytes = 0;  ///< for tests; 0: what the device has free
+  std::size_t memory_bytes = 0;  ///< at most; 0: what the device has free
 };
 
 /// The NVIDIA device with most free memory. kNotFound without driver or device; kUnsupported for a driver that is older

@@ -4,6 +4,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/gpu/gpu_device.h"
+#include "engine/backend/gpu/gpu_weights.h"
 #include "engine/backend/kv_type.h"
 #include "engine/model/model.h"
 
@@ -13,6 +14,7 @@ struct GpuOptions {
   int page_count = 0;  ///< lowered to what the device's memory and operands hold
   int step_tokens_max = 64;
   KvType kv_type = KvType::kF16;
+  WithOutput with_output = WithOutput::kYes;  ///< kNo: residual() is asked for, never logits()
 };
 
 /// A Backend over a device: the order of its operations, once for CUDA and Vulkan. A step's operations are collected and
@@ -24,7 +26,7 @@ struct GpuOptions {
 /// f16, a GPU goes on in f32. A row's results depend on its sequence alone, as backend.h demands; between devices,
 /// drivers and the CPU they agree within rounding only, which is why page_format() names the device.
 ///
-/// Fails with kNoMemory, saying how much is missing, where the model or kWindowPagesMin pages of KV do not fit.
+/// Fails with kNoMemory, saying how much is missing, where the model or a window of KV do not fit (gpu_fit.h).
 Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<GpuDevice> device,
                                                   const ModelShape& shape,
                                                   const ModelWeights& weights,

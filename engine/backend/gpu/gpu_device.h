@@ -17,8 +17,8 @@ namespace efimd::engine::gpu {
 enum class Kernel : std::uint8_t {
   kEmbedRows,
   kNormRows,
-  kQuantizeRows,
   kMatmul,
+  kMatmulHalves,  ///< where DeviceLimits has it for the type; no shader
   kStoreRows,
   kAttention,
   kMerge,
@@ -46,9 +46,9 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// kMatmul and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv.
+  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv.
   std::uint32_t type = 0;
-  /// kMatmul: whether workgroups take kTokensOfTile tokens, and no experts.
+  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -69,6 +69,8 @@ struct DeviceLimits {
   std::size_t range_bytes_max = 0;   ///< of one operand
   std::size_t offset_alignment = 4;  ///< of an operand
   std::size_t memory_bytes = 0;      ///< that this program may take
+  bool f16_products = false;         ///< kMatmulHalves of f16 weights
+  bool bf16_products = false;
 };
 
 /// Copies that were begun; later ones have greater numbers.

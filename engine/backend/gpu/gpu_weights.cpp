@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <initializer_list>
 #include <tuple>
 #include <utility>
 
@@ -30,27 +31,22 @@ class Uploader {
  public:
   Uploader(GpuDevice& device, BufferId staging) : device_(device), staging_(staging) {}
 
-  /// Whole, where all of it must be reachable at once.
-  enum class Cut { kMayBeParts, kWhole };
-
-  Result<GpuMatrix> matrix(const TensorView& tensor, Cut cut = Cut::kMayBeParts) {
+  /// Tensors that are there, one below the other. With experts each is a part, for all of it must be reachable at once.
+  Result<GpuMatrix> matrix(const std::vector<const TensorView*>& tensors, int experts = 0) {
     GpuMatrix result;
-    if (!tensor.present()) return result;
-    result.type = packed_type(tensor.type);
-    result.layout = row_layout(tensor.type, tensor.cols);
-    result.cols = static_cast<int>(tensor.cols);
-    const std::size_t row_bytes = 4 * std::size_t{result.layout.row_words};
-    const std::size_t fit = device_.limits().range_bytes_max / row_bytes;
-    const auto rows_max = static_cast<std::int64_t>(std::min(fit, size(tensor.rows)));
-    if (rows_max == 0 || (cut == Cut::kWhole && rows_max < tensor.rows))
-      return fail(Fault::kUnsupported, device_.name() + " cannot address a matrix of " +
-                                           std::to_string(packed_bytes(tensor)) + " bytes");
-    for (std::int64_t first = 0; first < tensor.rows; first += rows_max) {
-      const std::int64_t rows = std::min(rows_max, tensor.rows - first);
-      auto part = upload(tensor, first, rows, result.layout);
-      if (!part) return tl::unexpected(std::move(part).error());
-      result.parts.push_back({*part, static_cast<int>(first), static_cast<int>(rows)});
+    std::vector<const TensorView*> alike;
+    for (const TensorView* tensor : tensors) {
+      if (!tensor->present()) continue;
+      if (!alike.empty() && (experts > 0 || alike.front()->type != tensor->type)) {
+        if (auto added = add_parts(alike, experts, result); !added)
+          return tl::unexpected(std::move(added).error());
+        alike.clear();
+      }
+      alike.push_back(tensor);
     }
+    if (!alike.empty())
+      if (auto added = add_parts(alike, experts, result); !added)
+        return tl::unexpected(std::move(added).error());
     return result;
   }
 
@@ -78,6 +74,43 @@ class Uploader {
   }
 
  private:
+  using Tensors = std::span<const TensorView* const>;
+
+  /// Whether the device multiplies them with inputs of their type: of one type in all of a matrix, for inputs have one.
+  bool takes_halves(const TensorView& tensor, const GpuMatrix& matrix) const {
+    const DeviceLimits limits = device_.limits();
+    const bool can = (tensor.type == TensorType::kF16 && limits.f16_products) ||
+                     (tensor.type == TensorType::kBF16 && limits.bf16_products);
+    const auto of_another_type = [&](const GpuMatrix::Part& part) {
+      return part.halves && part.type != packed_type(tensor.type);
+    };
+    return can && tensor.cols % kernels::kHalvesPiece == 0 &&
+           std::ranges::none_of(matrix.parts, of_another_type);
+  }
+
+  Result<void> add_parts(Tensors tensors, int experts, GpuMatrix& matrix) {
+    const TensorView& kind = *tensors.front();
+    matrix.cols = static_cast<int>(kind.cols);
+    const auto layout = row_layout(kind.type, kind.cols);
+    std::int64_t all = 0;
+    for (const TensorView* tensor : tensors) all += tensor->rows;
+    const std::size_t row_bytes = 4 * std::size_t{layout.row_words};
+    const std::size_t fit = device_.limits().range_bytes_max / row_bytes;
+    const auto rows_max = static_cast<std::int64_t>(std::min(fit, size(all)));
+    if (rows_max == 0 || (experts > 0 && rows_max < all))
+      return fail(Fault::kUnsupported, device_.name() + " cannot address a matrix of " +
+                                           std::to_string(size(all) * row_bytes) + " bytes");
+    for (std::int64_t first = 0; first < all; first += rows_max) {
+      const std::int64_t rows = std::min(rows_max, all - first);
+      auto part = upload(tensors, first, rows, layout);
+      if (!part) return tl::unexpected(std::move(part).error());
+      matrix.parts.push_back({*part, packed_type(kind.type), takes_halves(kind, matrix), layout,
+                              matrix.rows, static_cast<int>(rows)});
+      matrix.rows += static_cast<int>(experts > 0 ? rows / experts : rows);
+    }
+    return {};
+  }
+
   Result<void> send(const Range& to) {
     Operation copy;
     copy.operands[0] = {staging_, 0, to.bytes};
@@ -85,7 +118,16 @@ class Uploader {
     return device_.run({&copy, 1});
   }
 
-  Result<Range> upload(const TensorView& tensor, std::int64_t first, std::int64_t rows,
+  static void pack(Tensors tensors, std::int64_t row, const kernels::RowLayout& layout,
+                   std::span<std::uint32_t> words) {
+    while (row >= tensors.front()->rows) {
+      row -= tensors.front()->rows;
+      tensors = tensors.subspan(1);
+    }
+    pack_row(*tensors.front(), row, layout, words);
+  }
+
+  Result<Range> upload(Tensors tensors, std::int64_t first, std::int64_t rows,
                        const kernels::RowLayout& layout) {
     const std::size_t row_bytes = 4 * std::size_t{layout.row_words};
     auto buffer = device_.allocate(size(rows) * row_bytes, Memory::kDevice);
@@ -96,8 +138,8 @@ class Uploader {
     for (std::int64_t row = 0; row < rows; row += rows_of_piece) {
       const std::int64_t count = std::min(rows_of_piece, rows - row);
       for (std::int64_t i = 0; i < count; ++i)
-        pack_row(tensor, first + row + i, layout,
-                 {words + size(i) * layout.row_words, layout.row_words});
+        pack(tensors, first + row + i, layout,
+             {words + size(i) * layout.row_words, layout.row_words});
       if (auto sent = send({*buffer, size(row) * row_bytes, size(count) * row_bytes}); !sent)
         return tl::unexpected(std::move(sent).error());
     }
@@ -109,21 +151,39 @@ class Uploader {
   std::vector<float> vectors_;
 };
 
-GpuLayer vectors_of(Uploader& uploader, const cpu::CpuLayer& from) {
+/// Vectors one behind the other, zeros for those that there are not; none where there are none at all.
+std::vector<float> joined(
+    std::initializer_list<std::pair<const std::vector<float>*, int>> vectors_and_widths) {
+  std::vector<float> result;
+  for (const auto& [vector, width] : vectors_and_widths) {
+    result.insert(result.end(), vector->begin(), vector->end());
+    if (vector->empty()) result.resize(result.size() + size(width));
+  }
+  const bool none =
+      std::ranges::all_of(vectors_and_widths, [](const auto& each) { return each.first->empty(); });
+  return none ? std::vector<float>() : result;
+}
+
+GpuLayer vectors_of(Uploader& uploader, const ModelShape& shape, const cpu::CpuLayer& from,
+                    bool gated, bool bias_of_keys_apart) {
   const auto norm = [&](const cpu::CpuNorm& of) {
     return GpuNorm{uploader.vector(of.weight), uploader.vector(of.bias)};
   };
   GpuLayer layer;
   layer.attention_norm = norm(from.attention_norm);
   layer.feed_forward_norm = norm(from.feed_forward_norm);
-  layer.query_bias = uploader.vector(from.query_bias);
-  layer.key_bias = uploader.vector(from.key_bias);
-  layer.value_bias = uploader.vector(from.value_bias);
+  const bool apart = bias_of_keys_apart && from.key_norm.empty();
+  const std::vector<float> none;
+  const int key_width = shape.kv_heads * shape.head_width;
+  layer.qkv_bias = uploader.vector(joined({{&from.query_bias, shape.heads * shape.head_width},
+                                           {apart ? &none : &from.key_bias, key_width},
+                                           {&from.value_bias, key_width}}));
+  if (apart) layer.key_bias = uploader.vector(from.key_bias);
   layer.query_norm = uploader.vector(from.query_norm);
   layer.key_norm = uploader.vector(from.key_norm);
   layer.attention_output_bias = uploader.vector(from.attention_output_bias);
-  layer.gate_bias = uploader.vector(from.gate_bias);
-  layer.up_bias = uploader.vector(from.up_bias);
+  layer.gate_up_bias = uploader.vector(joined(
+      {{&from.gate_bias, gated ? shape.feed_forward : 0}, {&from.up_bias, shape.feed_forward}}));
   layer.down_bias = uploader.vector(from.down_bias);
   return layer;
 }
@@ -141,38 +201,48 @@ void set_buffer(GpuWeights& weights, BufferId buffer) {
   for (GpuLayer& layer : weights.layers) {
     set_norm(layer.attention_norm);
     set_norm(layer.feed_forward_norm);
-    for (Range* range :
-         {&layer.query_bias, &layer.key_bias, &layer.value_bias, &layer.query_norm, &layer.key_norm,
-          &layer.attention_output_bias, &layer.gate_bias, &layer.up_bias, &layer.down_bias})
+    for (Range* range : {&layer.qkv_bias, &layer.key_bias, &layer.query_norm, &layer.key_norm,
+                         &layer.attention_output_bias, &layer.gate_up_bias, &layer.down_bias})
       set(*range);
   }
 }
 
-Result<void> upload_layer(Uploader& uploader, const LayerWeights& from, GpuLayer& layer) {
-  using Cut = Uploader::Cut;
-  const Cut stacked = from.router.present() ? Cut::kWhole : Cut::kMayBeParts;
-  const std::tuple<const TensorView*, GpuMatrix*, Cut> matrices[] = {
-      {&from.query, &layer.query, Cut::kMayBeParts},
-      {&from.key, &layer.key, Cut::kMayBeParts},
-      {&from.value, &layer.value, Cut::kMayBeParts},
-      {&from.attention_output, &layer.attention_output, Cut::kMayBeParts},
-      {&from.router, &layer.router, Cut::kMayBeParts},
-      {&from.gate, &layer.gate, stacked},
-      {&from.up, &layer.up, stacked},
-      {&from.down, &layer.down, stacked}};
-  for (const auto& [tensor, matrix, cut] : matrices) {
-    auto done = uploader.matrix(*tensor, cut);
+Result<void> upload_layer(Uploader& uploader, const LayerWeights& from, int experts,
+                          GpuLayer& layer) {
+  using Tensors = std::vector<const TensorView*>;
+  const std::tuple<Tensors, GpuMatrix*, int> matrices[] = {
+      {{&from.query, &from.key, &from.value}, &layer.qkv, 0},
+      {{&from.attention_output}, &layer.attention_output, 0},
+      {{&from.router}, &layer.router, 0},
+      {{&from.gate, &from.up}, &layer.gate_up, experts},
+      {{&from.down}, &layer.down, experts}};
+  for (const auto& [tensors, matrix, stacked] : matrices) {
+    auto done = uploader.matrix(tensors, stacked);
     if (!done) return tl::unexpected(std::move(done).error());
     *matrix = *std::move(done);
   }
+  // Both read what one norm writes, in one type of halves.
+  if (layer.router.inputs().halves != layer.gate_up.inputs().halves)
+    for (GpuMatrix::Part& part : layer.router.parts) part.halves = false;
   return {};
 }
 
 }  // namespace
 
-std::size_t GpuWeights::bytes(const ModelWeights& weights) {
+kernels::Forms GpuMatrix::inputs() const {
+  kernels::Forms forms = {};
+  for (const Part& part : parts) {
+    if (part.halves)
+      forms.halves = part.type == kernels::Packed::kF16 ? 1 : 2;
+    else
+      (is_quantized(part.type) ? forms.quants : forms.floats) = 1;
+  }
+  return forms;
+}
+
+std::size_t GpuWeights::bytes(const ModelWeights& weights, WithOutput with_output) {
   std::size_t bytes = packed_bytes(weights.token_embedding) + kStagingBytes;
-  if (!tied(weights)) bytes += packed_bytes(weights.output);
+  if (with_output == WithOutput::kYes && !tied(weights)) bytes += packed_bytes(weights.output);
   for (const LayerWeights& layer : weights.layers)
     for (const TensorView* tensor :
          {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.router,
@@ -182,7 +252,8 @@ std::size_t GpuWeights::bytes(const ModelWeights& weights) {
 }
 
 Result<GpuWeights> GpuWeights::upload(GpuDevice& device, const ModelShape& shape,
-                                      const ModelWeights& weights) {
+                                      const ModelWeights& weights, bool bias_of_keys_apart,
+                                      WithOutput with_output) {
   const auto fitted = cpu::CpuWeights::from(shape, weights);
   if (!fitted) return tl::unexpected(fitted.error());
   const auto staging = device.allocate(
@@ -200,17 +271,25 @@ Result<GpuWeights> GpuWeights::upload(GpuDevice& device, const ModelShape& shape
   result.output_norm = {uploader.vector(fitted->output_norm.weight),
                         uploader.vector(fitted->output_norm.bias)};
   for (std::size_t i = 0; i < weights.layers.size(); ++i) {
-    result.layers.push_back(vectors_of(uploader, fitted->layers[i]));
-    if (auto done = upload_layer(uploader, weights.layers[i], result.layers.back()); !done)
+    const LayerWeights& layer = weights.layers[i];
+    const bool gated = layer.gate.present();
+    result.layers.push_back(
+        vectors_of(uploader, shape, fitted->layers[i], gated, bias_of_keys_apart));
+    result.layers.back().gated = gated;
+    const int experts = layer.router.present() ? shape.experts : 0;
+    if (auto done = upload_layer(uploader, layer, experts, result.layers.back()); !done)
       return tl::unexpected(std::move(done).error());
   }
-  auto embedding = uploader.matrix(weights.token_embedding);
+  auto embedding = uploader.matrix({&weights.token_embedding});
   if (!embedding) return tl::unexpected(std::move(embedding).error());
   result.token_embedding = *std::move(embedding);
-  auto output =
-      tied(weights) ? Result<GpuMatrix>(result.token_embedding) : uploader.matrix(weights.output);
-  if (!output) return tl::unexpected(std::move(output).error());
-  result.output = *std::move(output);
+  if (tied(weights)) {
+    result.output = result.token_embedding;
+  } else if (with_output == WithOutput::kYes) {
+    auto output = uploader.matrix({&weights.output});
+    if (!output) return tl::unexpected(std::move(output).error());
+    result.output = *std::move(output);
+  }
   const auto vectors = uploader.place_vectors();
   if (!vectors) return tl::unexpected(vectors.error());
   set_buffer(result, *vectors);

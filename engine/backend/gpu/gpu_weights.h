@@ -10,19 +10,24 @@
 
 namespace efimd::engine::gpu {
 
-/// A matrix on the device, in parts of whole rows where one operand cannot hold it. No parts: the architecture has
-/// none.
+/// A matrix on the device, or several one below the other that are multiplied with the same rows: in parts, one for each
+/// type, and more where one operand cannot hold it. Stacked experts are parts of their own. No parts: the architecture
+/// has none.
 struct GpuMatrix {
-  kernels::Packed type = kernels::Packed::kF32;
-  kernels::RowLayout layout = {};
-  int cols = 0;
   struct Part {
     Range range;
-    int first;
-    int rows;
+    kernels::Packed type;
+    bool halves;  ///< multiplied with inputs of its type
+    kernels::RowLayout layout;
+    int first;  ///< row of the product
+    int rows;   ///< of all experts
   };
+  int cols = 0;
+  int rows = 0;  ///< of the product
   std::vector<Part> parts;
   bool present() const { return !parts.empty(); }
+  /// What its products read.
+  kernels::Forms inputs() const;
 };
 
 /// An f32 vector on the device; without a buffer there is none.
@@ -32,10 +37,17 @@ struct GpuNorm {
 
 struct GpuLayer {
   GpuNorm attention_norm, feed_forward_norm;
-  Range query_bias, key_bias, value_bias, query_norm, key_norm;
-  Range attention_output_bias, gate_bias, up_bias, down_bias;
-  GpuMatrix query, key, value, attention_output, router, gate, up, down;
+  Range qkv_bias, query_norm, key_norm;
+  Range key_bias;  ///< only where attention adds it, and qkv_bias has zeros
+  Range attention_output_bias, gate_up_bias, down_bias;
+  GpuMatrix qkv;      ///< query, key, value
+  GpuMatrix gate_up;  ///< gate, where there is one, then up
+  GpuMatrix attention_output, router, down;
+  bool gated = false;
 };
+
+/// Whether the matrix that logits come from goes to the device.
+enum class WithOutput { kNo, kYes };
 
 /// A model's weights in the memory of a device, packed. Vectors lie together in one buffer.
 struct GpuWeights {
@@ -45,10 +57,12 @@ struct GpuWeights {
   std::vector<float> rope_factors;
 
   /// Bytes that upload() will take of the device.
-  static std::size_t bytes(const ModelWeights& weights);
-  /// Refuses tensors that do not fit `shape`, and experts that no operand of the device can hold.
+  static std::size_t bytes(const ModelWeights& weights, WithOutput with_output);
+  /// Refuses tensors that do not fit `shape`, and experts that no operand of the device can hold. With
+  /// `bias_of_keys_apart`, keys get no bias where it can be told apart from them: where no norm comes between.
   static Result<GpuWeights> upload(GpuDevice& device, const ModelShape& shape,
-                                   const ModelWeights& weights);
+                                   const ModelWeights& weights, bool bias_of_keys_apart,
+                                   WithOutput with_output);
 };
 
 }  // namespace efimd::engine::gpu

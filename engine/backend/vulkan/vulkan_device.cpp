@@ -152,7 +152,8 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.range_bytes_max = range_bytes_max_ > 0 ? range_bytes_max_ : of.maxStorageBufferRange;
   // Copies and vectors of floats want four bytes at least.
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
-  limits.memory_bytes = memory_bytes_ > 0 ? memory_bytes_ : memory_share(context_->memory_bytes());
+  const std::size_t own = memory_share(context_->memory_bytes());
+  limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
   return limits;
 }
 

@@ -25,7 +25,7 @@ struct VulkanOptions {
   // For tests.
   std::optional<int> level_max = {};  ///< the most of shaders::Level to use
   std::size_t range_bytes_max = 0;    ///< 0: the device's own
-  std::size_t memory_bytes = 0;       ///< 0: the device's own
+  std::size_t memory_bytes = 0;       ///< at most; 0: what the device has
   std::function<void(const std::string&)> on_validation = {};  ///< turns the validation layer on
   std::function<void(VulkanApi&)> adjust = {};                 ///< sees the functions before use
 };

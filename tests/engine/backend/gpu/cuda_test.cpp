@@ -13,6 +13,7 @@
 #include "tests/engine/backend/gpu/device_models.h"
 #include "tests/engine/backend/gpu/kv8_operations.h"
 #include "tests/engine/backend/gpu/operations.h"
+#include "tests/engine/backend/gpu/split_models.h"
 #include "tests/engine/backend/gpu/tiny_backend.h"
 #include "tests/support/fake_cuda.h"
 
@@ -54,6 +55,7 @@ TEST_CASE("CUDA kernels on the CPU: each operation agrees with the specification
   check_products(*fake_device());
   check_prompt_products(*fake_device());
   check_quantize(*fake_device());
+  check_forms(*fake_device());
   check_halves(*fake_device());
 }
 
@@ -85,8 +87,29 @@ TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where th
   CHECK(name(Packed::kQ8_0, true, 8129, 3) == "matmul_3_64");
   CHECK(name(Packed::kF16, true, 8200, 64) == "matmul_1_8");
   const kernels::Launch launch = kernels::launch_of(kMatmul, 3, true, {8200, 9, 1});
-  CHECK((launch.grid[0] == 129 && launch.grid[1] == 2 && launch.grid[2] == 1));
+  CHECK((launch.grid[0] == 2 && launch.grid[1] == 129 && launch.grid[2] == 1));
   CHECK((launch.block[0] == 32 && launch.block[1] == 8));
+}
+
+TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the card has them") {
+  constexpr int kHalves = static_cast<int>(engine::gpu::Kernel::kMatmulHalves);
+  const auto told = [](bool many, std::uint32_t rows, std::uint32_t tiles) {
+    const auto launch = kernels::launch_of(kHalves, 2, many, {rows, tiles, 1});
+    return launch.name + " " + std::to_string(launch.grid[0]) + " " +
+           std::to_string(launch.grid[1]) + " " + std::to_string(launch.block[1]);
+  };
+  CHECK(told(false, 896, 1) == "matmul_halves_2_8 1 56 8");
+  CHECK(told(false, 100, 9) == "matmul_halves_2_8 9 7 8");  // experts
+  CHECK(told(true, 896, 1) == "matmul_halves_2_8 1 56 8");
+  CHECK(told(true, 896, 2) == "matmul_halves_2_16 1 56 8");
+  CHECK(told(true, 896, 64) == "matmul_halves_2_64 8 14 4");
+  CHECK(told(true, 4096, 64) == "matmul_halves_2_128 4 32 8");
+
+  FAKE(fake_cuda_reset)();
+  CHECK(fake_device()->limits().bf16_products);
+  FAKE(fake_cuda_set_capability)(75);
+  CHECK_FALSE(fake_device()->limits().bf16_products);
+  CHECK(fake_device()->limits().f16_products);
 }
 
 TEST_CASE("CUDA kernels on the CPU: every architecture's logits are the scalar CPU's") {
@@ -99,6 +122,21 @@ TEST_CASE(
   FAKE(fake_cuda_reset)();
   check_architectures(fake_device, KvType::kQ8);
   check_huge_key_bias(fake_device);
+}
+
+TEST_CASE("CUDA kernels on the CPU: with weights of 16 bits logits are the scalar CPU's") {
+  FAKE(fake_cuda_reset)();
+  // Inputs are rounded to the weights' type.
+  check_logits(wide(varieties()[1]), engine::TensorType::kF16, 5e-3, fake_device);
+  check_logits(wide(varieties()[1]), engine::TensorType::kBF16, 4e-2, fake_device);
+  for (const Variety& variety : varieties())
+    if (variety.shape.experts > 0)
+      check_logits(wide(variety), engine::TensorType::kF16, 5e-3, fake_device);
+}
+
+TEST_CASE("CUDA: a model that does not fit has some layers there and the others on the CPU") {
+  FAKE(fake_cuda_reset)();
+  check_split(fake_device);
 }
 
 TEST_CASE("CUDA: rows of two sequences in one step have the bits of each alone") {
@@ -214,16 +252,19 @@ TEST_CASE(
 }
 
 TEST_CASE("CUDA: whichever allocation fails, it is an error that names the amount") {
-  for (int before = 0; before < 30; before += 3) {
+  int before = 0;
+  for (bool opened = false; !opened; before += 3) {
     INFO("after " << before << " allocations");
     FAKE(fake_cuda_reset)();
     auto device = fake_device();
     FAKE(fake_cuda_fail)("cuMemAlloc", CUDA_ERROR_OUT_OF_MEMORY, before);
     const auto backend = tiny_backend(std::move(device));
-    REQUIRE(!backend);
+    opened = backend.has_value();
+    if (opened) continue;
     CHECK(backend.error().fault == Fault::kNoMemory);
     CHECK(backend.error().what.find("OUT_OF_MEMORY") != std::string::npos);
   }
+  CHECK(before > 20);
 }
 
 TEST_CASE("CUDA on a card: operations and models agree with the specification") {
@@ -234,6 +275,7 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_prompt_products(*device);
   check_batch_invariance(*device, LargeTiles::kAll);
   check_quantize(*device);
+  check_forms(*device);
   check_halves(*device);
   check_store_in_8_bits(*device);
   check_attention_in_8_bits(*device);

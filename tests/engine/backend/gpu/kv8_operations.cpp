@@ -136,20 +136,28 @@ void check_store(GpuDevice& device, int width) {
   std::vector<std::uint32_t> places;
   for (int t = 0; t < kTokens; ++t) places.push_back(number(t * 5 % (kPages * kP)));
   const std::size_t bytes = size(kPages) * layer_page_bytes(shape, KvType::kQ8);
-  const Range q = put(device, std::vector<float>(k.size()));
+  const std::size_t row = size(shape.kv_heads) * size(width);
+  std::vector<float> qkv;
+  for (int t = 0; t < kTokens; ++t) {
+    qkv.resize(qkv.size() + size(shape.heads * width));
+    for (const auto* half : {&k, &v}) {
+      const auto from = half->begin() + static_cast<std::ptrdiff_t>(size(t) * row);
+      qkv.insert(qkv.end(), from, from + static_cast<std::ptrdiff_t>(row));
+    }
+  }
+  const Range rest = put(device, std::vector<float>(size(width)));
   const Range kv = put(device, std::vector<std::byte>(bytes, std::byte{0x55}));
   Operation operation;
   operation.kernel = Kernel::kStoreRows;
   operation.type = static_cast<std::uint32_t>(kernels::Kv::kQ8);
   operation.groups = {kTokens, number(shape.heads + 2 * shape.kv_heads), 1};
-  operation.operands = {q, put(device, k), put(device, v), q, q, q, kv, put(device, places)};
+  operation.operands = {put(device, qkv), rest, rest, rest, kv, put(device, places)};
   operation.set_sizes(kernels::StoreSizes{number(shape.heads), number(shape.kv_heads),
                                           number(width), 0, 0, 0, 0, 0, 1});
   REQUIRE(device.run({&operation, 1}));
   const auto stored = get<std::byte>(device, kv, bytes);
 
   CpuKv cpu(shape, kPages, {});
-  const std::size_t row = size(shape.kv_heads) * size(width);
   for (int t = 0; t < kTokens; ++t) {
     const auto page = static_cast<PageIndex>(places[size(t)] / kP);
     const int slot = static_cast<int>(places[size(t)] % kP);
@@ -326,7 +334,14 @@ std::vector<float> Scene::of_device(GpuDevice& device) const {
   for (int row = 0; row < kRows; ++row) rows.insert(rows.end(), {number(position(row)), 0});
   const auto frequencies = engine::rope_frequencies(shape, {});
   const auto turns = bias_turns(shape, frequencies, kPages);
-  const Range at_q = put(device, q), at_rows = put(device, rows);
+  std::vector<float> qkv;  // of which attention reads no keys and values
+  const std::size_t queries = size(shape.heads * of.width);
+  for (int row = 0; row < kRows; ++row) {
+    const auto from = q.begin() + static_cast<std::ptrdiff_t>(size(row) * queries);
+    qkv.insert(qkv.end(), from, from + static_cast<std::ptrdiff_t>(queries));
+    qkv.resize(qkv.size() + 2 * size(shape.kv_heads * of.width), NAN);
+  }
+  const Range at_q = put(device, qkv), at_rows = put(device, rows);
   const Range records = put(
       device, std::vector<float>(size(kRows * shape.heads * kSplits) * (size(of.width) + 2), NAN));
   const Range attended = put(device, std::vector<float>(q.size(), NAN));
@@ -347,10 +362,12 @@ std::vector<float> Scene::of_device(GpuDevice& device) const {
                               bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
                               of.pairs == RopePairs::kAdjacent ? 1U : 0U});
   operations[1].kernel = Kernel::kMerge;
-  operations[1].groups = {kRows, number(shape.heads), 1};
-  operations[1].operands = {records, at_rows, attended};
-  operations[1].set_sizes(
-      kernels::MergeSizes{number(shape.heads), number(of.width), kSplitPages, kSplits, 1.0F});
+  const std::uint32_t groups =
+      (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;
+  operations[1].groups = {kRows, groups, 1};
+  operations[1].operands = {records, at_rows, attended, attended, attended, attended};
+  operations[1].set_sizes(kernels::MergeSizes{
+      number(shape.heads), number(of.width), kSplitPages, kSplits, 1.0F, {1, 0, 0}});
   REQUIRE(device.run(operations));
   return get<float>(device, attended, q.size());
 }

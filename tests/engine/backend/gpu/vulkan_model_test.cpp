@@ -3,6 +3,7 @@
 
 #include "engine/backend/gpu/gpu_backend.h"
 #include "tests/engine/backend/gpu/device_models.h"
+#include "tests/engine/backend/gpu/split_models.h"
 #include "tests/engine/backend/gpu/vulkan_devices.h"
 
 namespace efimd::test {
@@ -92,6 +93,10 @@ TEST_CASE("Vulkan: pages that go to another device of the kind and back are read
 
 TEST_CASE("Vulkan: pages that are on their way are there when they are needed") {
   check_page_transfer([] { return vulkan_device(); });
+}
+
+TEST_CASE("Vulkan: a model that does not fit has some layers there and the others on the CPU") {
+  check_split([] { return vulkan_device(); });
 }
 
 TEST_CASE("Vulkan: a tensor larger than one operand is bound in parts") {

@@ -18,6 +18,13 @@ TEST_CASE("Vulkan: inputs are quantized as the specification says") {
   if (const auto device = vulkan_device()) check_quantize(*device);
 }
 
+TEST_CASE("Vulkan: norms and activations come in the forms that are asked for, at every level") {
+  for (int level = 0; level < 2; ++level) {
+    INFO("level " << level);
+    if (const auto device = vulkan_device({.level_max = level})) check_forms(*device);
+  }
+}
+
 TEST_CASE("Vulkan: KV is rounded to f16 as the specification says") {
   if (const auto device = vulkan_device()) check_halves(*device);
 }

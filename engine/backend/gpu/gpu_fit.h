@@ -1,0 +1,20 @@
+#pragma once
+
+#include "base/error.h"
+#include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/gpu/gpu_device.h"
+#include "engine/model/model.h"
+
+namespace efimd::engine::gpu {
+
+/// As many of the wanted pages as the device's operands and memory hold beside the weights. kNoMemory where it is not even
+/// a window of 256 tokens.
+Result<int> pages_that_fit(const GpuDevice& device, const ModelShape& shape,
+                           const ModelWeights& weights, const GpuOptions& options);
+
+/// How many of the first layers, fewer than all, fit without the output matrix and with all of the wanted pages; where not
+/// one does, with fewer pages; 0: none.
+int layers_that_fit(const DeviceLimits& limits, const ModelShape& shape,
+                    const ModelWeights& weights, const GpuOptions& options);
+
+}  // namespace efimd::engine::gpu

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "engine/backend/gpu/gpu_device.h"
+#include "engine/model/model.h"
+
+namespace efimd::engine::gpu {
+
+/// Attention over a window is split so that no row has more records than this.
+inline constexpr int kSplitsMax = 32;
+
+/// What a step's operations hand on, of up to T tokens; with experts a token has `used` rows in the feed-forward.
+struct StepBuffers {
+  Range x;                       ///< [T][D], the residual stream
+  Range normed;                  ///< [T][D]
+  Range qkv;                     ///< [T][H + 2 Hk][E]
+  Range records;                 ///< [T][H][kSplitsMax][2 + E], of attention
+  Range attended;                ///< [T][H E]
+  Range gate_up;                 ///< [used T][2 F], or [T][F]
+  Range hidden;                  ///< [used T][F]
+  Range quants, scales, halves;  ///< what the next product reads
+  Range router_logits, chosen, expert_weights, expert_parts;
+
+  Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max);
+  /// What allocate() takes.
+  static std::size_t bytes(const ModelShape& shape, int tokens_max);
+};
+
+/// `count` floats of memory.
+Result<Range> take(GpuDevice& device, std::size_t count, Memory where);
+
+}  // namespace efimd::engine::gpu

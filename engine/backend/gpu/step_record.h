@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+
+#include "engine/backend/backend.h"
+#include "engine/backend/gpu/gpu_device.h"
+#include "engine/model/model.h"
+
+namespace efimd::engine::gpu {
+
+/// What the host says of a step to the device: tokens, where their K and V go, page tables, and how their positions turn. The
+/// host writes it in one piece, which the step's first operation copies.
+class StepRecord {
+ public:
+  Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max, int page_count);
+
+  void write(const Step& step, const ModelShape& shape, std::span<const double> frequencies);
+  /// Of what write() wrote, to the device.
+  Operation copy() const;
+  /// Of the step's longest sequence.
+  int pages_max() const { return pages_max_; }
+
+  // On the device:
+  const Range& tokens() const { return tokens_; }            ///< [T]
+  const Range& places() const { return places_; }            ///< [T]: page * P + slot
+  const Range& rows() const { return rows_; }                ///< [T] (position, begin of its table)
+  const Range& all_rows() const { return all_rows_; }        ///< 0, 1 .. T - 1
+  const Range& logits_rows() const { return logits_rows_; }  ///< rows of which logits are wanted
+  const Range& turns() const { return turns_; }              ///< [T][2][rope_width / 2]
+  const Range& tables() const { return tables_; }            ///< page tables of all sequences
+
+ private:
+  template <class T>
+  std::span<T> written(const Range& part);
+  void place_rows(const Step& step);
+  void turn_rows(const Step& step, const ModelShape& shape, std::span<const double> frequencies);
+
+  GpuDevice* device_ = nullptr;
+  BufferId in_ = BufferId::kNone;  ///< where the host writes
+  Range all_rows_, tokens_, places_, rows_, logits_rows_, turns_, tables_;
+  std::size_t bytes_ = 0;  ///< in which the step says something
+  int pages_max_ = 1;
+};
+
+}  // namespace efimd::engine::gpu
