@@ -108,7 +108,7 @@ TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the c
   FAKE(fake_cuda_reset)();
   CHECK(fake_device()->limits().bf16_products);
   FAKE(fake_cuda_set_capability)(75);
-  CHECK_FALSE(fake_device()->limits().bf16_products);
+  CHECK(!fake_device()->limits().bf16_products);
   CHECK(fake_device()->limits().f16_products);
 }
 
