@@ -168,6 +168,39 @@ __device__ __forceinline__ void add_byte_values(float2 (&acc)[4], float weight, 
   __syncwarp();  // before the next page's shares
 }
 
+/// The softmax of a row and head, page by page (online), and the sum of the values that it weighs: a lane holds elements 2 i
+/// and 2 i + 1 for i = lane, lane + 32, ...
+struct RunningSoftmax {
+  float most = -INFINITY, sum = 0;
+  float2 acc[4] = {};
+
+  /// Takes the scores of a page's tokens, one a lane, -INFINITY of those that are not seen; by the whole warp. What the
+  /// lane's token weighs.
+  __device__ __forceinline__ float take(float score, bool seen) {
+    const float raised = fmaxf(most, warp_max(score));
+    const float kept = most == -INFINITY ? 0.0F : expf(most - raised);
+    const float weight = seen ? expf(score - raised) : 0.0F;
+    sum = fmaf(sum, kept, warp_sum(weight));
+    most = raised;
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) acc[i] = make_float2(acc[i].x * kept, acc[i].y * kept);
+    return weight;
+  }
+  __device__ __forceinline__ void write(float* record, u32 width) const {
+    if (threadIdx.x == 0) {
+      record[0] = most;
+      record[1] = sum;
+    }
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const u32 word = threadIdx.x + 32 * i;
+      if (word >= width / 2) break;
+      record[kRecordHead + 2 * word] = acc[i].x;
+      record[kRecordHead + 2 * word + 1] = acc[i].y;
+    }
+  }
+};
+
 // Causal attention of one row and head over one split of its pages.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
@@ -206,10 +239,7 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   __syncwarp();
   BiasOfKeys bias(query, key_bias + kv_head * s.head_width, turns, turned[kBytes ? threadIdx.y : 0],
                   s);
-  float most = -INFINITY, sum = 0;
-  float2 acc[4];
-#pragma unroll
-  for (u32 i = 0; i < 4; ++i) acc[i] = make_float2(0.0F, 0.0F);
+  RunningSoftmax softmax;
   for (u32 page = first_page; page < last_page; ++page) {
     const u32 begin = hidden > page * 32 ? hidden : page * 32;
     const u32 end = visible < page * 32 + 32 ? visible : page * 32 + 32;
@@ -228,33 +258,17 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
     } else {
       if (seen) score = score_of(query, key + lane * words, s.head_width);
     }
-    const float raised = fmaxf(most, warp_max(score));
-    const float kept = most == -INFINITY ? 0.0F : expf(most - raised);
-    const float weight = seen ? expf(score - raised) : 0.0F;
-    sum = fmaf(sum, kept, warp_sum(weight));
-    most = raised;
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) acc[i] = make_float2(acc[i].x * kept, acc[i].y * kept);
+    const float weight = softmax.take(score, seen);
     const u32* values = key + half_page;
     if constexpr (kBytes)
-      add_byte_values(acc, weight, values, begin - page * 32, end - page * 32, s.head_width,
+      add_byte_values(softmax.acc, weight, values, begin - page * 32, end - page * 32, s.head_width,
                       shares[threadIdx.y]);
     else
-      add_half_values(acc, weight, values, begin - page * 32, end - page * 32, s.head_width);
+      add_half_values(softmax.acc, weight, values, begin - page * 32, end - page * 32,
+                      s.head_width);
   }
   const size_t row = static_cast<size_t>(t) * s.heads + h;
-  float* record = records + (row * s.splits + split) * (kRecordHead + s.head_width);
-  if (lane == 0) {
-    record[0] = most;
-    record[1] = sum;
-  }
-#pragma unroll
-  for (u32 i = 0; i < 4; ++i) {
-    const u32 word = lane + 32 * i;
-    if (word >= s.head_width / 2) break;
-    record[kRecordHead + 2 * word] = acc[i].x;
-    record[kRecordHead + 2 * word + 1] = acc[i].y;
-  }
+  softmax.write(records + (row * s.splits + split) * (kRecordHead + s.head_width), s.head_width);
 }
 
 }  // namespace efimd::kernels

@@ -4,6 +4,7 @@
 // weights of a type its name and the type's number, for products also the tokens of a tile.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
+#include "kernels/attention_rows.cuh"
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
@@ -35,6 +36,11 @@ __global__ void attention_f16(const float* qkv, const u32* kv, const u32* pages,
                               float* records, const float* key_bias, const float2* turns,
                               AttentionSizes s) {
   attention<Kv::kF16>(qkv, kv, pages, rows, records, key_bias, turns, s);
+}
+__global__ void __launch_bounds__(32 * kAttentionWarps)
+    attention_rows_f16(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
+                       float* records, const float*, const float2*, AttentionSizes s) {
+  attention_rows<kAttentionRows>(qkv, kv, pages, rows, records, s);
 }
 __global__ void attention_q8(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
                              float* records, const float* key_bias, const float2* turns,

@@ -88,11 +88,16 @@ Launch launch_of(int kernel, std::uint32_t type, bool many,
   const Entry& entry = kEntries[kernel];
   std::string name = entry.name;
   if (kernel == kEmbedRows) name += "_" + std::to_string(type);
+  std::array<std::uint32_t, 2> joined = entry.joined;
+  if (kernel == kAttention && many && type == static_cast<std::uint32_t>(Kv::kF16)) {
+    name += "_rows";
+    joined[0] = kAttentionRows;
+  }
   if (kernel == kStoreRows || kernel == kAttention)
     name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
   return {std::move(name),
-          {over(groups[0] * entry.spread[0], entry.joined[0]),
-           over(groups[1] * entry.spread[1], entry.joined[1]), groups[2]},
+          {over(groups[0] * entry.spread[0], joined[0]),
+           over(groups[1] * entry.spread[1], joined[1]), groups[2]},
           entry.block};
 }
 

@@ -20,6 +20,7 @@ inline constexpr u32 kFormElements = 256;
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
+inline constexpr u32 kAttentionRows = 8;   ///< tokens that share its readings in attention_rows
 /// Rows and tokens of a block in matmul_tiles: as many as shared memory takes, and fewer for products that would not
 /// fill a card with these.
 inline constexpr u32 kTileLarge = 64;
@@ -129,6 +130,7 @@ struct AttentionSizes {
   u32 splits;       ///< records of a row and head
   u32 half;         ///< pairs of a key's bias that are rotated and added to what is kept; 0: none
   u32 adjacent;     ///< as in StoreSizes
+  u32 tokens;       ///< T
 };
 
 struct MergeSizes {

@@ -21,7 +21,7 @@ class SplitBackend final : public Backend {
 
   std::string kind() const override { return first_->kind(); }
   std::string name() const override {
-    return first_->name() + " with " + std::to_string(layers_of_first_) + " of " +
+    return first_->name() + "; " + std::to_string(layers_of_first_) + " of " +
            std::to_string(layers_) + " layers, the others on " + second_->name();
   }
   int step_tokens_max() const override {

@@ -84,7 +84,7 @@ class SmallGpuTest(DeviceTest):
         self.run_efimd("stop")
         self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_cpu)
         self.assertEqual(self.device()["kind"], "vulkan")
-        self.assertRegex(self.device()["name"], r" with [1-5] of 6 layers, the others on ")
+        self.assertRegex(self.device()["name"], r"; [1-5] of 6 layers, the others on ")
         self.assertRegex(self.device()["reason"], r"vulkan: .* has 24 MiB; the model takes [0-9]+ MiB")
 
 

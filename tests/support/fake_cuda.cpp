@@ -78,6 +78,7 @@ std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     {"store_rows_f16", launcher(store_rows_f16)},
     {"store_rows_q8", launcher(store_rows_q8)},
     {"attention_f16", launcher(attention_f16)},
+    {"attention_rows_f16", launcher(attention_rows_f16)},
     {"attention_q8", launcher(attention_q8)},
     {"merge_f32", launcher(merge_f32)},
     {"activate_f32", launcher(activate_f32)},

@@ -29,6 +29,8 @@ using namespace kernels;
 constexpr int kSplitPagesMin = 8;
 constexpr u32 kEverything = u32{1} << 30U;
 constexpr int kHeadWidthMax = 256;
+/// From so many rows on, tokens share readings of KV where a device can.
+constexpr int kManyRowsMin = 16;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 u32 number(int count) { return static_cast<u32>(count); }
@@ -315,14 +317,16 @@ Result<void> GpuBackend::attention_input(int layer) {
 Result<void> GpuBackend::attention(int layer) {
   const u32 window = shape_.attention_window > 0 ? number(shape_.attention_window) : kEverything;
   const GpuLayer& weights = weights_.layers[size(layer)];
-  add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
-      {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records, weights.key_bias,
-       bias_turns_},
-      AttentionSizes{number(shape_.heads), number(shape_.kv_heads), number(shape_.head_width),
-                     window, number(split_pages_), splits_,
-                     weights.key_bias.bytes > 0 ? static_cast<u32>(frequencies_.size()) : 0,
-                     shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U})
-      .type = number(kv_type_);
+  Operation& operation =
+      add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
+          {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records,
+           weights.key_bias, bias_turns_},
+          AttentionSizes{number(shape_.heads), number(shape_.kv_heads), number(shape_.head_width),
+                         window, number(split_pages_), splits_,
+                         weights.key_bias.bytes > 0 ? static_cast<u32>(frequencies_.size()) : 0,
+                         shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U, number(rows_)});
+  operation.type = number(kv_type_);
+  operation.many = rows_ >= kManyRowsMin && shape_.head_width % 8 == 0;
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},
       {at_.records, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},

@@ -48,7 +48,7 @@ struct Operation {
   Kernel kernel = Kernel::kCopy;
   /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv.
   std::uint32_t type = 0;
-  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.
+  /// kAttention: whether rows may share what they read.  Products: whether workgroups take kTokensOfTile tokens, and no experts.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};

@@ -16,7 +16,10 @@ constexpr int kWindowPagesMin = 8;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
-std::string mebibytes(std::size_t bytes) { return std::to_string(bytes >> 20U) + " MiB"; }
+/// Rounded up.
+std::string mebibytes(std::size_t bytes) {
+  return std::to_string((bytes + (std::size_t{1} << 20U) - 1) >> 20U) + " MiB";
+}
 
 /// What a model takes beside its KV.
 std::size_t fixed_bytes(const ModelShape& shape, const ModelWeights& weights,

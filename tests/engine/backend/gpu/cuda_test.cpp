@@ -91,6 +91,17 @@ TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where th
   CHECK((launch.block[0] == 32 && launch.block[1] == 8));
 }
 
+TEST_CASE("CUDA: tokens of a prompt share their readings of f16 KV") {
+  constexpr int kAttention = static_cast<int>(engine::gpu::Kernel::kAttention);
+  const auto f16 = static_cast<std::uint32_t>(kernels::Kv::kF16);
+  const kernels::Launch rows = kernels::launch_of(kAttention, f16, true, {17, 6, 2});
+  CHECK(rows.name == "attention_rows_f16");
+  CHECK((rows.grid[0] == 3 && rows.grid[1] == 2 && rows.grid[2] == 2));
+  CHECK(kernels::launch_of(kAttention, f16, false, {1, 6, 2}).name == "attention_f16");
+  const auto q8 = static_cast<std::uint32_t>(kernels::Kv::kQ8);
+  CHECK(kernels::launch_of(kAttention, q8, true, {17, 6, 2}).name == "attention_q8");
+}
+
 TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the card has them") {
   constexpr int kHalves = static_cast<int>(engine::gpu::Kernel::kMatmulHalves);
   const auto told = [](bool many, std::uint32_t rows, std::uint32_t tiles) {

@@ -360,7 +360,7 @@ std::vector<float> Scene::of_device(GpuDevice& device) const {
       kernels::AttentionSizes{number(shape.heads), number(shape.kv_heads), number(of.width),
                               of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, kSplits,
                               bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
-                              of.pairs == RopePairs::kAdjacent ? 1U : 0U});
+                              of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows});
   operations[1].kernel = Kernel::kMerge;
   const std::uint32_t groups =
       (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;

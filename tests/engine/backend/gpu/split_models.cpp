@@ -73,7 +73,7 @@ std::unique_ptr<Backend> split(const OpenDevice& open, const MemoryModel& model,
       engine::make_split_backend(std::make_unique<SmallDevice>(std::move(device), memory),
                                  model.shape, model.weights, of_gpu, of_cpu);
   REQUIRE(backend);
-  CHECK((*backend)->name().find("with 2 of 3 layers, the others on ") != std::string::npos);
+  CHECK((*backend)->name().find("; 2 of 3 layers, the others on ") != std::string::npos);
   return *std::move(backend);
 }
 
