@@ -4,28 +4,42 @@
 
 namespace efimd::kernels {
 
-// q . k of one token: query [E] in shared memory, key E halves.
-__device__ __forceinline__ float score_of(const float* query, const u32* key, u32 width) {
-  float score = 0;
-  if (width % 8 == 0) {
-    for (u32 pair = 0; pair < width / 2; pair += 4) {
-      const uint4 packed = *reinterpret_cast<const uint4*>(key + pair);
-      const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
+// q . k of one token for kRows queries [kRows][256] in shared memory, key E halves; E % 8 == 0. A row's sum has the same
+// order whatever kRows is.
+template <u32 kRows>
+__device__ __forceinline__ void scores_of(const float* queries, const u32* key, u32 width,
+                                          float (&scores)[kRows]) {
 #pragma unroll
-      for (u32 i = 0; i < 4; ++i) {
-        const float2 both = both_halves(words[i]);
-        score = fmaf(query[2 * (pair + i)], both.x, score);
-        score = fmaf(query[2 * (pair + i) + 1], both.y, score);
+  for (u32 r = 0; r < kRows; ++r) scores[r] = 0;
+  for (u32 pair = 0; pair < width / 2; pair += 4) {
+    const uint4 packed = *reinterpret_cast<const uint4*>(key + pair);
+    const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i) {
+      const float2 both = both_halves(words[i]);
+#pragma unroll
+      for (u32 r = 0; r < kRows; ++r) {
+        const float2 query = *reinterpret_cast<const float2*>(queries + 256 * r + 2 * (pair + i));
+        scores[r] = fmaf(query.x, both.x, scores[r]);
+        scores[r] = fmaf(query.y, both.y, scores[r]);
       }
     }
-    return score;
+  }
+}
+
+// The same for one query, and any E.
+__device__ __forceinline__ float score_of(const float* query, const u32* key, u32 width) {
+  float score[1] = {0};
+  if (width % 8 == 0) {
+    scores_of(query, key, width, score);
+    return score[0];
   }
   for (u32 pair = 0; pair < width / 2; ++pair) {
     const float2 both = both_halves(key[pair]);
-    score = fmaf(query[2 * pair], both.x, score);
-    score = fmaf(query[2 * pair + 1], both.y, score);
+    score[0] = fmaf(query[2 * pair], both.x, score[0]);
+    score[0] = fmaf(query[2 * pair + 1], both.y, score[0]);
   }
-  return score;
+  return score[0];
 }
 
 /// Byte 0 .. 3 of a word of signed bytes with their sign bits flipped, as a float. Put into the mantissa of 2^23 and
@@ -215,7 +229,7 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
                                           const uint2* rows, float* records, const float* key_bias,
                                           const float2* turns, const AttentionSizes& s) {
   constexpr bool kBytes = kForm == Kv::kQ8;
-  __shared__ float queries[kAttentionWarps][256];
+  alignas(16) __shared__ float queries[kAttentionWarps][256];
   __shared__ float2 turned[kBytes ? kAttentionWarps : 1][128];
   __shared__ float shares[kBytes ? kAttentionWarps : 1][8 * kShareStride];
   const u32 t = blockIdx.x, split = blockIdx.z, lane = threadIdx.x;

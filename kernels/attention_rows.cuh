@@ -4,28 +4,6 @@
 
 namespace efimd::kernels {
 
-// q . k of one token for kRows queries [kRows][256] in shared memory, each as score_of() has it.
-template <u32 kRows>
-__device__ __forceinline__ void scores_of(const float* queries, const u32* key, u32 width,
-                                          float (&scores)[kRows]) {
-#pragma unroll
-  for (u32 r = 0; r < kRows; ++r) scores[r] = 0;
-  for (u32 pair = 0; pair < width / 2; pair += 4) {
-    const uint4 packed = *reinterpret_cast<const uint4*>(key + pair);
-    const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-      const float2 both = both_halves(words[i]);
-#pragma unroll
-      for (u32 r = 0; r < kRows; ++r) {
-        const float2 query = *reinterpret_cast<const float2*>(queries + 256 * r + 2 * (pair + i));
-        scores[r] = fmaf(query.x, both.x, scores[r]);
-        scores[r] = fmaf(query.y, both.y, scores[r]);
-      }
-    }
-  }
-}
-
 // The values of a whole page, for kRows rows.
 template <u32 kRows>
 __device__ __forceinline__ void add_page_values(RunningSoftmax (&rows)[kRows],
@@ -60,7 +38,7 @@ template <u32 kRows>
 __device__ __forceinline__ void attention_rows(const float* qkv, const u32* kv, const u32* pages,
                                                const uint2* rows, float* records,
                                                const AttentionSizes& s) {
-  __shared__ float queries[kAttentionWarps][kRows][256];
+  alignas(16) __shared__ float queries[kAttentionWarps][kRows][256];
   const u32 first = blockIdx.x * kRows, split = blockIdx.z, lane = threadIdx.x;
   const u32 h = blockIdx.y * kAttentionWarps + threadIdx.y;
   if (h >= s.heads) return;  // whole warps
