@@ -12,7 +12,10 @@ import {writeUnigram} from './vocabulary.mjs';
 
 const [peerFolder, program, , source] = process.argv.slice(2);
 const vocabularies = join(source, '../shared/vocab');
-/** A copy of a vocabulary file with another pre-tokenizer's name: its key, u32 type 8, u64 length, bytes. */
+/**
+ * A copy of a vocabulary file with another pre-tokenizer's name: its key, u32 type 8, u64 length, bytes. Weights behind it
+ * move off their alignment, which nobody minds who reads none, and may seem to reach further.
+ */
 function withPreTokenizer(path, name, folder) {
   const bytes = readFileSync(path);
   const key = Buffer.from('tokenizer.ggml.pre');
@@ -22,7 +25,8 @@ function withPreTokenizer(path, name, folder) {
   size.writeBigUInt64LE(BigInt(name.length));
   const copy = join(folder, `${name}.gguf`);
   writeFileSync(copy, Buffer.concat([
-    bytes.subarray(0, at), size, Buffer.from(name), bytes.subarray(at + 8 + length)
+    bytes.subarray(0, at), size, Buffer.from(name), bytes.subarray(at + 8 + length),
+    Buffer.alloc(32)
   ]));
   return copy;
 }
