@@ -20,7 +20,7 @@ from terminal_picture import plain, svg  # noqa: E402
 kColumns, kRows = 72, 12
 kPatienceS = 30
 
-kTyped = "    def remove"
+kTyped = "    def add(self"
 
 
 def capture(efimd, neovim):
@@ -55,7 +55,7 @@ def capture(efimd, neovim):
             run("send-keys", "G", "o")
             run("send-keys", "-l", kTyped)
             # Ghost text is the one thing behind what was typed.
-            return screen_when(lambda screen: re.search(kTyped + r"\S", plain(screen)))
+            return screen_when(lambda screen: re.search(re.escape(kTyped) + r"\S", plain(screen)))
         finally:
             run("kill-server")
 
