@@ -368,8 +368,9 @@ Result<void> GpuBackend::feed_forward_output(int layer) {
     experts_output(weights);
   else
     multiply(weights.down, weights.down_bias, at_.hidden, at_.x, Sum::kAdds, rows_);
-  const bool last = layer + 1 == shape_.layers;
-  return last && step_.logits_rows.empty() ? run() : Result<void>();
+  const bool ends_here =
+      layer + 1 == shape_.layers && step_.logits_rows.empty() && with_output_ == WithOutput::kYes;
+  return ends_here ? run() : Result<void>();
 }
 
 void GpuBackend::experts_input(const GpuLayer& layer) {

@@ -18,7 +18,7 @@ struct GpuOptions {
 };
 
 /// A Backend over a device: the order of its operations, once for CUDA and Vulkan. A step's operations are collected and
-/// run together: in logits(), or behind the last layer where none are wanted. So a failure of the device shows there,
+/// run together: in logits() or residual(), or behind the last layer where neither is wanted. So a failure of the device shows there,
 /// and a step that is given up between layers has cost nothing.
 ///
 /// KV lies token by token, [Hk][2][P][E] for each page and layer, in f16 or in 8 bits: the quants and scales of the CPU's

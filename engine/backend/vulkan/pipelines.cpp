@@ -22,6 +22,11 @@ constexpr const char* kShaders[gpu::kKernels] = {"embed_rows", "norm_rows", "mat
                                                  "store_rows", "attention", "merge",  "activate",
                                                  "route",      "combine",   nullptr};
 
+/// Only products have a shader of their own for many tokens.
+bool takes_tiles(const gpu::Operation& operation) {
+  return operation.kernel == gpu::Kernel::kMatmul && operation.many;
+}
+
 }  // namespace
 
 Pipelines::~Pipelines() {
@@ -61,7 +66,7 @@ Result<void> Pipelines::open() {
 }
 
 Result<VkPipeline> Pipelines::of(const gpu::Operation& operation) {
-  const auto key = std::tuple(operation.kernel, operation.type, operation.many);
+  const auto key = std::tuple(operation.kernel, operation.type, takes_tiles(operation));
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   auto made = make(operation);
   if (made) pipelines_.emplace(key, *made);
@@ -79,7 +84,8 @@ Result<VkPipeline> Pipelines::make(const gpu::Operation& operation) {
   if (done != VK_SUCCESS) return vulkan_failed(std::string("shader ") + name, done);
 
   // Constants 0 and 1: the type of weights or of KV, and the tokens that a workgroup takes.
-  const std::uint32_t values[] = {operation.type, operation.many ? kernels::kTokensOfTile : 1};
+  const std::uint32_t values[] = {operation.type,
+                                  takes_tiles(operation) ? kernels::kTokensOfTile : 1};
   const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}};
   const VkSpecializationInfo constants = {2, entries, sizeof values, values};
   VkComputePipelineCreateInfo pipeline = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
