@@ -124,6 +124,20 @@ class Train(support.TrainingTest):
         options[options.index("--layers") + 1] = "1"
         self.assertIn("another shape or architecture", self.refused("train", *options, "--out", self.folder / "run"))
 
+    @unittest.skipUnless(torch.cuda.is_available(), "PyTorch finds no GPU")
+    def test_on_a_gpu_bf16_learns_as_on_the_cpu(self):
+        for device in ("cpu", "cuda"):
+            options = [str(word) for word in self.model_options(30, "--warmup", "5")]
+            options[options.index("--device") + 1] = device
+            # training() hides GPUs.
+            ran = subprocess.run([sys.executable, "-m", "training", "train", *options, "--out", str(self.folder / device)],
+                                 cwd=support.ROOT, capture_output=True, text=True, check=False)
+            self.assertEqual(ran.returncode, 0, ran.stderr)
+        on_cpu, on_gpu = (self.state(device)["losses"] for device in ("cpu", "cuda"))
+        self.assertLess(on_gpu[-1], on_gpu[0] - 0.5)
+        for a, b in zip(on_cpu, on_gpu):
+            self.assertAlmostEqual(a, b, delta=0.1)
+
     def test_a_gpu_that_is_not_there_is_named(self):
         if torch.cuda.is_available():
             self.skipTest("there is a GPU")
