@@ -1,6 +1,6 @@
 #pragma once
 
-#include "kernels/device.cuh"
+#include "kernels/joined.cuh"
 
 namespace efimd::kernels {
 
@@ -200,6 +200,18 @@ struct RunningSoftmax {
     for (u32 i = 0; i < 4; ++i) acc[i] = make_float2(acc[i].x * kept, acc[i].y * kept);
     return weight;
   }
+  /// Takes the next split, and empties it.
+  __device__ __forceinline__ void take(RunningSoftmax& split) {
+    Joined joined{most, sum};
+    const float2 shares = joined.take(split.most, split.sum);
+    most = joined.most;
+    sum = joined.sum;
+#pragma unroll
+    for (u32 i = 0; i < 4; ++i)
+      acc[i] = make_float2(join(acc[i].x, split.acc[i].x, shares),
+                           join(acc[i].y, split.acc[i].y, shares));
+    split = {};
+  }
   __device__ __forceinline__ void write(float* record, u32 width) const {
     if (threadIdx.x == 0) {
       record[0] = most;
@@ -215,7 +227,7 @@ struct RunningSoftmax {
   }
 };
 
-// Causal attention of one row and head over one split of its pages.
+// Causal attention of one row and head over one split of its pages, or over all of them, split by split.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], turns as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
@@ -240,7 +252,9 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   const u32 first_page = split * s.split_pages;
   if (h >= s.heads || first_page * 32 >= visible) return;  // whole warps
   const u32 behind = (visible + 31) / 32;
-  const u32 last_page = first_page + s.split_pages < behind ? first_page + s.split_pages : behind;
+  const bool whole = s.splits == 1;
+  const u32 last_page =
+      !whole && first_page + s.split_pages < behind ? first_page + s.split_pages : behind;
   const u32 kv_head = h / (s.heads / s.kv_heads);
   const u32 words = kBytes ? quant_words_of(s.head_width) : s.head_width / 2;  // of a token
   const u32 scale_words = kBytes ? scale_words_of(s.head_width) : 0;
@@ -253,8 +267,9 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   __syncwarp();
   BiasOfKeys bias(query, key_bias + kv_head * s.head_width, turns, turned[kBytes ? threadIdx.y : 0],
                   s);
-  RunningSoftmax softmax;
+  RunningSoftmax softmax, all;
   for (u32 page = first_page; page < last_page; ++page) {
+    if (whole && page % s.split_pages == 0) all.take(softmax);
     const u32 begin = hidden > page * 32 ? hidden : page * 32;
     const u32 end = visible < page * 32 + 32 ? visible : page * 32 + 32;
     if (begin >= end) continue;
@@ -280,6 +295,10 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
     else
       add_half_values(softmax.acc, weight, values, begin - page * 32, end - page * 32,
                       s.head_width);
+  }
+  if (whole) {
+    all.take(softmax);
+    softmax = all;
   }
   const size_t row = static_cast<size_t>(t) * s.heads + h;
   softmax.write(records + (row * s.splits + split) * (kRecordHead + s.head_width), s.head_width);

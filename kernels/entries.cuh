@@ -1,10 +1,11 @@
 #pragma once
 
 // The kernels by the names that the host asks for: each operation's own with what its values are kept in, and for
-// weights of a type its name and the type's number, for products also the tokens of a tile.
+// weights of a type its name and the type's number, for products also the tokens of a tile; attention_token and
+// attention_tiles with the pieces of a head.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
-#include "kernels/attention_rows.cuh"
+#include "kernels/attention_tiles.cuh"
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
@@ -37,11 +38,6 @@ __global__ void attention_f16(const float* qkv, const u32* kv, const u32* pages,
                               AttentionSizes s) {
   attention<Kv::kF16>(qkv, kv, pages, rows, records, key_bias, turns, s);
 }
-__global__ void __launch_bounds__(32 * kAttentionWarps)
-    attention_rows_f16(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
-                       float* records, const float*, const float2*, AttentionSizes s) {
-  attention_rows<kAttentionRows>(qkv, kv, pages, rows, records, s);
-}
 __global__ void attention_q8(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
                              float* records, const float* key_bias, const float2* turns,
                              AttentionSizes s) {
@@ -61,6 +57,29 @@ __global__ void route_f32(const float* logits, u32* chosen, float* weights, Rout
 __global__ void combine_f32(const float* parts, const float* weights, float* x, CombineSizes s) {
   combine(parts, weights, x, s);
 }
+
+#define EFIMD_ATTENTION_KERNELS(pieces)                                                       \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
+      attention_token_##pieces(const float* qkv, const u32* kv, const u32* pages,             \
+                               const uint2* rows, float* records, AttentionSizes s) {         \
+    attention_token<pieces>(qkv, kv, pages, rows, records, s);                                \
+  }                                                                                           \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
+      attention_tiles_##pieces(const float* qkv, const u32* kv, const u32* pages,             \
+                               const uint2* rows, float* records, AttentionSizes s) {         \
+    attention_tiles<pieces, false>(qkv, kv, pages, rows, records, s);                         \
+  }                                                                                           \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
+      attention_tiles_##pieces##_whole(const float* qkv, const u32* kv, const u32* pages,     \
+                                       const uint2* rows, float* records, AttentionSizes s) { \
+    attention_tiles<pieces, true>(qkv, kv, pages, rows, records, s);                          \
+  }
+EFIMD_ATTENTION_KERNELS(1)
+EFIMD_ATTENTION_KERNELS(2)
+EFIMD_ATTENTION_KERNELS(3)
+EFIMD_ATTENTION_KERNELS(4)
+EFIMD_ATTENTION_KERNELS(8)
+#undef EFIMD_ATTENTION_KERNELS
 
 #define EFIMD_TYPED_KERNELS(number)                                                              \
   __global__ void embed_rows_##number(const u32* tokens, const u32* w, float* x, EmbedSizes s) { \

@@ -23,6 +23,7 @@ constexpr Entry kEntries[] = {
     {"matmul_halves", {32, kHalvesWarps}, {kHalvesRows, 1}},
     {"store_rows", {32, 1}},
     {"attention", {32, kAttentionWarps}, {1, kAttentionWarps}},
+    {"attention_tiles", {32, kHeadsOfTile / kHeadsOfWarp}},
     {"merge_f32", {kElementThreads, 1}, {1, 1}, {1, kFormElements / kElementThreads}},
     {"activate_f32", {kElementThreads, 1}, {1, 1}, {kFormElements / kElementThreads, 1}},
     {"route_f32", {kElementThreads, 1}},
@@ -32,6 +33,7 @@ constexpr int kMatmul = 2;
 constexpr int kMatmulHalves = 3;
 constexpr int kStoreRows = 4;
 constexpr int kAttention = 5;
+constexpr int kAttentionTiles = 6;
 
 // Both are estimates that no card has confirmed yet; gpu_bench measures on either side of them.
 /// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
@@ -88,16 +90,15 @@ Launch launch_of(int kernel, std::uint32_t type, bool many,
   const Entry& entry = kEntries[kernel];
   std::string name = entry.name;
   if (kernel == kEmbedRows) name += "_" + std::to_string(type);
-  std::array<std::uint32_t, 2> joined = entry.joined;
-  if (kernel == kAttention && many && type == static_cast<std::uint32_t>(Kv::kF16)) {
-    name += "_rows";
-    joined[0] = kAttentionRows;
+  if (kernel == kAttentionTiles) {
+    name = (many ? name : "attention_token") + "_" + std::to_string(type);
+    if (many && groups[2] == 1) name += "_whole";
   }
   if (kernel == kStoreRows || kernel == kAttention)
     name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
   return {std::move(name),
-          {over(groups[0] * entry.spread[0], joined[0]),
-           over(groups[1] * entry.spread[1], joined[1]), groups[2]},
+          {over(groups[0] * entry.spread[0], entry.joined[0]),
+           over(groups[1] * entry.spread[1], entry.joined[1]), groups[2]},
           entry.block};
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/forms.cuh"
+#include "kernels/joined.cuh"
 
 namespace efimd::kernels {
 
@@ -14,17 +15,16 @@ __device__ __forceinline__ void merge(const float* records, const uint2* rows, c
   const size_t head = static_cast<size_t>(blockIdx.x) * s.heads + at / s.head_width;
   const u32 width = kRecordHead + s.head_width;
   const float* begin = records + head * s.splits * width;
-  const u32 count = rows[blockIdx.x].x / 32 / s.split_pages + 1;
-  float most = begin[0];
-  for (u32 i = 1; i < count; ++i) most = fmaxf(most, begin[i * width]);
-  float sum = 0, value = 0;
+  const u32 count = records_of(rows[blockIdx.x].x, s.splits, s.split_pages);
+  Joined joined;
+  float value = 0;
   for (u32 i = 0; i < count; ++i) {
-    const float share = expf(begin[i * width] - most);
-    sum = fmaf(begin[i * width + 1], share, sum);
-    value = fmaf(begin[i * width + kRecordHead + at % s.head_width], share, value);
+    const float* record = begin + i * width;
+    const float2 shares = joined.take(record[0], record[1]);
+    value = join(value, record[kRecordHead + at % s.head_width], shares);
   }
   write_form(result, s.forms, static_cast<size_t>(blockIdx.x) * s.heads * s.head_width + at,
-             value / sum * s.scale);
+             value / joined.sum * s.scale);
 }
 
 }  // namespace efimd::kernels

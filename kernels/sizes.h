@@ -20,7 +20,9 @@ inline constexpr u32 kFormElements = 256;
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
-inline constexpr u32 kAttentionRows = 8;   ///< tokens that share its readings in attention_rows
+/// Heads of tokens that a warp of the tensor cores takes, and a block of them in steps of many tokens.
+inline constexpr u32 kHeadsOfWarp = 16;
+inline constexpr u32 kHeadsOfTile = 64;
 /// Rows and tokens of a block in matmul_tiles: as many as shared memory takes, and fewer for products that would not
 /// fill a card with these.
 inline constexpr u32 kTileLarge = 64;
@@ -127,7 +129,7 @@ struct AttentionSizes {
   u32 head_width;
   u32 window;       ///< tokens that a token sees; 2^30: all
   u32 split_pages;  ///< pages of one split
-  u32 splits;       ///< records of a row and head
+  u32 splits;       ///< records of a row and head; 1: whoever writes it goes through all splits
   u32 half;         ///< pairs of a key's bias that are rotated and added to what is kept; 0: none
   u32 adjacent;     ///< as in StoreSizes
   u32 tokens;       ///< T
@@ -137,7 +139,7 @@ struct MergeSizes {
   u32 heads;
   u32 head_width;
   u32 split_pages;
-  u32 splits;
+  u32 splits;  ///< as in AttentionSizes
   float scale;
   Forms forms;
 };

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "head.glsl"
-// Causal attention of one row and head over one split of its pages.
+// Causal attention of one row and head over one split of its pages, or over all of them, split by split.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], turns as below: only 8 bits read them, where s.half_width is not 0
@@ -19,9 +19,9 @@ layout(push_constant) uniform Sizes {
   uint heads, kv_heads, head_width, window, split_pages, splits, half_width, adjacent;
 } s;
 #include "kv.glsl"
+#include "joined.glsl"
 #include "reduce.glsl"
 
-const float kNone = -1.0 / 0.0;
 shared float query[256];    // with zeros up to a multiple of 4
 shared float weights[256];  // [32]; in 8 bits [8][32]: times the scales of the value's groups
 shared vec2 turned[128];
@@ -97,7 +97,9 @@ void main() {
   const uint hidden = visible > s.window ? visible - s.window : 0;
   const uint first_page = split * s.split_pages;
   if (first_page * 32 >= visible) return;
-  const uint last_page = min(first_page + s.split_pages, (visible + 31) / 32);
+  const bool whole = s.splits == 1;
+  const uint behind = (visible + 31) / 32;
+  const uint last_page = whole ? behind : min(first_page + s.split_pages, behind);
   const uint kv_head = h / (s.heads / s.kv_heads);
   const uint half_page = 32 * token_words_of(s.head_width);  // words of a page's K or V of one head
   const uint words = quant_words_of(s.head_width);
@@ -110,9 +112,17 @@ void main() {
     for (uint j = 0; j < 4 && lane + 32 * j < s.half_width; ++j)
       bias_pairs[j] = bias_pair(kv_head * s.head_width, lane + 32 * j);
   float most = kNone, sum = 0;
-  float acc[8];
-  for (uint i = 0; i < 8; ++i) acc[i] = 0;
+  Joined joined = Joined(kNone, 0);
+  float acc[8], all[8];
+  for (uint i = 0; i < 8; ++i) acc[i] = all[i] = 0;
   for (uint page = first_page; page < last_page; ++page) {
+    if (whole && page % s.split_pages == 0) {
+      const vec2 shares = take(joined, most, sum);
+      for (uint i = 0; i < 8; ++i) all[i] = join(all[i], acc[i], shares);
+      for (uint i = 0; i < 8; ++i) acc[i] = 0;
+      most = kNone;
+      sum = 0;
+    }
     const uint begin = max(hidden, page * 32), end = min(visible, page * 32 + 32);
     if (begin >= end) continue;
     const uint key = (pages[rows[t].y + page] * s.kv_heads + kv_head) * 2 * half_page;
@@ -146,6 +156,12 @@ void main() {
       acc[i] = mixed;
     }
     barrier();
+  }
+  if (whole) {
+    const vec2 shares = take(joined, most, sum);
+    for (uint i = 0; i < 8; ++i) acc[i] = join(all[i], acc[i], shares);
+    most = joined.most;
+    sum = joined.sum;
   }
   const uint record = ((t * s.heads + h) * s.splits + split) * (2 + s.head_width);
   if (lane == 0) {

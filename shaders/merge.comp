@@ -15,20 +15,20 @@ layout(push_constant) uniform Sizes {
   uint floats, quants;
 } s;
 #include "forms.glsl"
+#include "joined.glsl"
 
 float merged(uint t, uint at) {
   const uint width = 2 + s.head_width;
   const uint begin = (t * s.heads + at / s.head_width) * s.splits * width;
-  const uint count = rows[t].x / 32 / s.split_pages + 1;
-  float most = records[begin];
-  for (uint i = 1; i < count; ++i) most = max(most, records[begin + i * width]);
-  float sum = 0, value = 0;
+  const uint count = s.splits == 1 ? 1 : rows[t].x / 32 / s.split_pages + 1;
+  Joined joined = Joined(kNone, 0);
+  float value = 0;
   for (uint i = 0; i < count; ++i) {
-    const float share = exp(records[begin + i * width] - most);
-    sum += records[begin + i * width + 1] * share;
-    value += records[begin + i * width + 2 + at % s.head_width] * share;
+    const uint record = begin + i * width;
+    const vec2 shares = take(joined, records[record], records[record + 1]);
+    value = join(value, records[record + 2 + at % s.head_width], shares);
   }
-  return value / sum * s.scale;
+  return value / joined.sum * s.scale;
 }
 
 void main() {

@@ -119,6 +119,7 @@ class DeviceOpener {
            backend.page_bytes()});
     engine::EngineOptions options;
     options.kv_budget_bytes = setup_.kv_budget_bytes;
+    options.step_tokens_max = backend.step_tokens_max();
     if (in_use_ == "cpu") {  // its pages are in the host's memory already
       host_->clear();
       options.store = setup_.keeper;

@@ -55,6 +55,11 @@ CpuOptions cpu_options(const DeviceWish& wish) {
   return cpu;
 }
 
+/// A keystroke waits for the step that is in progress.
+constexpr double kStepMsMax = 15;
+/// With more tokens a step reads the weights no less often for a prompt than matters.
+constexpr int kGpuStepTokensMax = 256;
+
 gpu::GpuOptions gpu_options(const DeviceWish& wish) {
   gpu::GpuOptions options;
   options.page_count = wish.page_count;
@@ -130,7 +135,10 @@ Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const Mo
   if (kind == "cpu") return make_cpu_backend(shape, weights, cpu_options(wish));
   Device device = open_device(kind, asked_for(kind, wish), wish);
   if (!device) return tl::unexpected(std::move(device).error());
-  return gpu::make_gpu_backend(*std::move(device), shape, weights, gpu_options(wish));
+  gpu::GpuOptions options = gpu_options(wish);
+  options.step_tokens_max = kGpuStepTokensMax;
+  options.step_ms_max = kStepMsMax;
+  return gpu::make_gpu_backend(*std::move(device), shape, weights, options);
 }
 
 std::vector<FoundDevice> find_devices(std::string_view asked) {

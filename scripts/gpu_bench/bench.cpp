@@ -1,7 +1,9 @@
 // What an NVIDIA card makes of the kernels: a table, and the same as JSON in the file that is named.
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <string>
@@ -10,6 +12,7 @@
 #include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "engine/backend/gpu/packed_weights.h"
+#include "kernels/sizes.h"
 #include "matrix_rate.h"
 #include "tests/engine/backend/weight_values.h"
 
@@ -180,7 +183,7 @@ void run_step(Backend& backend, const ModelShape& shape, int position, int count
 
 void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rates) {
   constexpr int kPages = 16384 / kPageTokens + 1;
-  constexpr int kStep = 512;
+  constexpr int kStep = 2048;
   const BenchModel model(of, type);
   auto made =
       gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep, kv_type});
@@ -193,7 +196,7 @@ void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rate
   for (const int prompt : {512, 2048, 8192}) {
     const double ms = median_ms([&] {
       for (int at = 0; at < prompt; at += kStep)
-        run_step(backend, model.shape, at, kStep, pages, at + kStep == prompt);
+        run_step(backend, model.shape, at, std::min(kStep, prompt), pages, at + kStep >= prompt);
     });
     report(name + "prompt of " + std::to_string(prompt), ms, prompt / ms * 1e3, "tokens/s",
            rates.of_products(prompt * model.flops, ms));
@@ -272,6 +275,82 @@ void measure_products(int rows, int cols, const Rates& rates) {
   }
 }
 
+std::uint32_t number(int count) { return static_cast<std::uint32_t>(count); }
+
+gpu::Range room(gpu::GpuDevice& device, std::size_t bytes, gpu::Memory where) {
+  const auto buffer = device.allocate(bytes, where);
+  must(buffer.has_value(), "no memory for attention");
+  return {*buffer, 0, bytes};
+}
+
+gpu::Range told(gpu::GpuDevice& device, const std::vector<std::uint32_t>& words) {
+  const gpu::Range range = room(device, words.size() * 4, gpu::Memory::kHostWrites);
+  std::memcpy(device.mapped(range.buffer).data(), words.data(), range.bytes);
+  return range;
+}
+
+/// Attention of the last `tokens` of a context over f16 KV, and what joins its splits.
+std::array<gpu::Operation, 2> attention_of(gpu::GpuDevice& device, const Shape& of, int context,
+                                           int tokens, std::uint32_t splits) {
+  constexpr std::uint32_t kSplitPages = 4;
+  const std::uint32_t group = number(of.heads / of.kv_heads), width = number(of.width / of.heads);
+  std::vector<std::uint32_t> table(number(context / kPageTokens)), rows;
+  std::iota(table.begin(), table.end(), 0U);
+  for (int t = 0; t < tokens; ++t) rows.insert(rows.end(), {number(context - tokens + t), 0U});
+  const std::size_t heads = number(tokens * (of.heads + 2 * of.kv_heads));
+  const auto floats = [&](std::size_t count) {
+    return room(device, count * sizeof(float), gpu::Memory::kDevice);
+  };
+  std::array<gpu::Operation, 2> operations;
+  gpu::Operation& attention = operations[0];
+  attention.kernel = gpu::Kernel::kAttentionTiles;
+  attention.type = width / 32;
+  attention.many = tokens > 1;
+  attention.groups = {(number(tokens) * group + kernels::kHeadsOfTile - 1) / kernels::kHeadsOfTile,
+                      number(of.kv_heads), splits};
+  attention.operands = {floats(heads * width), floats(number(context * of.kv_heads) * width),
+                        told(device, table), told(device, rows),
+                        floats(heads * splits * (width + kernels::kRecordHead))};
+  attention.set_sizes(kernels::AttentionSizes{number(of.heads), number(of.kv_heads), width,
+                                              1U << 30U, kSplitPages, splits, 0, 0,
+                                              number(tokens)});
+  gpu::Operation& merge = operations[1];
+  const gpu::Range result = floats(heads * width);
+  merge.kernel = gpu::Kernel::kMerge;
+  merge.groups = {number(tokens), (number(of.heads) * width + 255) / kernels::kFormElements, 1};
+  merge.operands = {attention.operands[4], attention.operands[3], result, result, result, result};
+  merge.set_sizes(
+      kernels::MergeSizes{number(of.heads), width, kSplitPages, splits, 1.0F, {1, 0, 0}});
+  return operations;
+}
+
+/// Attention alone: of few tokens, which is bound by the reading of KV, and of prompts, by its products.
+void measure_attention(const Shape& of, const Rates& rates) {
+  struct Step {
+    int context, tokens;
+  };
+  for (const Step& step : {Step{4096, 1}, Step{4096, 16}, Step{16384, 1}, Step{2048, 2048}}) {
+    const auto device = open_device();
+    const bool prompt = step.tokens > 16;
+    const std::uint32_t splits = prompt ? 1 : number(step.context / kPageTokens / 4);
+    const auto operations = attention_of(*device, of, step.context, step.tokens, splits);
+    const double ms = median_ms([&] {
+      const auto done = device->run(operations);
+      must(done.has_value(), done ? "" : done.error().message());
+    });
+    const std::string name = std::string("attention of ") + of.name + ", " +
+                             std::to_string(step.tokens) + " tokens behind " +
+                             std::to_string(step.context - step.tokens);
+    // Two products of E for each head and token that is seen.
+    const double flops = 4.0 * of.width * step.tokens * (step.context - (step.tokens - 1) / 2.0);
+    const auto bytes = static_cast<double>(operations[0].operands[1].bytes);
+    if (prompt)
+      report(name, ms, flops / ms / 1e9, "TFLOP/s", rates.of_products(flops, ms));
+    else
+      report(name, ms, bytes / ms / 1e6, "GB/s", rates.of_copying(bytes, ms));
+  }
+}
+
 void write_json(const char* path, const std::string& device) {
   std::ofstream out(path);
   out << "{\"device\": \"" << device << "\", \"lines\": [\n";
@@ -299,6 +378,7 @@ int main(int argc, char** argv) {
   measure_products(18944, 3584, rates);  // 7B, gate
   measure_products(1536, 8960, rates);   // 1.5B, down: few blocks
   for (const Shape& shape : kShapes) {
+    measure_attention(shape, rates);
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
       measure(shape, type, KvType::kF16, rates);
     measure(shape, TensorType::kQ4_K, KvType::kQ8, rates);

@@ -73,13 +73,22 @@ using namespace efimd::kernels;
       {"matmul_halves_" #number "_64", launcher(matmul_halves_##number##_64)}, { \
     "matmul_halves_" #number "_128", launcher(matmul_halves_##number##_128)      \
   }
+#define ATTENTION(pieces)                                                           \
+  {"attention_token_" #pieces, launcher(attention_token_##pieces)},                 \
+      {"attention_tiles_" #pieces, launcher(attention_tiles_##pieces)}, {           \
+    "attention_tiles_" #pieces "_whole", launcher(attention_tiles_##pieces##_whole) \
+  }
 std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
     {"norm_rows_f32", launcher(norm_rows_f32)},
     {"store_rows_f16", launcher(store_rows_f16)},
     {"store_rows_q8", launcher(store_rows_q8)},
     {"attention_f16", launcher(attention_f16)},
-    {"attention_rows_f16", launcher(attention_rows_f16)},
     {"attention_q8", launcher(attention_q8)},
+    ATTENTION(1),
+    ATTENTION(2),
+    ATTENTION(3),
+    ATTENTION(4),
+    ATTENTION(8),
     {"merge_f32", launcher(merge_f32)},
     {"activate_f32", launcher(activate_f32)},
     {"route_f32", launcher(route_f32)},
@@ -108,6 +117,7 @@ std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
 #undef TYPED
 #undef TILED
 #undef HALVES
+#undef ATTENTION
 
 /// What a function answers; an error other than want of memory sticks.
 CUresult answer(const char* function) {

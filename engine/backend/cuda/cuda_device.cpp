@@ -49,7 +49,7 @@ class CudaDevice final : public gpu::GpuDevice {
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return name_; }
   gpu::DeviceLimits limits() const override {
-    return {std::size_t{1} << 32U, 256, memory_bytes_, true, capability_ >= 80};
+    return {std::size_t{1} << 32U, 256, memory_bytes_, true, capability_ >= 80, true};
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;

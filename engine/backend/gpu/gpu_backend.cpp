@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <chrono>
+#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -26,16 +28,35 @@ namespace {
 
 using namespace kernels;
 
-constexpr int kSplitPagesMin = 8;
+constexpr int kSplitPagesMin = 4;
+/// A row has no more splits than this, so that their records fit step_buffers.h's.
+constexpr int kSplitsMax = 128;
+/// So many rows times heads fill a large card: each then goes through its splits alone, for records would be written and
+/// read for nothing.
+constexpr u32 kWholeRowsMin = 8192;
+/// From so many tokens of a sequence on they are attended to in tiles. An estimate that no card has confirmed yet.
+constexpr int kTiledTokensMin = 4;
 constexpr u32 kEverything = u32{1} << 30U;
 constexpr int kHeadWidthMax = 256;
-/// From so many rows on, tokens share readings of KV where a device can.
-constexpr int kManyRowsMin = 16;
+/// Tokens of a step on whatever device, and from there on in powers of two.
+constexpr int kStepTokensMin = 64;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 u32 number(int count) { return static_cast<u32>(count); }
 u32 groups_for(std::size_t elements, u32 of_group = kElementThreads) {
   return static_cast<u32>((elements + of_group - 1) / of_group);
+}
+
+/// So many pages of a sequence as long as the model knows are one split, whatever the step: sums must not depend on it.
+int split_pages_of(const ModelShape& shape) {
+  const int pages = (shape.context_tokens + kPageTokens - 1) / kPageTokens;
+  return std::max(kSplitPagesMin, (pages + kSplitsMax - 1) / kSplitsMax);
+}
+
+/// Whether kAttentionTiles has heads as wide as these.
+bool has_tiles(const ModelShape& shape) {
+  const int pieces = shape.head_width / 32;
+  return shape.head_width % 32 == 0 && ((pieces >= 1 && pieces <= 4) || pieces == 8);
 }
 
 /// The number of a KV type in all devices.
@@ -57,9 +78,12 @@ class GpuBackend final : public Backend {
         shape_(shape),
         kv_type_(options.kv_type),
         with_output_(options.with_output),
+        step_ms_max_(options.step_ms_max),
         page_count_(options.page_count),
         step_tokens_max_(std::max(1, options.step_tokens_max)),
-        split_pages_(std::max(kSplitPagesMin, (page_count_ + kSplitsMax - 1) / kSplitsMax)) {}
+        split_pages_(split_pages_of(shape)),
+        with_tiles_(device_->limits().f16_attention && kv_type_ == KvType::kF16 &&
+                    has_tiles(shape)) {}
 
   Result<void> open(const ModelWeights& weights);
 
@@ -83,7 +107,8 @@ class GpuBackend final : public Backend {
   std::string page_format() const override {
     return std::string(kv_type_name(kv_type_)) + ", [Hk][2][P][E]" +
            (kv_type_ == KvType::kQ8 ? " and scales of 32" : "") + ", splits of " +
-           std::to_string(split_pages_) + " pages, " + kind() + ", " + name();
+           std::to_string(split_pages_) + " pages" + (with_tiles_ ? " in tiles" : "") + ", " +
+           kind() + ", " + name();
   }
   void expect_read(PageIndex page) override { pages_->expect(page); }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
@@ -91,8 +116,13 @@ class GpuBackend final : public Backend {
 
  private:
   Result<void> allocate();
-  /// Steps of one token, of two and of a short prompt: every kernel the model needs is compiled, and known to run.
+  /// Evaluates `count` tokens of nothing behind `position` others.
+  Result<void> run_step(int count, int position = 0);
+  /// Steps of one token, of some, of a short prompt, and over more than one split: every kernel the model needs is compiled,
+  /// and known to run.
   Result<void> warm_up();
+  /// Lowers step_tokens_max_ to what is over in time.
+  Result<void> choose_step();
   /// Makes bias_turns_ reach so many pages of a sequence, where a layer's keys are kept without their bias.
   Result<void> turn_biases(int pages);
   /// Makes `memory` hold so many bytes; what was in it is lost.
@@ -113,6 +143,7 @@ class GpuBackend final : public Backend {
   /// out = or += matrix x (+ bias), for rows that the operation in front has written.
   void multiply(const GpuMatrix& matrix, const Range& bias, const Range& x, const Range& out,
                 Sum sum, int rows, Slots slots = {});
+  void attend_in_tiles(int layer, const AttentionSizes& sizes);
   void experts_input(const GpuLayer& layer);
   void experts_output(const GpuLayer& layer);
   Result<void> run();
@@ -121,9 +152,11 @@ class GpuBackend final : public Backend {
   const ModelShape shape_;
   const KvType kv_type_;
   const WithOutput with_output_;
+  const double step_ms_max_;
   const int page_count_;
-  const int step_tokens_max_;
+  int step_tokens_max_;  ///< buffers may have room for more
   const int split_pages_;
+  const bool with_tiles_;  ///< attention is kAttentionTiles
   GpuWeights weights_;
   std::vector<double> frequencies_;
   std::vector<Range> kv_;              ///< [L]
@@ -167,7 +200,8 @@ Result<void> GpuBackend::open(const ModelWeights& weights) {
   frequencies_ = rope_frequencies(shape_, weights_.rope_factors);
   if (auto allocated = allocate(); !allocated) return allocated;
   if (auto turned = turn_biases(page_count_); !turned) return turned;
-  return warm_up();
+  if (auto warm = warm_up(); !warm) return warm;
+  return choose_step();
 }
 
 Result<void> GpuBackend::turn_biases(int pages) {
@@ -184,22 +218,45 @@ Result<void> GpuBackend::turn_biases(int pages) {
   return {};
 }
 
-Result<void> GpuBackend::warm_up() {
-  const std::array<TokenId, kPageTokens> tokens = {};
-  const PageIndex page = 0;
+Result<void> GpuBackend::run_step(int count, int position) {
+  const std::vector<TokenId> tokens(size(count));
+  const std::vector<PageIndex> pages(size((position + count + kPageTokens - 1) / kPageTokens), 0);
+  const StepSequence sequence{0, count, position, pages};
   const int row = 0;
-  for (const int wanted : {1, 2, kPageTokens}) {
-    const int count = std::min(wanted, step_tokens_max_);
-    const StepSequence sequence{0, count, 0, {&page, 1}};
-    Result<void> done = begin({std::span(tokens).first(size(count)), {&sequence, 1}, {&row, 1}});
-    for (int layer = 0; done && layer < shape_.layers; ++layer)
-      done = attention_input(layer)
-                 .and_then([&] { return attention(layer); })
-                 .and_then([&] { return attention_output(layer); })
-                 .and_then([&] { return feed_forward_input(layer); })
-                 .and_then([&] { return feed_forward_output(layer); });
-    if (done) done = (with_output_ == WithOutput::kYes ? logits() : residual()).map([](auto) {});
-    if (!done) return done;
+  Result<void> done = begin({tokens, {&sequence, 1}, {&row, 1}});
+  for (int layer = 0; done && layer < shape_.layers; ++layer)
+    done = attention_input(layer)
+               .and_then([&] { return attention(layer); })
+               .and_then([&] { return attention_output(layer); })
+               .and_then([&] { return feed_forward_input(layer); })
+               .and_then([&] { return feed_forward_output(layer); });
+  if (!done) return done;
+  return (with_output_ == WithOutput::kYes ? logits() : residual()).map([](auto) {});
+}
+
+Result<void> GpuBackend::warm_up() {
+  Result<void> done;
+  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens})
+    if (done) done = run_step(std::min(wanted, step_tokens_max_));
+  for (const int wanted : {1, kTiledTokensMin})
+    if (done) done = run_step(std::min(wanted, step_tokens_max_), split_pages_ * kPageTokens);
+  return done;
+}
+
+Result<void> GpuBackend::choose_step() {
+  if (step_ms_max_ == 0) return {};
+  using Clock = std::chrono::steady_clock;
+  using Milliseconds = std::chrono::duration<double, std::milli>;
+  for (int count = kStepTokensMin; count < step_tokens_max_; count *= 2) {
+    // Whether twice as many will do. A device that was asleep is given another chance, one that is slow is not.
+    const double limit = step_ms_max_ / 2;
+    double least = INFINITY;
+    for (int run = 0; run < 3 && least > limit && (run == 0 || least < 4 * limit); ++run) {
+      const auto begin = Clock::now();
+      if (auto done = run_step(count); !done) return done;
+      least = std::min(least, Milliseconds(Clock::now() - begin).count());
+    }
+    if (least > limit) step_tokens_max_ = count;
   }
   return {};
 }
@@ -208,7 +265,10 @@ void GpuBackend::split_attention() {
   // In powers of two, so that a sequence that grows repeats its list of operations.
   splits_ = 1;
   while (splits_ * number(split_pages_) < number(record_.pages_max())) splits_ *= 2;
-  splits_ = std::min(splits_, number(kSplitsMax));
+  const std::size_t rows = size(rows_);
+  if (rows * number(shape_.heads) >= kWholeRowsMin ||
+      rows * splits_ > attention_records(step_tokens_max_))
+    splits_ = 1;
 }
 
 Result<void> GpuBackend::prepare(const Step& step) {
@@ -317,22 +377,43 @@ Result<void> GpuBackend::attention_input(int layer) {
 Result<void> GpuBackend::attention(int layer) {
   const u32 window = shape_.attention_window > 0 ? number(shape_.attention_window) : kEverything;
   const GpuLayer& weights = weights_.layers[size(layer)];
-  Operation& operation =
-      add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
-          {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records,
-           weights.key_bias, bias_turns_},
-          AttentionSizes{number(shape_.heads), number(shape_.kv_heads), number(shape_.head_width),
-                         window, number(split_pages_), splits_,
-                         weights.key_bias.bytes > 0 ? static_cast<u32>(frequencies_.size()) : 0,
-                         shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U, number(rows_)});
-  operation.type = number(kv_type_);
-  operation.many = rows_ >= kManyRowsMin && shape_.head_width % 8 == 0;
+  const AttentionSizes sizes{number(shape_.heads),
+                             number(shape_.kv_heads),
+                             number(shape_.head_width),
+                             window,
+                             number(split_pages_),
+                             splits_,
+                             weights.key_bias.bytes > 0 ? static_cast<u32>(frequencies_.size()) : 0,
+                             shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
+                             number(rows_)};
+  if (with_tiles_) {
+    attend_in_tiles(layer, sizes);
+  } else {
+    add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
+        {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records, weights.key_bias,
+         bias_turns_},
+        sizes)
+        .type = number(kv_type_);
+  }
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},
       {at_.records, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},
       MergeSizes{number(shape_.heads), number(shape_.head_width), number(split_pages_), splits_,
                  shape_.residual_scale, weights.attention_output.inputs()});
   return {};
+}
+
+void GpuBackend::attend_in_tiles(int layer, const AttentionSizes& sizes) {
+  const u32 group = sizes.heads / sizes.kv_heads;
+  // A tile takes its sequences one after another; tokens alone run beside each other.
+  const bool many = rows_ >= kTiledTokensMin * static_cast<int>(step_.sequences.size());
+  const u32 tiles = many ? groups_for(size(rows_) * group, kHeadsOfTile)
+                         : sizes.tokens * groups_for(group, kHeadsOfWarp);
+  Operation& operation =
+      add(Kernel::kAttentionTiles, {tiles, sizes.kv_heads, splits_},
+          {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records}, sizes);
+  operation.type = sizes.head_width / 32;
+  operation.many = many;
 }
 
 Result<void> GpuBackend::attention_output(int layer) {
@@ -470,9 +551,10 @@ Result<std::unique_ptr<Backend>> make_gpu_backend(std::unique_ptr<GpuDevice> dev
                                          " elements are not supported on a GPU");
   const auto pages = pages_that_fit(*device, shape, weights, options);
   if (!pages) return tl::unexpected(pages.error());
-  auto backend = std::make_unique<GpuBackend>(
-      std::move(device), shape,
-      GpuOptions{*pages, options.step_tokens_max, options.kv_type, options.with_output});
+  auto backend =
+      std::make_unique<GpuBackend>(std::move(device), shape,
+                                   GpuOptions{*pages, options.step_tokens_max, options.kv_type,
+                                              options.with_output, options.step_ms_max});
   if (auto opened = backend->open(weights); !opened)
     return tl::unexpected(std::move(opened).error());
   return std::unique_ptr<Backend>(std::move(backend));

@@ -21,13 +21,14 @@ enum class Kernel : std::uint8_t {
   kMatmulHalves,  ///< where DeviceLimits has it for the type; no shader
   kStoreRows,
   kAttention,
+  kAttentionTiles,  ///< instead of it where DeviceLimits has it and the head is one of its widths; no shader
   kMerge,
   kActivate,
   kRoute,
   kCombine,
   kCopy,  ///< bytes from operand 0 to operand 1; no workgroups
 };
-inline constexpr int kKernels = 11;
+inline constexpr int kKernels = 12;
 
 enum class BufferId : std::uint32_t { kNone = 0 };
 
@@ -46,9 +47,11 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv.
+  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv; kAttentionTiles:
+  /// pieces of 32 elements of a head.
   std::uint32_t type = 0;
-  /// kAttention: whether rows may share what they read.  Products: whether workgroups take kTokensOfTile tokens, and no experts.
+  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.  kAttentionTiles: whether tokens share what they
+  /// read.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -71,6 +74,7 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
+  bool f16_attention = false;  ///< kAttentionTiles
 };
 
 /// Copies that were begun; later ones have greater numbers.

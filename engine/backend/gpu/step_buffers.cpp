@@ -9,6 +9,10 @@ namespace efimd::engine::gpu {
 
 namespace {
 
+/// Sixteen rows over the longest context in as many splits as there can be; more where a step has many rows, up to where
+/// they need no splits.
+constexpr std::size_t kRecordsMin = 2048, kRecordsOfRow = 16, kRecordsMax = 8192;
+
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 /// Of each buffer its floats.
@@ -22,7 +26,8 @@ std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelS
   return {{&StepBuffers::x, rows * width},
           {&StepBuffers::normed, rows * width},
           {&StepBuffers::qkv, rows * (heads + 2 * size(shape.kv_heads)) * head},
-          {&StepBuffers::records, rows * heads * size(kSplitsMax) * (kernels::kRecordHead + head)},
+          {&StepBuffers::records,
+           attention_records(tokens_max) * heads * (kernels::kRecordHead + head)},
           {&StepBuffers::attended, rows * heads * head},
           {&StepBuffers::gate_up, 2 * hidden},
           {&StepBuffers::hidden, hidden},
@@ -36,6 +41,11 @@ std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelS
 }
 
 }  // namespace
+
+std::size_t attention_records(int tokens_max) {
+  const std::size_t rows = size(std::max(1, tokens_max));
+  return std::max(rows, std::clamp(rows * kRecordsOfRow, kRecordsMin, kRecordsMax));
+}
 
 Result<Range> take(GpuDevice& device, std::size_t count, Memory where) {
   const std::size_t bytes = std::max<std::size_t>(count, 4) * sizeof(float);

@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t kCacheBytesMax = std::size_t{64} << 20;
 constexpr std::uint32_t kHeaderVersion = 1;
 
-constexpr const char* kShaders[gpu::kKernels] = {"embed_rows", "norm_rows", "matmul", nullptr,
-                                                 "store_rows", "attention", "merge",  "activate",
-                                                 "route",      "combine",   nullptr};
+constexpr const char* kShaders[gpu::kKernels] = {"embed_rows", "norm_rows", "matmul",  nullptr,
+                                                 "store_rows", "attention", nullptr,   "merge",
+                                                 "activate",   "route",     "combine", nullptr};
 
 /// Only products have a shader of their own for many tokens.
 bool takes_tiles(const gpu::Operation& operation) {

@@ -10,6 +10,7 @@
 #include "kernels/launch.h"
 #include "kernels/sizes.h"
 #include "tests/engine/backend/evaluate.h"
+#include "tests/engine/backend/gpu/attention_operations.h"
 #include "tests/engine/backend/gpu/device_models.h"
 #include "tests/engine/backend/gpu/kv8_operations.h"
 #include "tests/engine/backend/gpu/operations.h"
@@ -67,6 +68,15 @@ TEST_CASE("CUDA kernels on the CPU: KV goes to 8 bits and is read as the specifi
   check_attention_in_8_bits(*fake_device());
 }
 
+TEST_CASE(
+    "CUDA kernels on the CPU: attention over f16 KV agrees with f64, with the same bits in steps "
+    "of any size") {
+  FAKE(fake_cuda_reset)();
+  check_attention_in_halves(*fake_device());
+  FAKE(fake_cuda_run_backward)();
+  check_attention_in_halves(*fake_device());
+}
+
 TEST_CASE("CUDA kernels on the CPU: a product's bits are the same in steps of any size") {
   FAKE(fake_cuda_reset)();
   check_batch_invariance(*fake_device(), LargeTiles::kFewTypes);
@@ -91,15 +101,19 @@ TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where th
   CHECK((launch.block[0] == 32 && launch.block[1] == 8));
 }
 
-TEST_CASE("CUDA: tokens of a prompt share their readings of f16 KV") {
-  constexpr int kAttention = static_cast<int>(engine::gpu::Kernel::kAttention);
-  const auto f16 = static_cast<std::uint32_t>(kernels::Kv::kF16);
-  const kernels::Launch rows = kernels::launch_of(kAttention, f16, true, {17, 6, 2});
-  CHECK(rows.name == "attention_rows_f16");
-  CHECK((rows.grid[0] == 3 && rows.grid[1] == 2 && rows.grid[2] == 2));
-  CHECK(kernels::launch_of(kAttention, f16, false, {1, 6, 2}).name == "attention_f16");
-  const auto q8 = static_cast<std::uint32_t>(kernels::Kv::kQ8);
-  CHECK(kernels::launch_of(kAttention, q8, true, {17, 6, 2}).name == "attention_q8");
+TEST_CASE(
+    "CUDA: attention over f16 KV goes to tensor cores, tokens that follow one another in tiles") {
+  constexpr int kTiles = static_cast<int>(engine::gpu::Kernel::kAttentionTiles);
+  const auto name = [](bool many, std::uint32_t splits) {
+    return kernels::launch_of(kTiles, 4, many, {7, 4, splits}).name;
+  };
+  CHECK(name(false, 1) == "attention_token_4");
+  CHECK(name(false, 8) == "attention_token_4");
+  CHECK(name(true, 8) == "attention_tiles_4");
+  CHECK(name(true, 1) == "attention_tiles_4_whole");
+  const kernels::Launch tiles = kernels::launch_of(kTiles, 4, true, {7, 4, 8});
+  CHECK((tiles.grid[0] == 7 && tiles.grid[1] == 4 && tiles.grid[2] == 8));
+  CHECK((tiles.block[0] == 32 && tiles.block[1] == 4));
 }
 
 TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the card has them") {
@@ -213,6 +227,22 @@ TEST_CASE("CUDA: no driver, a driver that is too old and no card are told, and w
   CHECK(none.error().fault == Fault::kNotFound);
 }
 
+TEST_CASE("CUDA: a step has as many tokens as are evaluated in time, and never fewer than 64") {
+  FAKE(fake_cuda_reset)();
+  const auto most = [](int tokens, double ms) {
+    engine::gpu::GpuOptions options{16, tokens};
+    options.step_ms_max = ms;
+    const auto backend = engine::gpu::make_gpu_backend(fake_device(), tiny_model().shape,
+                                                       tiny_model().weights, options);
+    REQUIRE(backend);
+    return (*backend)->step_tokens_max();
+  };
+  CHECK(most(256, 1e-9) == 64);
+  CHECK(most(128, 1e9) == 128);
+  CHECK(most(128, 0) == 128);
+  CHECK(most(40, 1e-9) == 40);
+}
+
 TEST_CASE("CUDA: a model that does not fit is refused with both sizes") {
   FAKE(fake_cuda_reset)();
   FAKE(fake_cuda_set_memory)(std::size_t{4} << 20);
@@ -288,6 +318,7 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_quantize(*device);
   check_forms(*device);
   check_halves(*device);
+  check_attention_in_halves(*device);
   check_store_in_8_bits(*device);
   check_attention_in_8_bits(*device);
   check_architectures(real_device);
