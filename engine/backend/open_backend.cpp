@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "engine/backend/split_backend.h"
 #if defined(EFIMD_CUDA)
@@ -85,7 +86,13 @@ Result<std::unique_ptr<Backend>> open_kind(std::string_view kind,
                                            const std::shared_ptr<const Model>& model,
                                            const DeviceWish& wish) {
   if (kind == "cpu") return make_cpu_backend(model, cpu_options(wish));
-  return open_backend_of(kind, model->shape(), model->weights(), wish);
+  auto backend = open_backend_of(kind, model->shape(), model->weights(), wish);
+  if (!backend) return backend;
+  if (auto good = check_device(**backend, model->shape(), model->weights(), cpu_options(wish),
+                               gpu::WithOutput::kYes);
+      !good)
+    return tl::unexpected(std::move(good).error());
+  return backend;
 }
 
 std::vector<std::string_view> order_of(const DeviceWish& wish) {

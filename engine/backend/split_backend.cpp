@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_fit.h"
 
 namespace efimd::engine {
@@ -124,6 +125,8 @@ Result<std::unique_ptr<Backend>> make_split_backend(
   gpu_options.with_output = gpu::WithOutput::kNo;
   auto first = gpu::make_gpu_backend(std::move(device), front, of_front, gpu_options);
   if (!first) return first;
+  if (auto good = check_device(**first, front, of_front, of_cpu, gpu::WithOutput::kNo); !good)
+    return tl::unexpected(std::move(good).error());
   CpuOptions cpu_options = of_cpu;
   cpu_options.page_count = (*first)->page_count();
   cpu_options.step_tokens_max = (*first)->step_tokens_max();

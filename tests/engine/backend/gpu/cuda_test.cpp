@@ -203,6 +203,11 @@ TEST_CASE("CUDA: pages that are on their way are there when they are needed") {
   check_page_transfer(fake_device);
 }
 
+TEST_CASE("CUDA: a device that computes otherwise than the CPU is told") {
+  FAKE(fake_cuda_reset)();
+  check_wrong_devices(fake_device);
+}
+
 TEST_CASE("CUDA: generation repeats one graph") {
   FAKE(fake_cuda_reset)();
   const auto backend = *tiny_backend(fake_device());
@@ -325,6 +330,8 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_page_transfer(real_device);
   check_architectures(real_device, KvType::kQ8);
   check_huge_key_bias(real_device);
+  check_right_devices(real_device);
+  check_wrong_devices(real_device);
   for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
     check_pages(real_device, kv_type);
     check_sequences_together(real_device, kv_type);

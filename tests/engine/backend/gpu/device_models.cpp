@@ -7,9 +7,11 @@
 #include <span>
 #include <string>
 
+#include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
+#include "tests/engine/backend/gpu/wrapped_device.h"
 
 namespace efimd::test {
 
@@ -286,6 +288,85 @@ void check_page_transfer(const OpenDevice& open) {
   const auto found = other->logits();
   REQUIRE(found);
   check_same_bits(*found, std::span(logits).last(found->size()));
+}
+
+namespace {
+
+/// A device that never runs one kind of operation.
+class IdleDevice final : public WrappedDevice {
+ public:
+  IdleDevice(std::unique_ptr<engine::gpu::GpuDevice> device, engine::gpu::Kernel left_out)
+      : WrappedDevice(std::move(device)), left_out_(left_out) {}
+  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
+    std::vector<engine::gpu::Operation> rest;
+    for (const auto& operation : operations)
+      if (operation.kernel != left_out_) rest.push_back(operation);
+    return WrappedDevice::run(rest);
+  }
+
+ private:
+  engine::gpu::Kernel left_out_;
+};
+
+Result<void> checked(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuDevice> device,
+                     KvType kv_type) {
+  const auto backend = engine::gpu::make_gpu_backend(std::move(device), model.shape, model.weights,
+                                                     {64, 64, kv_type});
+  REQUIRE(backend);
+  engine::CpuOptions cpu;
+  cpu.threads = 2;
+  cpu.kv_type = kv_type;
+  return engine::check_device(**backend, model.shape, model.weights, cpu,
+                              engine::gpu::WithOutput::kYes);
+}
+
+}  // namespace
+
+void check_right_devices(const OpenDevice& open) {
+  const auto check = [&](const Variety& variety, KvType kv_type) {
+    auto device = open();
+    if (!device) return;
+    INFO(variety.name << ", " << tensor_type_name(variety.options.type) << ", KV "
+                      << kv_type_name(kv_type));
+    const MemoryModel model(variety.shape, variety.options);
+    const auto good = checked(model, std::move(device), kv_type);
+    INFO((good ? "" : good.error().message()));
+    CHECK(good);
+  };
+  for (Variety variety : varieties()) {
+    variety.options.type = variety.shape.experts > 0 ? TensorType::kF16 : TensorType::kQ8_0;
+    check(variety, KvType::kF16);
+    check(variety, KvType::kQ8);
+  }
+  Variety variety = wide(varieties()[1]);
+  for (const TensorType type : kWeightTypes) {
+    variety.options.type = type;
+    check(variety, KvType::kF16);
+  }
+}
+
+void check_wrong_devices(const OpenDevice& open) {
+  using engine::gpu::Kernel;
+  Variety experts = varieties().back();
+  REQUIRE(experts.shape.experts > 0);
+  experts.options.type = TensorType::kF16;
+  const MemoryModel model(experts.shape, experts.options);
+  for (int kernel = 0; kernel + 1 < engine::gpu::kKernels; ++kernel) {
+    auto device = open();
+    if (!device) return;
+    const auto left_out = static_cast<Kernel>(kernel);
+    // Without it the experts have any number.
+    if (left_out == Kernel::kRoute) continue;
+    const engine::gpu::DeviceLimits limits = device->limits();
+    if (left_out == Kernel::kMatmulHalves && !limits.f16_products) continue;
+    if (left_out == (limits.f16_attention ? Kernel::kAttention : Kernel::kAttentionTiles)) continue;
+    INFO("without kernel " << kernel);
+    const auto found =
+        checked(model, std::make_unique<IdleDevice>(std::move(device), left_out), KvType::kF16);
+    REQUIRE(!found);
+    CHECK(found.error().fault == Fault::kUnsupported);
+    CHECK(found.error().what.find("otherwise than the CPU") != std::string::npos);
+  }
 }
 
 }  // namespace efimd::test

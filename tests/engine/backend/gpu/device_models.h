@@ -38,6 +38,10 @@ void check_sequences_together(const OpenDevice& open, engine::KvType kv_type);
 /// A sequence whose table names a page many times, and so is longer than the device's pages, has the KV that it has on a
 /// device of more pages.
 void check_repeated_pages(const OpenDevice& open);
+/// check_device() finds nothing in a device that computes as the CPU does, for any architecture and type of weights.
+void check_right_devices(const OpenDevice& open);
+/// It finds whichever operation a device leaves out.
+void check_wrong_devices(const OpenDevice& open);
 /// A bias of hundreds on some elements of keys, as Qwen2 has, costs 8-bit KV no more than one of f16.
 void check_huge_key_bias(const OpenDevice& open);
 

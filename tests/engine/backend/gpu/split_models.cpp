@@ -10,6 +10,7 @@
 #include "engine/backend/split_backend.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
+#include "tests/engine/backend/gpu/wrapped_device.h"
 
 namespace efimd::test {
 namespace {
@@ -21,33 +22,17 @@ using engine::KvType;
 constexpr int kLayers = 3;
 
 /// A device that says it has less memory.
-class SmallDevice final : public GpuDevice {
+class SmallDevice final : public WrappedDevice {
  public:
   SmallDevice(std::unique_ptr<GpuDevice> device, std::size_t memory_bytes)
-      : device_(std::move(device)), memory_bytes_(memory_bytes) {}
-
-  std::string kind() const override { return device_->kind(); }
-  std::string name() const override { return device_->name(); }
+      : WrappedDevice(std::move(device)), memory_bytes_(memory_bytes) {}
   DeviceLimits limits() const override {
-    DeviceLimits limits = device_->limits();
+    DeviceLimits limits = WrappedDevice::limits();
     limits.memory_bytes = memory_bytes_;
     return limits;
   }
-  std::size_t allocated_bytes() const override { return device_->allocated_bytes(); }
-  Result<BufferId> allocate(std::size_t bytes, Memory where) override {
-    return device_->allocate(bytes, where);
-  }
-  std::span<std::byte> mapped(BufferId buffer) override { return device_->mapped(buffer); }
-  Result<void> run(std::span<const Operation> operations) override {
-    return device_->run(operations);
-  }
-  Result<CopyTicket> begin_copies(std::span<const Operation> copies) override {
-    return device_->begin_copies(copies);
-  }
-  Result<void> finish(CopyTicket copies) override { return device_->finish(copies); }
 
  private:
-  std::unique_ptr<GpuDevice> device_;
   std::size_t memory_bytes_;
 };
 

@@ -47,6 +47,11 @@ TEST_CASE("Vulkan: a model's logits are the scalar CPU's at every level of a dev
   }
 }
 
+TEST_CASE("Vulkan: a device that computes otherwise than the CPU is told") {
+  check_right_devices([] { return vulkan_device(); });
+  check_wrong_devices([] { return vulkan_device(); });
+}
+
 TEST_CASE("Vulkan: 256 greedy tokens of every architecture are the CPU's") {
   for (const Variety& variety : varieties())
     check_greedy(variety, TensorType::kF32, 256, 1e-3, [] { return vulkan_device(); });

@@ -1,0 +1,141 @@
+#include "engine/backend/device_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace efimd::engine {
+namespace {
+
+/// A prompt's: products and attention of many tokens have kernels of their own. Then single ones; all in one page.
+constexpr int kPromptTokens = 24, kSingleTokens = 4;
+static_assert(kPromptTokens + kSingleTokens <= kPageTokens);
+constexpr int kVocabulary = 1024;
+constexpr double kErrorMax = 0.1;
+
+std::size_t size(int count) { return static_cast<std::size_t>(count); }
+
+/// The first layer, and so much of the vocabulary as is compared.
+struct FirstLayer {
+  ModelShape shape;
+  ModelWeights weights;
+
+  FirstLayer(const ModelShape& of, const ModelWeights& all) : shape(of), weights(all) {
+    shape.layers = 1;
+    shape.vocabulary = std::min(of.vocabulary, kVocabulary);
+    weights.layers.resize(1);
+    weights.token_embedding.rows = weights.output.rows = shape.vocabulary;
+  }
+};
+
+/// What a device says of the tokens: x, or logits of them all.
+enum class Wanted { kResidual, kLogits };
+
+Result<std::span<const float>> evaluate(Backend& backend, std::span<const TokenId> tokens,
+                                        int position, Wanted wanted) {
+  const PageIndex page = 0;
+  const int count = static_cast<int>(tokens.size());
+  const StepSequence sequence{0, count, position, {&page, 1}};
+  std::vector<int> rows;
+  for (int row = 0; row < count && wanted == Wanted::kLogits; ++row) rows.push_back(row);
+  const auto done = backend.begin({tokens, {&sequence, 1}, rows})
+                        .and_then([&] { return backend.attention_input(0); })
+                        .and_then([&] { return backend.attention(0); })
+                        .and_then([&] { return backend.attention_output(0); })
+                        .and_then([&] { return backend.feed_forward_input(0); })
+                        .and_then([&] { return backend.feed_forward_output(0); });
+  if (!done) return tl::unexpected(done.error());
+  return wanted == Wanted::kLogits ? backend.logits() : backend.residual();
+}
+
+/// How far `actual` is from `expected`, as a share of its size.
+double error_of(std::span<const float> actual, std::span<const float> expected) {
+  double squares = 0, all = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    const double off = static_cast<double>(actual[i]) - static_cast<double>(expected[i]);
+    squares += off * off;
+    all += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+  }
+  if (squares == 0) return 0;
+  const double share = std::sqrt(squares / all);
+  return std::isnan(share) ? INFINITY : share;
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::ranges::nth_element(values, middle);
+  return *middle;
+}
+
+class Comparison {
+ public:
+  Comparison(Backend& device, Backend& cpu, const ModelShape& shape)
+      : device_(device), cpu_(cpu), shape_(shape) {}
+
+  /// Of so many tokens behind `position`, those of each token.
+  Result<std::vector<double>> errors(int position, int count, Wanted wanted) {
+    std::vector<TokenId> tokens;
+    for (int i = 0; i < count; ++i)
+      tokens.push_back(static_cast<TokenId>((position + i + 1) * 7919 % shape_.vocabulary));
+    const auto expected = evaluate(cpu_, tokens, position, wanted);
+    if (!expected) return tl::unexpected(expected.error());
+    const auto actual = evaluate(device_, tokens, position, wanted);
+    if (!actual) return tl::unexpected(actual.error());
+    const std::size_t row = expected->size() / size(count), stride = actual->size() / size(count);
+    std::vector<double> errors;
+    for (int i = 0; i < count; ++i)
+      errors.push_back(
+          error_of(actual->subspan(size(i) * stride, row), expected->subspan(size(i) * row, row)));
+    return errors;
+  }
+
+ private:
+  Backend& device_;
+  Backend& cpu_;
+  const ModelShape& shape_;
+};
+
+Result<void> must_agree(const Backend& device, const char* what,
+                        const std::vector<double>& errors) {
+  const double error = median(errors);
+  if (error <= kErrorMax) return {};
+  const std::string share =
+      std::isfinite(error) ? std::to_string(std::lround(100 * error)) + " %" : "no numbers";
+  return fail(Fault::kUnsupported,
+              device.name() + " computes otherwise than the CPU: " + what + " off by " + share,
+              "update its driver, and please report it with the output of `efimd doctor`");
+}
+
+}  // namespace
+
+Result<void> check_device(Backend& device, const ModelShape& shape, const ModelWeights& weights,
+                          const CpuOptions& of_cpu, gpu::WithOutput with_output) {
+  const FirstLayer first(shape, weights);
+  CpuOptions options = of_cpu;
+  options.page_count = 1;
+  const auto cpu = make_cpu_backend(first.shape, first.weights, options);
+  if (!cpu) return {};
+  Comparison comparison(device, **cpu, first.shape);
+  const int prompt = std::min(kPromptTokens, device.step_tokens_max());
+  const auto of_prompt = comparison.errors(0, prompt, Wanted::kResidual);
+  if (!of_prompt) return tl::unexpected(of_prompt.error());
+  std::vector<double> of_singles, of_logits;
+  for (int position = prompt; position < prompt + kSingleTokens; ++position) {
+    const auto single = comparison.errors(position, 1, Wanted::kResidual);
+    if (!single) return tl::unexpected(single.error());
+    of_singles.push_back(single->front());
+    if (with_output == gpu::WithOutput::kNo) continue;
+    const auto logits = comparison.errors(position, 1, Wanted::kLogits);
+    if (!logits) return tl::unexpected(logits.error());
+    of_logits.push_back(logits->front());
+  }
+  Result<void> agree =
+      must_agree(device, "a prompt's values behind the first layer are", *of_prompt);
+  if (agree) agree = must_agree(device, "a token's values behind the first layer are", of_singles);
+  if (agree && !of_logits.empty()) agree = must_agree(device, "a token's logits are", of_logits);
+  return agree;
+}
+
+}  // namespace efimd::engine
