@@ -140,8 +140,10 @@ prompt::Windows Worker::windows_for(const Options& options, const DocumentState&
   const int window = engine_->window_tokens();
   const int prompt_tokens =
       std::min(window - reserved(options, window), budgets_.prompt_tokens_max);
-  return prompt::Windows::of(prompt_tokens - static_cast<int>(document.spine.path().size()),
-                             budgets_.near_tokens_max);
+  const int head = static_cast<int>(document.spine.path().size());
+  // The path is read first, too; at least half of a first answer's time stays for text.
+  const int near = budgets_.near_tokens_max;
+  return prompt::Windows::of(prompt_tokens - head, std::max(near - head, near / 2));
 }
 
 Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& document,

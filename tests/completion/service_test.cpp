@@ -1,6 +1,9 @@
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <memory>
 
 #include "daemon/completion/silence.h"
+#include "daemon/completion/worker.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;
@@ -295,6 +298,36 @@ TEST_CASE("a model that was trained to see the path of a file sees it in every p
   ask();
   harness.service.reset();
   CHECK(head == "#src/a.c\n");
+}
+
+TEST_CASE("A-10: a first answer's budget holds the path, too, and at least half of it is text") {
+  constexpr int kNear = 120, kFraming = 4;
+  Budgets budgets;
+  budgets.prompt_tokens_max = 2048;
+  budgets.near_tokens_max = kNear;
+  budgets.costs.points = {{1, 10}, {64, 100}, {256, 400}};
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "a = 1;\n";
+  const text::Document document(text);
+  for (const std::size_t path_bytes : {30, 190}) {
+    const auto script = says("f();");
+    script->tokenizer.files.place = engine::FimFiles::Place::kBeforePrefix;
+    Worker worker(std::make_unique<test::ScriptedEngine>(script), budgets, 4);
+    Request request;
+    request.document = {1, "file:///a"};
+    request.file.path = std::string(path_bytes, 'a');
+    request.snapshot = document.snapshot();
+    request.cursor = text.size() / 2;
+    const Answer answer = worker.serve(Job(request, [](const Outcome&) {}));
+    REQUIRE(answer.plan);
+    CHECK(answer.plan->taken.starts_with("near"));
+    const auto head = static_cast<int>(
+        prompt::path_head(request.file, test::ScriptedTokenizer(script->tokenizer)).size());
+    const int shown = answer.outcome.receipt.prompt_tokens - head - kFraming;
+    CAPTURE(head, shown);
+    CHECK(shown <= std::max(kNear - head, kNear / 2));
+    CHECK(shown > kNear / 2 - 10);
+  }
 }
 
 TEST_CASE("the status shows documents, events and latencies") {
