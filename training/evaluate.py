@@ -1,5 +1,6 @@
 """Measures GGUF files with efimd, at cursors in the corpus's test packages: random ones and line starts, each with the typed text
-in front of the suffix (PSM), behind <MID> (EFIM), and there with its end healed (EFIM + healing).
+in front of the suffix (PSM), behind <MID> (EFIM), and there with its end healed (EFIM + healing). A model that efimd tells the
+path of the file is told it here, as the corpus has it.
 
 Printed are tables in Markdown, with 95 % intervals; OUT/results.json has every number, OUT/cursors-KIND.jsonl the cursors and
 OUT/NAME-KIND.jsonl what was written at each.

@@ -116,6 +116,17 @@ std::vector<TokenId> opening(const PathHead& path, const Tokenizer& tokenizer) {
   return tokens;
 }
 
+Plan plan_for(Anchor anchor, std::size_t cursor, const Tokenizer& tokenizer) {
+  Plan plan;
+  plan.tokens = prompt_tokens(anchor, tokenizer);
+  plan.cursor = cursor;
+  plan.tail_end = anchor.resume;
+  plan.anchor = std::move(anchor);
+  return plan;
+}
+
+}  // namespace
+
 std::vector<TokenId> prompt_tokens(const Anchor& anchor, const Tokenizer& tokenizer) {
   const engine::FimTokens& fim = tokenizer.fim();
   std::vector<TokenId> tokens = opening(anchor.path, tokenizer);
@@ -128,17 +139,6 @@ std::vector<TokenId> prompt_tokens(const Anchor& anchor, const Tokenizer& tokeni
   for (const CoveredToken& token : anchor.increment) tokens.push_back(token.id);
   return tokens;
 }
-
-Plan plan_for(Anchor anchor, std::size_t cursor, const Tokenizer& tokenizer) {
-  Plan plan;
-  plan.tokens = prompt_tokens(anchor, tokenizer);
-  plan.cursor = cursor;
-  plan.tail_end = anchor.resume;
-  plan.anchor = std::move(anchor);
-  return plan;
-}
-
-}  // namespace
 
 std::string_view view_name(View view) {
   switch (view) {

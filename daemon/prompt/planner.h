@@ -57,6 +57,10 @@ struct Plan {
 /// kUnsupported, with what to do, when the model cannot fill in text between two others.
 Result<void> can_fill_in(const engine::Tokenizer& tokenizer);
 
+/// The whole prompt of an anchor: its path, before, after and increment in the model's order.
+std::vector<engine::TokenId> prompt_tokens(const Anchor& anchor,
+                                           const engine::Tokenizer& tokenizer);
+
 /// The plan that keeps `anchor`, which was followed to `snapshot`, for a cursor in its hole;
 /// else why it cannot. `cursor` is a byte of the snapshot on a code point border.
 tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Snapshot& snapshot,

@@ -161,7 +161,7 @@ void add_fill(CLI::App& bench, CommandLine& line, Commands& commands) {
               "efimd bench fill cursors.jsonl --form psm,efim --max-tokens 64 --stop none", commands,
               CommandLine::Command::kBenchFill);
   fill->add_option("CURSORS", line.bench.files,
-                   "JSON lines: {\"before\":T,\"increment\":T,\"after\":T}")
+                   "JSON lines: {\"before\":T,\"increment\":T,\"after\":T,\"path\":T}")
       ->required()
       ->expected(1);
   fill->add_option("--form", line.bench.forms,

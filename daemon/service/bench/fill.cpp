@@ -8,6 +8,7 @@
 
 #include "daemon/completion/generate.h"
 #include "daemon/completion/healing.h"
+#include "daemon/prompt/planner.h"
 #include "lsp/json_rpc.h"
 
 namespace efimd::service {
@@ -41,6 +42,9 @@ Result<FillCursor> parse_cursor(std::string_view text, std::size_t line) {
   if (!take("increment", false, cursor.increment))
     return bad(line, "\"increment\" must be a string");
   if (!take("after", true, cursor.after)) return bad(line, "\"after\" must be a string");
+  if (!take("path", false, cursor.file.path)) return bad(line, "\"path\" must be a string");
+  if (!take("repository", false, cursor.file.repository))
+    return bad(line, "\"repository\" must be a string");
   return cursor;
 }
 
@@ -88,18 +92,20 @@ Result<Filler> Filler::open(std::unique_ptr<engine::Engine> engine) {
 
 Result<Filler::Prompt> Filler::prompt(const FillCursor& cursor, const FillOptions& options) const {
   const engine::Tokenizer& tokenizer = engine_->tokenizer();
-  const engine::FimTokens& fim = tokenizer.fim();
   const bool efim = options.form != FillForm::kPsm;
   const auto encode = [&](const std::string& text) {
     return tokenizer.encode(text, engine::Fragment::kInside);
   };
-  std::vector<TokenId> before = encode(efim ? cursor.before : cursor.before + cursor.increment);
-  const std::vector<TokenId> after = encode(cursor.after);
-  const std::vector<TokenId> typed = efim ? encode(cursor.increment) : std::vector<TokenId>();
+  prompt::Anchor anchor;
+  anchor.path = prompt::path_head(cursor.file, tokenizer);
+  anchor.before = encode(efim ? cursor.before : cursor.before + cursor.increment);
+  anchor.after = encode(cursor.after);
+  if (efim)
+    for (const TokenId token : encode(cursor.increment)) anchor.increment.push_back({token});
   const std::size_t frame = tokenizer.bos() == engine::kNoToken ? 3 : 4;
   const auto window = static_cast<std::size_t>(engine_->window_tokens());
-  const std::size_t fixed =
-      frame + after.size() + typed.size() + static_cast<std::size_t>(options.tokens_max);
+  const std::size_t fixed = frame + anchor.path.size() + anchor.after.size() +
+                            anchor.increment.size() + static_cast<std::size_t>(options.tokens_max);
   if (fixed >= window)
     return fail(Fault::kWindowFull,
                 fmt::format("what stands behind the cursor, what was typed and what is wanted are "
@@ -108,20 +114,13 @@ Result<Filler::Prompt> Filler::prompt(const FillCursor& cursor, const FillOption
                             fixed, window),
                 "shorten \"after\"");
   Prompt made;
-  if (before.size() > window - fixed) {
-    made.dropped = static_cast<int>(before.size() - (window - fixed));
-    before.erase(before.begin(), before.begin() + made.dropped);
+  if (anchor.before.size() > window - fixed) {
+    made.dropped = static_cast<int>(anchor.before.size() - (window - fixed));
+    anchor.before.erase(anchor.before.begin(), anchor.before.begin() + made.dropped);
   }
-  if (frame == 4) made.tokens.push_back(tokenizer.bos());
-  const auto add = [&](TokenId mark, const std::vector<TokenId>& text) {
-    made.tokens.push_back(mark);
-    made.tokens.insert(made.tokens.end(), text.begin(), text.end());
-  };
-  add(fim.prefix, before);
-  add(fim.suffix, after);
-  add(fim.middle, typed);
+  made.tokens = prompt::prompt_tokens(anchor, tokenizer);
   if (options.form == FillForm::kHealed)
-    made.typed = std::min(static_cast<int>(typed.size()), completion::kHealedTokensMax);
+    made.typed = std::min(static_cast<int>(anchor.increment.size()), completion::kHealedTokensMax);
   return made;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "daemon/completion/completion.h"
+#include "daemon/prompt/path_head.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
 
@@ -21,10 +22,12 @@ inline constexpr std::size_t kFillCursorsMax = 100'000;
 /// A cursor behind `increment`, which was typed behind `before`; `after` comes next.
 struct FillCursor {
   std::string before, increment, after;
+  prompt::FileName file = {};  ///< said as the daemon says it, in the model's form
 };
 
-/// Reads JSON lines {"before":T,"increment":T,"after":T}; "increment" may be left out. Blank lines and
-/// other members are passed over. kBadInput names the line and the member.
+/// Reads JSON lines {"before":T,"increment":T,"after":T,"path":T,"repository":T}; all but "before" and
+/// "after" may be left out. Blank lines and other members are passed over. kBadInput names the line and
+/// the member.
 Result<std::vector<FillCursor>> parse_fill_cursors(std::string_view jsonl);
 
 /// Where the increment stands in the prompt.
