@@ -2,11 +2,12 @@
 
 A sample is a piece of a file, mostly with a hole (EFIM's form; with nothing typed behind <fim_middle> it is PSM):
 
-    [<file_sep> path \\n [text of a neighbour file]] <fim_prefix> before <fim_suffix> after <fim_middle> middle <eot>
+    [[<file_sep> path \\n text of a neighbour] <file_sep> path \\n] <fim_prefix> before <fim_suffix> after <fim_middle> middle <eot>
 
-else the piece as it stands, then <eot>. Middles look like what is written in an editor: the end of a line from somewhere inside it,
-whole lines, an indented block, and any span, of characters. A share of samples is tokenized in fragments (fragments.py), the
-others whole. The same seed gives the same samples with and without fragments; only their tokens differ.
+else the piece as it stands, then <eot>. Paths are those in the package's archive. Middles look like what is written in an editor:
+the end of a line from somewhere inside it, whole lines, an indented block, and any span, of characters. A share of samples is
+tokenized in fragments (fragments.py), the others whole. The same seed gives the same samples with and without fragments; only their
+tokens differ.
 
 OUT is a folder: rows.bin, token ids of 16 or 32 bits, rows of context + 1; and samples.json, what they are. A row begins with a
 sample's beginning, so that what <fim_middle> goes back to is in it; the sample that reaches over its end is cut there.
