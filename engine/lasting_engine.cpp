@@ -18,9 +18,10 @@ constexpr int kDevicesMax = 4;
 }  // namespace
 
 Result<std::unique_ptr<LastingEngine>> LastingEngine::make(
-    std::shared_ptr<const Tokenizer> tokenizer, Open open, std::shared_ptr<PageStore> store) {
+    std::shared_ptr<const Tokenizer> tokenizer, Open open, std::shared_ptr<PageStore> store,
+    std::chrono::seconds retry_after) {
   std::unique_ptr<LastingEngine> engine(
-      new LastingEngine(std::move(tokenizer), std::move(open), std::move(store)));
+      new LastingEngine(std::move(tokenizer), std::move(open), std::move(store), retry_after));
   if (auto opened = engine->use_device(nullptr); !opened)
     return tl::unexpected(std::move(opened).error());
   return engine;
@@ -39,6 +40,8 @@ Result<void> LastingEngine::use_device(const Error* lost) {
       step_tokens_ == 0 ? engine_->step_tokens() : std::min(step_tokens_, engine_->step_tokens());
   device_kind_ = engine_->device_kind();
   device_name_ = engine_->device_name();
+  const bool stands_in = device_kind_ == "cpu" && (lost != nullptr || lost_at_);
+  lost_at_ = stands_in ? std::optional(std::chrono::steady_clock::now()) : std::nullopt;
   return {};
 }
 
@@ -191,8 +194,10 @@ KvUsage LastingEngine::kv_usage() const {
 }
 
 void LastingEngine::release_device() {
+  if (!engine_) return;
   // The CPU's memory is the machine's own: the system takes back what it wants.
-  if (!engine_ || device_kind_ == "cpu") return;
+  const bool again = lost_at_ && std::chrono::steady_clock::now() - *lost_at_ >= retry_after_;
+  if (device_kind_ == "cpu" && !again) return;
   while (engine_->write_behind(Leaving::kYes) == WriteBehind::kWrote) {
   }
   close_engine();

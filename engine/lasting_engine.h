@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -16,21 +18,23 @@ namespace efimd::engine {
 ///             there, and the operation is done again, so that the request that met the failure is answered. Only the
 ///             last device's failure reaches the caller.
 ///   released  release_device() gives device memory back: pages go to the store as far as it takes them, to the
-///             host's memory before the disk, and the next operation opens the device again.
+///             host's memory before the disk, and the next operation opens the best device again, also one that failed.
+///             The CPU is only released for that, `retry_after` a failure: what failed then may have passed.
 ///
 /// KV is not moved: what a sequence held is reused from the store or evaluated again, when the sequence is used next.
 ///
 /// Thread: engine.  Owns: the engine over the device in use.
 class LastingEngine final : public Engine {
  public:
-  /// Opens the best device that has not failed. `lost` is the error that the one in use failed with, null where none
-  /// did; an error where there is no device left.
+  /// Opens the best device that has not failed since it was last called with null. `lost` is the error that the one in use
+  /// failed with, null where none did; an error where there is no device left.
   using Open = std::function<Result<std::unique_ptr<Engine>>(const Error* lost)>;
+  static constexpr std::chrono::seconds kRetryAfter = std::chrono::minutes(10);
 
   /// `tokenizer` and `store`, that of the engines that `open` makes, outlive them all.
-  static Result<std::unique_ptr<LastingEngine>> make(std::shared_ptr<const Tokenizer> tokenizer,
-                                                     Open open,
-                                                     std::shared_ptr<PageStore> store = nullptr);
+  static Result<std::unique_ptr<LastingEngine>> make(
+      std::shared_ptr<const Tokenizer> tokenizer, Open open,
+      std::shared_ptr<PageStore> store = nullptr, std::chrono::seconds retry_after = kRetryAfter);
 
   const Tokenizer& tokenizer() const override { return *tokenizer_; }
   bool fragment_trained() const override { return fragment_trained_; }
@@ -65,8 +69,11 @@ class LastingEngine final : public Engine {
   };
 
   LastingEngine(std::shared_ptr<const Tokenizer> tokenizer, Open open,
-                std::shared_ptr<PageStore> store)
-      : tokenizer_(std::move(tokenizer)), open_(std::move(open)), store_(std::move(store)) {}
+                std::shared_ptr<PageStore> store, std::chrono::seconds retry_after)
+      : tokenizer_(std::move(tokenizer)),
+        open_(std::move(open)),
+        store_(std::move(store)),
+        retry_after_(retry_after) {}
   Result<void> use_device(const Error* lost);
   /// Remembers what the sequences hold and drops the engine.
   void close_engine();
@@ -83,6 +90,9 @@ class LastingEngine final : public Engine {
   const std::shared_ptr<const Tokenizer> tokenizer_;
   const Open open_;
   const std::shared_ptr<PageStore> store_;  ///< may be null
+  const std::chrono::seconds retry_after_;
+  std::optional<std::chrono::steady_clock::time_point>
+      lost_at_;                     ///< when the CPU began to stand in
   std::unique_ptr<Engine> engine_;  ///< null while the device is released
   bool fragment_trained_ = false;
   int window_tokens_ = 0;

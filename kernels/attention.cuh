@@ -162,9 +162,9 @@ __device__ __forceinline__ void add_byte_values(float2 (&acc)[4], float weight, 
   // Slots that hold nothing yet have scales of any bits.
   const bool seen = lane >= begin && lane < end;
   for (u32 i = 0; i < scale_words; ++i) {
-    const float2 both = both_halves(values[32 * words + lane * scale_words + i]);
-    shares[2 * i * kShareStride + lane] = seen ? weight * both.x : 0.0F;
-    shares[(2 * i + 1) * kShareStride + lane] = seen ? weight * both.y : 0.0F;
+    const float2 both = both_halves(seen ? values[32 * words + lane * scale_words + i] : 0);
+    shares[2 * i * kShareStride + lane] = weight * both.x;
+    shares[(2 * i + 1) * kShareStride + lane] = weight * both.y;
   }
   __syncwarp();
   const auto* pairs = reinterpret_cast<const unsigned short*>(values);

@@ -6,6 +6,7 @@
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
 #include "kernels/attention_tiles.cuh"
+#include "kernels/attention_token.cuh"
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"

@@ -85,9 +85,11 @@ void main() {
     for (uint k = lane; k < s.cols; k += 32) add_float(at, k, token, count);
   for (uint t = 0; t < kTile && t < count; ++t) {
     const float sum = sum_threads(sums[t]);
-    if (lane != 0) continue;
-    const uint to = (token + t) * s.out_stride + s.first + n;
-    const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
-    result[to] = s.add != 0 ? result[to] + product : product;
+    // Not by `continue`: the threads are to come together again for the next sum.
+    if (lane == 0) {
+      const uint to = (token + t) * s.out_stride + s.first + n;
+      const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
+      result[to] = s.add != 0 ? result[to] + product : product;
+    }
   }
 }

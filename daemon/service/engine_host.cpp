@@ -102,7 +102,9 @@ class DeviceOpener {
   const std::shared_ptr<engine::HostStore>& host() const { return host_; }
 
   Result<std::unique_ptr<engine::Engine>> open(const Error* lost) {
-    if (lost != nullptr) {
+    if (lost == nullptr) {
+      wish_.failed.clear();
+    } else {
       if (in_use_ == "cpu") return tl::unexpected(*lost);
       wish_.failed.emplace_back(in_use_, lost->what);
     }

@@ -5,6 +5,7 @@
 
 #include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/gpu/gpu_fit.h"
 #include "engine/backend/split_backend.h"
 #if defined(EFIMD_CUDA)
 #include "engine/backend/cuda/cuda_device.h"
@@ -72,14 +73,22 @@ Asked asked_for(std::string_view kind, const DeviceWish& wish) {
   return wish.kind == kind ? Asked::kByName : Asked::kByNobody;
 }
 
-/// The GPU with as many layers as fit, and the CPU with the others.
+/// The GPU with as many layers as fit, and the CPU with the others. What a driver says is free may not be had when it comes
+/// to it: then with less.
 Result<std::unique_ptr<Backend>> open_split(std::string_view kind,
                                             const std::shared_ptr<const Model>& model,
-                                            const DeviceWish& wish) {
-  Device device = open_device(kind, asked_for(kind, wish), wish);
-  if (!device) return tl::unexpected(std::move(device).error());
-  return make_split_backend(*std::move(device), model->shape(), model->weights(), gpu_options(wish),
-                            cpu_options(wish), model);
+                                            DeviceWish wish) {
+  for (;;) {
+    Device device = open_device(kind, asked_for(kind, wish), wish);
+    if (!device) return tl::unexpected(std::move(device).error());
+    const gpu::DeviceLimits limits = (*device)->limits();
+    const gpu::GpuOptions options = gpu_options(wish);
+    const int layers = gpu::layers_that_fit(limits, model->shape(), model->weights(), options);
+    auto split = make_split_backend(*std::move(device), model->shape(), model->weights(), options,
+                                    cpu_options(wish), model);
+    if (split || split.error().fault != Fault::kNoMemory || layers == 0) return split;
+    wish.memory_bytes = limits.memory_bytes / 4 * 3;
+  }
 }
 
 Result<std::unique_ptr<Backend>> open_kind(std::string_view kind,

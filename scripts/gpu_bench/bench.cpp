@@ -187,6 +187,11 @@ void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rate
   const BenchModel model(of, type);
   auto made =
       gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep, kv_type});
+  if (!made && made.error().fault == Fault::kNoMemory) {
+    std::printf("%s %s does not fit: %s\n", of.name, std::string(tensor_type_name(type)).c_str(),
+                made.error().what.c_str());
+    return;
+  }
   must(made.has_value(), made ? "" : made.error().message());
   Backend& backend = **made;
   std::vector<PageIndex> pages(kPages);
@@ -382,7 +387,7 @@ int main(int argc, char** argv) {
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
       measure(shape, type, KvType::kF16, rates);
     measure(shape, TensorType::kQ4_K, KvType::kQ8, rates);
+    write_json(argv[1], device);
   }
-  write_json(argv[1], device);
   return 0;
 }

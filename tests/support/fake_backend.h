@@ -22,6 +22,7 @@ class FakeBackend final : public engine::Backend {
   struct Options {
     int page_count = 64;
     int step_tokens_max = 16;
+    std::string kind = "fake";
     int layers = 2;
     int vocabulary = 61;
   };
@@ -31,7 +32,7 @@ class FakeBackend final : public engine::Backend {
   static std::vector<float> logits_behind(std::span<const engine::TokenId> tokens,
                                           const Options& options);
 
-  std::string kind() const override { return "fake"; }
+  std::string kind() const override { return options_.kind; }
   std::string name() const override { return "hash of tokens"; }
   int step_tokens_max() const override { return options_.step_tokens_max; }
   int page_count() const override { return options_.page_count; }

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <list>
 #include <map>
 #include <optional>
@@ -30,6 +31,8 @@ using gpu::Range;
 constexpr std::size_t kGraphsMax = 16;
 /// Events of copies that were begun, used in turn: finish() of older ones waits for a later event of the same stream.
 constexpr std::size_t kEvents = 8;
+/// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
+constexpr int kCapabilityMin = 75;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -69,6 +72,8 @@ class CudaDevice final : public gpu::GpuDevice {
     CUgraphExec executable = nullptr;
   };
 
+  /// 80 is 8.0.
+  int capability_of(CUdevice device) const;
   Result<void> choose_device();
   Result<void> load_module();
   CUdeviceptr at(const Range& range) const {
@@ -94,7 +99,7 @@ class CudaDevice final : public gpu::GpuDevice {
   const CudaApi api_;
   std::size_t memory_bytes_;
   std::string name_ = "CUDA";
-  int capability_ = 75;  ///< 80 is 8.0
+  int capability_ = kCapabilityMin;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
@@ -135,10 +140,19 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing wrong. A program without the
+/// right to new privileges, as a service is, cannot have it made.
+std::string remedy_of_driver() {
+  std::error_code error;
+  namespace fs = std::filesystem;
+  if (fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/nvidia-uvm", error))
+    return "run `sudo nvidia-modprobe -u -c0` once, or have the module nvidia-uvm loaded at boot";
+  return "check that NVIDIA's driver is loaded (nvidia-smi)";
+}
+
 Result<void> CudaDevice::open() {
   if (const CUresult done = api_.cuInit_(0); done != CUDA_SUCCESS)
-    return fail(Fault::kNotFound, "no NVIDIA device: " + api_.name_of(done),
-                "check that NVIDIA's driver is loaded (nvidia-smi)");
+    return fail(Fault::kNotFound, "no NVIDIA device: " + api_.name_of(done), remedy_of_driver());
   int version = 0;
   api_.cuDriverGetVersion_(&version);
   if (version < CUDA_VERSION / 1000 * 1000)
@@ -155,6 +169,13 @@ Result<void> CudaDevice::open() {
   return done;
 }
 
+int CudaDevice::capability_of(CUdevice device) const {
+  int major = 0, minor = 0;
+  api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
+  api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
+  return 10 * major + minor;
+}
+
 Result<void> CudaDevice::choose_device() {
   int count = 0;
   api_.cuDeviceGetCount_(&count);
@@ -163,7 +184,9 @@ Result<void> CudaDevice::choose_device() {
     CUdevice device = 0;
     CUcontext context = nullptr;
     std::size_t free = 0, total = 0;
+    // For older ones there are no kernels.
     if (api_.cuDeviceGet_(&device, index) != CUDA_SUCCESS ||
+        capability_of(device) < kCapabilityMin ||
         api_.cuDevicePrimaryCtxRetain_(&context, device) != CUDA_SUCCESS)
       continue;
     const bool better = api_.cuCtxSetCurrent_(context) == CUDA_SUCCESS &&
@@ -178,16 +201,13 @@ Result<void> CudaDevice::choose_device() {
     context_ = context;
   }
   if (context_ == nullptr)
-    return fail(Fault::kNotFound, "no NVIDIA device can be used",
+    return fail(Fault::kNotFound, "no NVIDIA device of compute capability 7.5 or newer can be used",
                 "check that nvidia-smi lists one");
   std::array<char, 128> name = {};
-  int major = 0, minor = 0;
   api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
-  api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device_);
-  api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device_);
-  capability_ = 10 * major + minor;
-  name_ = std::string(name.data()) + ", compute capability " + std::to_string(major) + "." +
-          std::to_string(minor);
+  capability_ = capability_of(device_);
+  name_ = std::string(name.data()) + ", compute capability " + std::to_string(capability_ / 10) +
+          "." + std::to_string(capability_ % 10);
   const std::size_t free = memory_share(most);
   memory_bytes_ = memory_bytes_ == 0 ? free : std::min(memory_bytes_, free);
   return checked("the context", api_.cuCtxSetCurrent_(context_));

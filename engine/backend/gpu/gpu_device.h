@@ -65,7 +65,8 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-/// Where a buffer lies. What the host writes or reads is mapped for as long as the buffer lives.
+/// Where a buffer lies. What the host writes or reads is mapped for as long as the buffer lives. Memory that the host writes
+/// is not to be read by it: over a bus each word would take a microsecond.
 enum class Memory : std::uint8_t { kDevice, kHostWrites, kHostReads };
 
 struct DeviceLimits {

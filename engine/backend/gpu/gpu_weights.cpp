@@ -134,12 +134,13 @@ class Uploader {
     if (!buffer) return tl::unexpected(std::move(buffer).error());
     const auto rows_of_piece =
         static_cast<std::int64_t>(std::max<std::size_t>(1, kStagingBytes / row_bytes));
-    auto* words = reinterpret_cast<std::uint32_t*>(device_.mapped(staging_).data());
     for (std::int64_t row = 0; row < rows; row += rows_of_piece) {
       const std::int64_t count = std::min(rows_of_piece, rows - row);
+      packed_.resize(size(count) * layout.row_words);
       for (std::int64_t i = 0; i < count; ++i)
         pack(tensors, first + row + i, layout,
-             {words + size(i) * layout.row_words, layout.row_words});
+             std::span(packed_).subspan(size(i) * layout.row_words, layout.row_words));
+      std::ranges::copy(std::as_bytes(std::span(packed_)), device_.mapped(staging_).begin());
       if (auto sent = send({*buffer, size(row) * row_bytes, size(count) * row_bytes}); !sent)
         return tl::unexpected(std::move(sent).error());
     }
@@ -149,6 +150,7 @@ class Uploader {
   GpuDevice& device_;
   const BufferId staging_;
   std::vector<float> vectors_;
+  std::vector<std::uint32_t> packed_;  ///< rows on their way to the staging memory
 };
 
 /// Vectors one behind the other, zeros for those that there are not; none where there are none at all.

@@ -187,7 +187,8 @@ RowLayout row_layout(TensorType of, std::int64_t count) {
     layout.super_at = static_cast<kernels::u32>(words);
     if (parts.scales == Parts::Scales::kBytePair) words += cols / kSuper;
   }
-  layout.row_words = static_cast<kernels::u32>(rounded(words, 4));
+  // Kernels read eight elements at a time.
+  layout.row_words = static_cast<kernels::u32>(rounded(words, type == Packed::kF32 ? 8 : 4));
   return layout;
 }
 

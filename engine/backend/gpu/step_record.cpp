@@ -21,7 +21,7 @@ std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 template <class T>
 std::span<T> StepRecord::written(const Range& part) {
-  return {reinterpret_cast<T*>(device_->mapped(in_).data() + part.offset), part.bytes / sizeof(T)};
+  return {reinterpret_cast<T*>(host_.data() + part.offset), part.bytes / sizeof(T)};
 }
 
 Result<void> StepRecord::allocate(GpuDevice& device, const ModelShape& shape, int tokens_max,
@@ -47,6 +47,7 @@ Result<void> StepRecord::allocate(GpuDevice& device, const ModelShape& shape, in
   const auto record = take(device, bytes / sizeof(u32), Memory::kDevice);
   if (!record) return tl::unexpected(record.error());
   in_ = in->buffer;
+  host_.resize(bytes);
   for (const auto& [range, count] : parts) range->buffer = record->buffer;
   const auto all = written<u32>(all_rows_);
   std::iota(all.begin(), all.end(), u32{0});
@@ -59,6 +60,7 @@ void StepRecord::write(const Step& step, const ModelShape& shape,
   std::ranges::copy(step.logits_rows, written<int>(logits_rows_).begin());
   place_rows(step);
   turn_rows(step, shape, frequencies);
+  std::ranges::copy(std::span(host_).first(bytes_), device_->mapped(in_).begin());
 }
 
 void StepRecord::place_rows(const Step& step) {

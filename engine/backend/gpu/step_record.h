@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <vector>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/gpu/gpu_device.h"
@@ -38,6 +39,7 @@ class StepRecord {
 
   GpuDevice* device_ = nullptr;
   BufferId in_ = BufferId::kNone;  ///< where the host writes
+  std::vector<std::byte> host_;    ///< what it writes
   Range all_rows_, tokens_, places_, rows_, logits_rows_, turns_, tables_;
   std::size_t bytes_ = 0;  ///< in which the step says something
   int pages_max_ = 1;

@@ -18,7 +18,7 @@ namespace efimd::engine::vulkan {
   X(DestroyInstance)                                                                         \
   X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties) X(GetPhysicalDeviceProperties2) \
       X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties)                     \
-          X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)    \
+          X(GetPhysicalDeviceMemoryProperties2) X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)    \
               X(CreateDevice) X(GetDeviceProcAddr)
 #define EFIMD_VULKAN_DEVICE(X)                                                                    \
   X(DestroyDevice)                                                                                \

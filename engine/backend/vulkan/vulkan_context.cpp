@@ -157,6 +157,33 @@ bool has_extension(const VulkanContext& context, const char* name) {
   });
 }
 
+/// What other programs have taken is not to be had.
+std::size_t free_memory(const VulkanContext& context) {
+  if (!has_extension(context, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
+    return own_memory(context.memory);
+  VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
+  VkPhysicalDeviceMemoryProperties2 memory = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2};
+  memory.pNext = &budget;
+  context.api.GetPhysicalDeviceMemoryProperties2(context.physical, &memory);
+  VkPhysicalDeviceMemoryProperties free = memory.memoryProperties;
+  for (std::uint32_t i = 0; i < free.memoryHeapCount; ++i) {
+    const VkDeviceSize used = std::min(budget.heapUsage[i], budget.heapBudget[i]);
+    free.memoryHeaps[i].size = std::min(free.memoryHeaps[i].size, budget.heapBudget[i] - used);
+  }
+  return own_memory(free);
+}
+
+std::size_t largest_allocation(const VulkanContext& context) {
+  VkPhysicalDeviceMaintenance3Properties limits = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MAINTENANCE_3_PROPERTIES};
+  VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  properties.pNext = &limits;
+  context.api.GetPhysicalDeviceProperties2(context.physical, &properties);
+  return limits.maxMemoryAllocationSize;
+}
+
 bool has_subgroup_sums(const VulkanContext& context) {
   VkPhysicalDeviceSubgroupProperties subgroups = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
@@ -245,6 +272,8 @@ Result<std::unique_ptr<VulkanContext>> VulkanContext::open(const VulkanOptions& 
   if (done) done = choose_device(*context, options.software);
   if (!done) return tl::unexpected(std::move(done).error());
   const int most = options.level_max.value_or(shaders::kLevels - 1);
+  context->memory_bytes = free_memory(*context);
+  context->allocation_bytes_max = largest_allocation(*context);
   context->level =
       static_cast<shaders::Level>(std::min(static_cast<int>(level_of(*context)), most));
   done = make_device(*context);
@@ -270,7 +299,5 @@ std::string VulkanContext::name() const {
          std::to_string(VK_API_VERSION_MINOR(properties.apiVersion)) + ", driver " +
          std::to_string(properties.driverVersion);
 }
-
-std::size_t VulkanContext::memory_bytes() const { return own_memory(memory); }
 
 }  // namespace efimd::engine::vulkan

@@ -21,6 +21,9 @@ struct VulkanContext {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};
+  /// Of the largest heap that is the device's own, what is free, or its size where the driver does not say.
+  std::size_t memory_bytes = 0;
+  std::size_t allocation_bytes_max = 0;
   shaders::Level level = shaders::Level::kPlain;
   VkDevice device = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;
@@ -34,8 +37,6 @@ struct VulkanContext {
 
   /// "NVIDIA GeForce RTX 3060, Vulkan 1.3, driver 123"
   std::string name() const;
-  /// Bytes of the largest heap that is the device's own.
-  std::size_t memory_bytes() const;
 };
 
 }  // namespace efimd::engine::vulkan

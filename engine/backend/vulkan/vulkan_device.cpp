@@ -78,7 +78,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   };
 
   const Buffer& at(BufferId id) const { return buffers_[static_cast<std::size_t>(id) - 1]; }
-  std::optional<std::uint32_t> memory_type(std::uint32_t allowed, Memory where) const;
+  std::vector<std::uint32_t> memory_types(std::uint32_t allowed, Memory where) const;
   Result<void> bind_memory(Buffer& buffer, Memory where);
   Result<Program*> program(std::span<const Operation> operations);
   VkResult allocate_commands(VkCommandBuffer& commands);
@@ -149,29 +149,35 @@ Result<void> VulkanDevice::open() {
 gpu::DeviceLimits VulkanDevice::limits() const {
   const VkPhysicalDeviceLimits& of = context_->properties.limits;
   gpu::DeviceLimits limits;
-  limits.range_bytes_max = range_bytes_max_ > 0 ? range_bytes_max_ : of.maxStorageBufferRange;
+  limits.range_bytes_max =
+      range_bytes_max_ > 0
+          ? range_bytes_max_
+          : std::min<std::size_t>(of.maxStorageBufferRange, context_->allocation_bytes_max);
   // Copies and vectors of floats want four bytes at least.
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
-  const std::size_t own = memory_share(context_->memory_bytes());
+  const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
   return limits;
 }
 
-std::optional<std::uint32_t> VulkanDevice::memory_type(std::uint32_t allowed, Memory where) const {
+std::vector<std::uint32_t> VulkanDevice::memory_types(std::uint32_t allowed, Memory where) const {
   using Flags = VkMemoryPropertyFlags;
   constexpr Flags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
   constexpr Flags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-  // Best first. A host that reads uncached memory is slower than the copy.
+  // Best first: the device's memory that a host reaches may be small. A host that reads uncached memory is slower than the
+  // copy.
   const Flags wishes[] = {where == Memory::kDevice      ? kLocal
                           : where == Memory::kHostReads ? kMapped | kCached
                                                         : kMapped | kLocal,
                           where == Memory::kDevice ? 0 : kMapped};
+  std::vector<std::uint32_t> types;
   for (const Flags wish : wishes)
     for (std::uint32_t i = 0; i < context_->memory.memoryTypeCount; ++i)
       if ((allowed >> i & 1U) != 0 &&
-          (context_->memory.memoryTypes[i].propertyFlags & wish) == wish)
-        return i;
-  return std::nullopt;
+          (context_->memory.memoryTypes[i].propertyFlags & wish) == wish &&
+          std::ranges::count(types, i) == 0)
+        types.push_back(i);
+  return types;
 }
 
 Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
@@ -197,12 +203,14 @@ Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
 Result<void> VulkanDevice::bind_memory(Buffer& buffer, Memory where) {
   VkMemoryRequirements needs;
   api_.GetBufferMemoryRequirements(context_->device, buffer.buffer, &needs);
-  const auto type = memory_type(needs.memoryTypeBits, where);
-  if (!type) return vulkan_failed("memory of " + context_->name(), VK_ERROR_OUT_OF_DEVICE_MEMORY);
-  VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-  info.allocationSize = needs.size;
-  info.memoryTypeIndex = *type;
-  VkResult done = api_.AllocateMemory(context_->device, &info, nullptr, &buffer.memory);
+  VkResult done = VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  for (const std::uint32_t type : memory_types(needs.memoryTypeBits, where)) {
+    VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
+    info.allocationSize = needs.size;
+    info.memoryTypeIndex = type;
+    done = api_.AllocateMemory(context_->device, &info, nullptr, &buffer.memory);
+    if (done != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
+  }
   if (done == VK_SUCCESS)
     done = api_.BindBufferMemory(context_->device, buffer.buffer, buffer.memory, 0);
   if (done == VK_SUCCESS && where != Memory::kDevice)

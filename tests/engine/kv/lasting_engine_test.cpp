@@ -22,7 +22,9 @@ struct Devices {
   Result<std::unique_ptr<engine::Engine>> open(const Error* error) {
     if (error != nullptr) lost.push_back(error->what);
     if (lost.size() >= devices) return fail(Fault::kNotFound, "no device is left");
-    auto backend = std::make_unique<FakeBackend>(FakeBackend::Options{});
+    FakeBackend::Options of;
+    if (error != nullptr) of.kind = "cpu";
+    auto backend = std::make_unique<FakeBackend>(of);
     opened.push_back(backend.get());
     const engine::ModelFacts facts{
         .digest = {}, .layers = 2, .vocabulary = 61, .context_tokens = 512};
@@ -34,8 +36,10 @@ struct Devices {
   }
 };
 
-std::unique_ptr<LastingEngine> engine_over(Devices& devices) {
-  auto engine = LastingEngine::make(nullptr, [&](const Error* lost) { return devices.open(lost); });
+std::unique_ptr<LastingEngine> engine_over(
+    Devices& devices, std::chrono::seconds retry_after = LastingEngine::kRetryAfter) {
+  auto engine = LastingEngine::make(
+      nullptr, [&](const Error* lost) { return devices.open(lost); }, nullptr, retry_after);
   REQUIRE(engine);
   return *std::move(engine);
 }
@@ -114,6 +118,23 @@ TEST_CASE("a released device is opened by the next request, which evaluates what
   CHECK(devices.opened.size() == 2);
   CHECK(devices.lost.empty());
   check_logits(*engine, sequence);
+}
+
+TEST_CASE("a device that failed is tried again, a while later and when nothing is to be done") {
+  for (const bool later : {false, true}) {
+    Devices devices;
+    const auto engine =
+        engine_over(devices, later ? std::chrono::seconds(0) : LastingEngine::kRetryAfter);
+    const auto sequence = engine->open_sequence();
+    devices.opened[0]->operations_until_failure = 0;
+    REQUIRE(engine->hold(sequence, kPrompt, {}));
+    CHECK(engine->device_kind() == "cpu");
+    engine->release_device();
+    REQUIRE(engine->append(sequence, 2));
+    CHECK(engine->device_kind() == (later ? "fake" : "cpu"));
+    CHECK(devices.opened.size() == (later ? 3 : 2));
+    check_logits(*engine, sequence);
+  }
 }
 
 }  // namespace efimd::test

@@ -1,0 +1,186 @@
+#pragma once
+
+#include "kernels/joined.cuh"
+#include "kernels/mma.cuh"
+
+// Attention over KV in f16 on the tensor cores. A tile is 16 heads of tokens, all of one KV head: row i of a step is head
+// i % G of token i / G, with G = H / Hk heads that share their K and V. Of lane 4g + c are rows g and g + 8, and
+//   scores   of each 8 tokens of a page those of 2c, 2c + 1: four groups
+//   values   elements of the result, which differ from kernel to kernel
+// Queries and weights are rounded to f16, as K and V are; sums are f32. A weight's rounded value is what goes into the
+// softmax's sum as well. A row's bits are the same in all kernels and tiles: the order of its pages, of the products and
+// of the sums is; what other rows see and it does not weighs 0, which adds nothing.
+namespace efimd::kernels {
+
+constexpr u32 kUpper = 0, kLower = 1;  ///< rows g and g + 8
+
+/// Saturating, nearest even; low in the lower half.
+__device__ __forceinline__ u32 two_halves(float low, float high) {
+  return float_to_half(fminf(fmaxf(low, -65504.0F), 65504.0F)) |
+         float_to_half(fminf(fmaxf(high, -65504.0F), 65504.0F)) << 16U;
+}
+
+/// A head of a token.
+struct TileRow {
+  u32 token;  ///< T or more: there is none
+  u32 head;
+  u32 hidden = 0, visible = 0;  ///< tokens hidden .. visible - 1 are seen
+};
+
+__device__ __forceinline__ TileRow tile_row(u32 token, u32 head, const uint2* rows,
+                                            const AttentionSizes& s) {
+  TileRow row{token, head};
+  if (token >= s.tokens) return row;
+  row.visible = rows[token].x + 1;
+  row.hidden = row.visible > s.window ? row.visible - s.window : 0;
+  return row;
+}
+
+/// What a lane holds of the queries of 16 rows: of each piece of 32 elements 8c .. 8c + 7, as two products take them.
+template <u32 kPieces>
+struct TileQueries {
+  u32 halves[kPieces][2][4];
+
+  __device__ __forceinline__ TileQueries(const float* qkv, const TileRow (&rows)[2],
+                                         const AttentionSizes& s) {
+#pragma unroll
+    for (u32 r = 0; r < 2; ++r) {
+      const float* q =
+          qkv + (static_cast<size_t>(rows[r].token) * (s.heads + 2 * s.kv_heads) + rows[r].head) *
+                    (32 * kPieces);
+#pragma unroll
+      for (u32 i = 0; i < 2 * kPieces; ++i) {
+        float4 four = {0, 0, 0, 0};
+        if (rows[r].token < s.tokens)
+          four = *reinterpret_cast<const float4*>(q + i / 2 * 32 + threadIdx.x % 4 * 8 + i % 2 * 4);
+        halves[i / 2][i % 2][r] = two_halves(four.x, four.y);
+        halves[i / 2][i % 2][r + 2] = two_halves(four.z, four.w);
+      }
+    }
+  }
+};
+
+/// Adds to q . k of 8 tokens a piece of 32 elements, of which `key` are the token g's 8c .. 8c + 7.
+__device__ __forceinline__ void add_scores(const u32 (&queries)[2][4], const uint4& key,
+                                           float (&scores)[4]) {
+  const u32 first[2] = {key.x, key.y}, second[2] = {key.z, key.w};
+  mma_f16(queries[0], first, scores);
+  mma_f16(queries[1], second, scores);
+}
+
+/// -INFINITY for what a row does not see; the first score is that of token `token`.
+__device__ __forceinline__ void hide_unseen(u32 token, const TileRow (&rows)[2],
+                                            float (&scores)[4]) {
+#pragma unroll
+  for (u32 i = 0; i < 4; ++i) {
+    const TileRow& row = rows[i / 2];
+    const u32 at = token + i % 2;
+    if (at < row.hidden || at >= row.visible) scores[i] = -INFINITY;
+  }
+}
+
+/// Over the four lanes that hold a row, the same bits in each.
+__device__ __forceinline__ float row_max(float value) {
+  value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, 1));
+  return fmaxf(value, __shfl_xor_sync(kWholeWarp, value, 2));
+}
+__device__ __forceinline__ float row_sum(float value) {
+  value += __shfl_xor_sync(kWholeWarp, value, 1);
+  return value + __shfl_xor_sync(kWholeWarp, value, 2);
+}
+
+/// What two scores of a row weigh against its maximum, and their sum.
+struct TwoWeights {
+  u32 halves;
+  float sum;
+  __device__ __forceinline__ TwoWeights(float first, float second, float most) {
+    const float from = most == -INFINITY ? 0.0F : most;  // of a row that has seen nothing yet
+    halves = float_to_half(expf(first - from)) | float_to_half(expf(second - from)) << 16U;
+    const float2 rounded = both_halves(halves);
+    sum = rounded.x + rounded.y;
+  }
+};
+
+/// The softmax of rows g and g + 8 over pages that come one after another.
+struct TileSoftmax {
+  float most[2] = {-INFINITY, -INFINITY};
+  float sum[2] = {};
+
+  /// Raises a row's maximum; what it held is to be multiplied with the result.
+  __device__ __forceinline__ float raise(u32 row, float most_of_page) {
+    const float raised = fmaxf(most[row], most_of_page);
+    const float kept = most[row] == -INFINITY ? 0.0F : expf(most[row] - raised);
+    most[row] = raised;
+    return kept;
+  }
+  /// `sums` are those of this lane's weights, group by group.
+  __device__ __forceinline__ void add(u32 row, float kept, const float (&sums)[4]) {
+    sum[row] = fmaf(sum[row], kept, row_sum(sums[0] + sums[1] + sums[2] + sums[3]));
+  }
+};
+
+/// What a warp knows of rows g and g + 8: of the split in progress its softmax and the values that it weighs, in groups of 8
+/// elements of the result; and of all splits in front of it, where one goes through them all.
+template <u32 kEights, bool kJoins>
+struct RowSums {
+  TileSoftmax softmax;
+  float values[kEights][4] = {};
+  Joined joined[2];
+  float all[kJoins ? kEights : 1][4] = {};
+
+  __device__ __forceinline__ void scale(const float (&by)[2]) {
+#pragma unroll
+    for (u32 i = 0; i < 4 * kEights; ++i) values[i / 4][i % 4] *= by[i % 4 / 2];
+  }
+  /// The split in progress ends.
+  __device__ __forceinline__ void join_split() {
+    const float2 shares[2] = {joined[0].take(softmax.most[0], softmax.sum[0]),
+                              joined[1].take(softmax.most[1], softmax.sum[1])};
+#pragma unroll
+    for (u32 i = 0; i < 4 * kEights; ++i) {
+      float& value = values[i / 4][i % 4];
+      float& to = all[i / 4][i % 4];
+      to = join(to, value, shares[i % 4 / 2]);
+      value = 0;
+    }
+    softmax = {};
+  }
+  // Of the splits that were joined, or of the one that was not.
+  __device__ __forceinline__ void write_head(u32 row, bool whole, float* record) const {
+    record[0] = whole ? joined[row].most : softmax.most[row];
+    record[1] = whole ? joined[row].sum : softmax.sum[row];
+  }
+  __device__ __forceinline__ float value(u32 eight, u32 at, bool whole) const {
+    return whole ? all[kJoins ? eight : 0][at] : values[eight][at];
+  }
+};
+
+/// values += weights * V for 16 tokens: `words` of tokens 2c, 2c + 1, 2c + 8 and 2c + 9, of column g their elements `low` and
+/// `high`.
+__device__ __forceinline__ void add_values(const u32 (&weights)[4], const u32 (&words)[4],
+                                           float (&low)[4], float (&high)[4]) {
+  const u32 lows[2] = {__byte_perm(words[0], words[1], 0x5410U),
+                       __byte_perm(words[2], words[3], 0x5410U)};
+  const u32 highs[2] = {__byte_perm(words[0], words[1], 0x7632U),
+                        __byte_perm(words[2], words[3], 0x7632U)};
+  mma_f16(weights, lows, low);
+  mma_f16(weights, highs, high);
+}
+
+/// Token of a page whose value is word i of add_values(), for its first or second 16 tokens.
+__device__ __forceinline__ u32 value_token(u32 sixteen, u32 i) {
+  return 16 * sixteen + 8 * (i / 2) + 2 * (threadIdx.x % 4) + i % 2;
+}
+
+__device__ __forceinline__ float* record_of(float* records, const TileRow& row, u32 split,
+                                            const AttentionSizes& s) {
+  return records + ((static_cast<size_t>(row.token) * s.heads + row.head) * s.splits + split) *
+                       (kRecordHead + s.head_width);
+}
+
+__device__ __forceinline__ const u32* page_of(const u32* kv, u32 page, u32 kv_head, u32 page_words,
+                                              const AttentionSizes& s) {
+  return kv + (static_cast<size_t>(page) * s.kv_heads + kv_head) * 2 * page_words;
+}
+
+}  // namespace efimd::kernels
