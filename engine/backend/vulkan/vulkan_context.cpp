@@ -269,6 +269,7 @@ Result<std::unique_ptr<VulkanContext>> VulkanContext::open(const VulkanOptions& 
   context->api = *api;
   context->on_validation = options.on_validation;
   Result<void> done = make_instance(*context);
+  if (done && options.adjust_instance) options.adjust_instance(context->api);
   if (done) done = choose_device(*context, options.software);
   if (!done) return tl::unexpected(std::move(done).error());
   const int most = options.level_max.value_or(shaders::kLevels - 1);

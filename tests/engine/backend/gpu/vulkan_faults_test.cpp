@@ -36,6 +36,55 @@ VKAPI_ATTR VkResult VKAPI_CALL run_out(VkDevice device, const VkMemoryAllocateIn
                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
 }
 
+/// A driver that says what is free of its memory, which is little.
+constexpr VkDeviceSize kBudget = VkDeviceSize{100} << 20U, kUsed = VkDeviceSize{40} << 20U;
+PFN_vkEnumerateDeviceExtensionProperties real_extensions = nullptr;
+PFN_vkGetPhysicalDeviceMemoryProperties real_memory = nullptr;
+
+VKAPI_ATTR VkResult VKAPI_CALL with_budget(VkPhysicalDevice device, const char* layer,
+                                           std::uint32_t* count, VkExtensionProperties* found) {
+  if (found == nullptr) {
+    const VkResult done = real_extensions(device, layer, count, nullptr);
+    ++*count;
+    return done;
+  }
+  --*count;
+  const VkResult done = real_extensions(device, layer, count, found);
+  found[*count] = {VK_EXT_MEMORY_BUDGET_EXTENSION_NAME, 1};
+  ++*count;
+  return done;
+}
+VKAPI_ATTR void VKAPI_CALL budgeted(VkPhysicalDevice device,
+                                    VkPhysicalDeviceMemoryProperties2* memory) {
+  real_memory(device, &memory->memoryProperties);
+  auto* budget = static_cast<VkPhysicalDeviceMemoryBudgetPropertiesEXT*>(memory->pNext);
+  for (std::uint32_t i = 0; i < memory->memoryProperties.memoryHeapCount; ++i)
+    budget->heapBudget[i] = kBudget, budget->heapUsage[i] = kUsed;
+}
+
+/// A driver with two kinds of memory, of which the first is full.
+PFN_vkGetBufferMemoryRequirements real_requirements = nullptr;
+
+VKAPI_ATTR void VKAPI_CALL two_types(VkPhysicalDevice device,
+                                     VkPhysicalDeviceMemoryProperties* memory) {
+  real_memory(device, memory);
+  memory->memoryTypeCount = 2;
+  memory->memoryTypes[1] = memory->memoryTypes[0];
+}
+VKAPI_ATTR void VKAPI_CALL either_type(VkDevice device, VkBuffer buffer,
+                                       VkMemoryRequirements* needs) {
+  real_requirements(device, buffer, needs);
+  needs->memoryTypeBits = 3;
+}
+VKAPI_ATTR VkResult VKAPI_CALL first_is_full(VkDevice device, const VkMemoryAllocateInfo* info,
+                                             const VkAllocationCallbacks* callbacks,
+                                             VkDeviceMemory* memory) {
+  if (info->memoryTypeIndex == 0) return VK_ERROR_OUT_OF_DEVICE_MEMORY;
+  VkMemoryAllocateInfo first = *info;
+  first.memoryTypeIndex = 0;
+  return real_allocate(device, &first, callbacks, memory);
+}
+
 VulkanOptions losing() {
   VulkanOptions options;
   options.adjust = [](VulkanApi& api) {
@@ -136,6 +185,36 @@ TEST_CASE("Vulkan: a device with too little memory is refused with both sizes") 
   REQUIRE(!backend);
   CHECK(backend.error().fault == Fault::kNoMemory);
   CHECK(backend.error().what.find("has 4 MiB") != std::string::npos);
+}
+
+TEST_CASE("Vulkan: a device has the memory that its driver says is free") {
+  VulkanOptions options;
+  options.adjust_instance = [](VulkanApi& api) {
+    real_extensions = api.EnumerateDeviceExtensionProperties;
+    real_memory = api.GetPhysicalDeviceMemoryProperties;
+    api.EnumerateDeviceExtensionProperties = with_budget;
+    api.GetPhysicalDeviceMemoryProperties2 = budgeted;
+  };
+  const auto device = vulkan_device(options);
+  if (!device) return;
+  const std::size_t memory = device->limits().memory_bytes;
+  CHECK(memory > (kBudget - kUsed) / 2);
+  CHECK(memory < kBudget - kUsed);
+}
+
+TEST_CASE("Vulkan: where one kind of memory is full another is taken") {
+  VulkanOptions options;
+  options.adjust_instance = [](VulkanApi& api) {
+    real_memory = api.GetPhysicalDeviceMemoryProperties;
+    api.GetPhysicalDeviceMemoryProperties = two_types;
+  };
+  options.adjust = [](VulkanApi& api) {
+    real_allocate = api.AllocateMemory;
+    real_requirements = api.GetBufferMemoryRequirements;
+    api.AllocateMemory = first_is_full;
+    api.GetBufferMemoryRequirements = either_type;
+  };
+  if (auto device = vulkan_device(options)) CHECK(tiny_backend(std::move(device)));
 }
 
 TEST_CASE("Vulkan: a damaged pipeline cache, and one of another driver, is written anew") {
