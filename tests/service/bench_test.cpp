@@ -5,6 +5,7 @@
 
 #include "daemon/service/bench/replay.h"
 #include "daemon/service/bench/rounds.h"
+#include "daemon/service/bench/typing.h"
 #include "engine/model/model.h"
 
 using namespace efimd;
@@ -97,4 +98,21 @@ TEST_CASE("rounds of more text than there is are refused with what to do") {
       rounds_users({"short\n"}, 2, 5, RoundsWindow::of(200, 5, 1024), (*model)->tokenizer());
   REQUIRE_FALSE(users);
   CHECK_THAT(users.error().message(), Catch::Contains("name more files"));
+}
+
+TEST_CASE("typing a part of a file counts each key once, and what suggestions save") {
+  const auto bench = bench_of({}, 400);
+  const Exercise exercise = exercise_of(file_text("daemon/service/bench/typist.cpp"), 6, 1);
+  TypingResult result;
+  REQUIRE(type_exercise(*bench, "typist.cpp", exercise, {.speed = 40}, result));
+  CHECK(result.keys_by_hand == keys_of(exercise.typed));
+  // Accepting is one key, for what would have been three or more.
+  CHECK(result.keys + 2 * result.accepted <= result.keys_by_hand);
+  CHECK((result.accepted > 0 || result.keys == result.keys_by_hand));
+  CHECK(result.answered <= result.keys);
+  CHECK(result.suggested <= result.answered);
+  CHECK(result.typed_through <= result.answered);
+  CHECK(result.suggestion_ms.count() == result.suggested);
+  const double saved = static_cast<double>(result.keys_by_hand - result.keys);
+  CHECK(result.saved_share() == Approx(saved / static_cast<double>(result.keys_by_hand)));
 }

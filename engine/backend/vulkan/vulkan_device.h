@@ -28,7 +28,7 @@ struct VulkanOptions {
   std::size_t memory_bytes = 0;       ///< at most; 0: what the device has
   std::function<void(const std::string&)> on_validation = {};  ///< turns the validation layer on
   std::function<void(VulkanApi&)> adjust = {};                 ///< sees the functions before use
-  std::function<void(VulkanApi&)> adjust_instance = {};        ///< the same before a device is chosen
+  std::function<void(VulkanApi&)> adjust_instance = {};  ///< the same before a device is chosen
 };
 
 /// The Vulkan device that suits best: discrete before integrated before virtual, then the one with most memory.
