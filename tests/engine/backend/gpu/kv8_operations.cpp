@@ -256,7 +256,7 @@ struct Scene {
   /// [T][H][E] in f64.
   std::vector<double> expected() const;
   std::vector<float> of_cpu() const;
-  std::vector<float> of_device(GpuDevice& device) const;
+  std::vector<float> of_device(GpuDevice& device, bool whole) const;
 
   AttentionCase of;
   ModelShape shape;
@@ -312,8 +312,9 @@ std::vector<float> Scene::of_cpu() const {
   return attended;
 }
 
-std::vector<float> Scene::of_device(GpuDevice& device) const {
-  constexpr int kSplitPages = 2, kSplits = (kPages + kSplitPages - 1) / kSplitPages;
+std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
+  constexpr int kSplitPages = 2;
+  const int splits = whole ? 1 : (kPages + kSplitPages - 1) / kSplitPages;
   const DeviceLayout layout{shape.kv_heads, of.width};
   // What no token was stored in may hold anything.
   std::vector<std::byte> bytes(size(kPages) * layer_page_bytes(shape, KvType::kQ8),
@@ -343,12 +344,12 @@ std::vector<float> Scene::of_device(GpuDevice& device) const {
   }
   const Range at_q = put(device, qkv), at_rows = put(device, rows);
   const Range records = put(
-      device, std::vector<float>(size(kRows * shape.heads * kSplits) * (size(of.width) + 2), NAN));
+      device, std::vector<float>(size(kRows * shape.heads * splits) * (size(of.width) + 2), NAN));
   const Range attended = put(device, std::vector<float>(q.size(), NAN));
   Operation operations[2];
   operations[0].kernel = Kernel::kAttention;
   operations[0].type = static_cast<std::uint32_t>(kernels::Kv::kQ8);
-  operations[0].groups = {kRows, number(shape.heads), kSplits};
+  operations[0].groups = {kRows, number(shape.heads), number(splits)};
   operations[0].operands = {at_q,
                             put(device, bytes),
                             put(device, table),
@@ -356,18 +357,18 @@ std::vector<float> Scene::of_device(GpuDevice& device) const {
                             records,
                             bias.empty() ? at_q : put(device, bias),
                             turns.empty() ? at_q : put(device, turns)};
-  operations[0].set_sizes(
-      kernels::AttentionSizes{number(shape.heads), number(shape.kv_heads), number(of.width),
-                              of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, kSplits,
-                              bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
-                              of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows});
+  operations[0].set_sizes(kernels::AttentionSizes{
+      number(shape.heads), number(shape.kv_heads), number(of.width),
+      of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, number(splits),
+      bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
+      of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows});
   operations[1].kernel = Kernel::kMerge;
   const std::uint32_t groups =
       (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;
   operations[1].groups = {kRows, groups, 1};
   operations[1].operands = {records, at_rows, attended, attended, attended, attended};
   operations[1].set_sizes(kernels::MergeSizes{
-      number(shape.heads), number(of.width), kSplitPages, kSplits, 1.0F, {1, 0, 0}});
+      number(shape.heads), number(of.width), kSplitPages, number(splits), 1.0F, {1, 0, 0}});
   REQUIRE(device.run(operations));
   return get<float>(device, attended, q.size());
 }
@@ -376,7 +377,8 @@ void check_attention(GpuDevice& device, const AttentionCase& of) {
   INFO("E " << of.width << ", rope " << of.rope_width << ", bias " << of.bias << ", window "
             << of.window);
   const Scene scene(of);
-  const auto got = scene.of_device(device);
+  const auto got = scene.of_device(device, false);
+  check_same_bits(scene.of_device(device, true), got);
   // Scores are sums in f32: what they are off by, shares of values are, too.
   const double of_scores = 2e-5 + 2e-6 * static_cast<double>(of.bias * of.query) * of.width;
   std::vector<Expected> exact, cpu;
