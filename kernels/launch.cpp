@@ -95,7 +95,7 @@ Launch launch_of(int kernel, std::uint32_t type, bool many,
     if (many && groups[2] == 1) name += "_whole";
   }
   if (kernel == kStoreRows || kernel == kAttention)
-    name += type == static_cast<std::uint32_t>(Kv::kQ8) ? "_q8" : "_f16";
+    name += attention_form(type) == Kv::kQ8 ? "_q8" : "_f16";
   return {std::move(name),
           {over(groups[0] * entry.spread[0], entry.joined[0]),
            over(groups[1] * entry.spread[1], entry.joined[1]), groups[2]},

@@ -66,6 +66,14 @@ enum class Packed : u32 {
 /// the lane that scores a token reads its key in one piece.
 enum class Kv : u32 { kF16, kQ8 };
 
+/// What attention is made for: what K and V are kept in, and pieces of 32 elements of a head.
+constexpr u32 attention_type(Kv form, u32 head_width) {
+  return static_cast<u32>(form) | (head_width + 31) / 32 << 8U;
+}
+constexpr Kv attention_form(u32 type) { return static_cast<Kv>(type & 0xFFU); }
+/// Heads of tokens that share a workgroup of the shader where there are several: what a thread keeps of them fits registers.
+constexpr u32 attention_tile(u32 type) { return type >> 8U <= 4 ? 8 : 4; }
+
 /// A packed matrix: words (of 4 bytes) from row to row, and where a row's planes begin.
 struct RowLayout {
   u32 row_words;

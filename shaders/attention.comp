@@ -1,58 +1,133 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "head.glsl"
-// Causal attention of one row and head over one split of its pages, or over all of them, split by split.
+// Causal attention of a tile of heads of tokens, of one KV head, over one split of their pages, or over all of them, split
+// by split: rows are (token, head of its G = H / Hk), and those of a tile share what they read.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], turns as below: only 8 bits read them, where s.half_width is not 0
-//   grid (T, H, splits), threads 32: a lane scores one token of a page, then holds elements lane, lane + 32, ...
-//   E even, <= 256.  Splits behind the row are left alone.  Softmax online, in f32.
+//   grid (T G / kTile, Hk, splits), threads 32: a lane scores one token of a page, then holds elements lane, lane + 32, ...
+//   E even, <= 256.  Splits behind a row are left alone.  Softmax online, in f32; a row's bits are the same in every tile:
+//   what it does not see weighs 0, which adds nothing.
 layout(local_size_x = 32) in;
+layout(constant_id = 1) const uint kTile = 1;    // rows
+layout(constant_id = 2) const uint kPieces = 8;  // of 32 elements
 layout(std430, binding = 0) readonly buffer Qkv { float qkv[]; };
 layout(std430, binding = 1) readonly buffer Pages { uint kv[]; };
+layout(std430, binding = 1) readonly buffer FourPages { uvec4 kv_fours[]; };
 layout(std430, binding = 2) readonly buffer Tables { uint pages[]; };
 layout(std430, binding = 3) readonly buffer Rows { uvec2 rows[]; };
 layout(std430, binding = 4) writeonly buffer Records { float records[]; };
 layout(std430, binding = 5) readonly buffer KeyBias { float key_bias[]; };
 layout(std430, binding = 6) readonly buffer Turns { vec2 turns[]; };
 layout(push_constant) uniform Sizes {
-  uint heads, kv_heads, head_width, window, split_pages, splits, half_width, adjacent;
+  uint heads, kv_heads, head_width, window, split_pages, splits, half_width, adjacent, tokens;
 } s;
 #include "kv.glsl"
 #include "joined.glsl"
-#include "reduce.glsl"
 
-shared float query[256];    // with zeros up to a multiple of 4
-shared float weights[256];  // [32]; in 8 bits [8][32]: times the scales of the value's groups
-shared vec2 turned[128];
+const uint kTileMax = 8;
+shared vec4 queries[kTile * kPieces * 8];  // with zeros behind E
+shared float weights[kTile * 32];
+shared vec2 turned[kTile * kPieces * 16];
 
-float score_of(uint key) {
-  float score = 0;
-  for (uint pair = 0; pair < s.head_width / 2; ++pair) {
-    const vec2 both = unpackHalf2x16(kv[key + pair]);
-    score += query[2 * pair] * both.x;
-    score += query[2 * pair + 1] * both.y;
-  }
-  return score;
+// Maxima and sums over the threads, of four rows at once; the order depends on the device alone.
+#ifdef SUBGROUPS
+shared vec4 partial[gl_WorkGroupSize.x];
+vec4 most_of_threads(vec4 value) {
+  value = subgroupMax(value);
+  barrier();  // nobody reads the last reduction's parts any more
+  if (subgroupElect()) partial[gl_SubgroupID] = value;
+  barrier();
+  vec4 most = partial[0];
+  for (uint i = 1; i < gl_NumSubgroups; ++i) most = max(most, partial[i]);
+  return most;
 }
+vec4 sum_of_threads(vec4 value) {
+  value = subgroupAdd(value);
+  barrier();
+  if (subgroupElect()) partial[gl_SubgroupID] = value;
+  barrier();
+  vec4 sum = vec4(0);
+  for (uint i = 0; i < gl_NumSubgroups; ++i) sum += partial[i];
+  return sum;
+}
+#else
+shared vec4 partial[gl_WorkGroupSize.x];
+vec4 most_of_threads(vec4 value) {
+  const uint at = gl_LocalInvocationID.x;
+  barrier();
+  partial[at] = value;
+  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
+    barrier();
+    if (at < half_way) partial[at] = max(partial[at], partial[at + half_way]);
+  }
+  barrier();
+  return partial[0];
+}
+vec4 sum_of_threads(vec4 value) {
+  const uint at = gl_LocalInvocationID.x;
+  barrier();
+  partial[at] = value;
+  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
+    barrier();
+    if (at < half_way) partial[at] += partial[at + half_way];
+  }
+  barrier();
+  return partial[0];
+}
+#endif
 
+float query_of(uint r, uint e) { return queries[(r * kPieces * 32 + e) / 4][e % 4]; }
 float byte_of(uint word, uint i) { return float(bitfieldExtract(int(word), int(8 * i), 8)); }
-
 float half_of(uint word, uint i) { return unpackHalf2x16(word)[i]; }
 
+// fma by name: what a compiler contracts may differ from tile to tile.
+float add_four(float sum, vec4 query, vec4 key) {
+  return fma(query.w, key.w, fma(query.z, key.z, fma(query.y, key.y, fma(query.x, key.x, sum))));
+}
+
+float scores[kTileMax];  // of this lane's token
+
+void score_halves(uint key) {
+  for (uint r = 0; r < kTile; ++r) scores[r] = 0;
+  const uint words = s.head_width / 2;
+  if (words % 4 == 0) {
+    for (uint word = 0; word < words; word += 4) {
+      const uvec4 four = kv_fours[(key + word) / 4];
+      const vec4 first = vec4(unpackHalf2x16(four.x), unpackHalf2x16(four.y));
+      const vec4 second = vec4(unpackHalf2x16(four.z), unpackHalf2x16(four.w));
+      for (uint r = 0; r < kTile; ++r) {
+        const uint at = r * kPieces * 8 + word / 2;
+        scores[r] = add_four(add_four(scores[r], queries[at], first), queries[at + 1], second);
+      }
+    }
+    return;
+  }
+  for (uint word = 0; word < words; word += 2) {
+    const vec2 last = word + 1 < words ? unpackHalf2x16(kv[key + word + 1]) : vec2(0);
+    const vec4 four = vec4(unpackHalf2x16(kv[key + word]), last);
+    for (uint r = 0; r < kTile; ++r)
+      scores[r] = add_four(scores[r], queries[r * kPieces * 8 + word / 2], four);
+  }
+}
+
 // Each 32 products are summed before their scale: f32, with no rounding of an element to f16.
-float score_of_bytes(uint quants, uint scales) {
+void score_bytes(uint quants, uint scales) {
+  for (uint r = 0; r < kTile; ++r) scores[r] = 0;
   const uint words = quant_words_of(s.head_width);
-  float score = 0;
   for (uint group = 0; group * 8 < words; ++group) {
-    float sum = 0;
+    float sums[kTileMax];
+    for (uint r = 0; r < kTile; ++r) sums[r] = 0;
     for (uint i = group * 8; i < min(group * 8 + 8, words); ++i) {
       const uint word = kv[quants + i];
-      for (uint byte = 0; byte < 4; ++byte) sum += query[4 * i + byte] * byte_of(word, byte);
+      const vec4 four = vec4(byte_of(word, 0), byte_of(word, 1), byte_of(word, 2), byte_of(word, 3));
+      for (uint r = 0; r < kTile; ++r)
+        sums[r] = add_four(sums[r], queries[r * kPieces * 8 + i], four);
     }
-    score += half_of(kv[scales + group / 2], group % 2) * sum;
+    const float scale = half_of(kv[scales + group / 2], group % 2);
+    for (uint r = 0; r < kTile; ++r) scores[r] = fma(scale, sums[r], scores[r]);
   }
-  return score;
 }
 
 // The part of the scores that a bias b of keys has, for keys that are kept without it. RoPE is linear, so that it is
@@ -61,112 +136,164 @@ float score_of_bytes(uint quants, uint scales) {
 // and with c = P * page + slot the pairs (x, y) are turned once a page, by all lanes, then by each lane for its slot.
 // Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
 //   turns: (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
-vec2 bias_pair(uint bias, uint i) {
+vec2 bias_pair(uint r, uint bias, uint i) {
   const uint first = s.adjacent != 0 ? 2 * i : i;
   const uint second = s.adjacent != 0 ? 2 * i + 1 : i + s.half_width;
-  const vec2 of_query = vec2(query[first], query[second]);
+  const vec2 of_query = vec2(query_of(r, first), query_of(r, second));
   const vec2 of_bias = vec2(key_bias[bias + first], key_bias[bias + second]);
-  return vec2(dot(of_query, of_bias), of_query.y * of_bias.x - of_query.x * of_bias.y);
+  return vec2(fma(of_query.x, of_bias.x, of_query.y * of_bias.y),
+              fma(of_query.y, of_bias.x, -(of_query.x * of_bias.y)));
 }
 
-void turn_to(uint page, vec2 pairs[4], uint lane) {
-  for (uint j = 0; j < 4 && lane + 32 * j < s.half_width; ++j) {
-    const uint i = lane + 32 * j;
+void turn_to(uint page, uint bias, uint lane) {
+  barrier();  // nobody reads the last page's any more
+  for (uint i = lane; i < s.half_width; i += 32) {
     const vec2 turn = turns[(32 + page) * s.half_width + i];
-    turned[i] = vec2(dot(pairs[j], turn), pairs[j].y * turn.x - pairs[j].x * turn.y);
+    for (uint r = 0; r < kTile; ++r) {
+      const vec2 pair = bias_pair(r, bias, i);
+      turned[r * kPieces * 16 + i] = vec2(fma(pair.x, turn.x, pair.y * turn.y),
+                                          fma(pair.y, turn.x, -(pair.x * turn.y)));
+    }
   }
   barrier();
 }
 
-float bias_score(uint slot) {
-  float sum = 0;
-  for (uint i = 0; i < s.half_width; ++i) sum += dot(turned[i], turns[i * 32 + slot]);
-  return sum;
+void score_bias(uint slot) {
+  float sums[kTileMax];
+  for (uint r = 0; r < kTile; ++r) sums[r] = 0;
+  for (uint i = 0; i < s.half_width; ++i) {
+    const vec2 turn = turns[i * 32 + slot];
+    for (uint r = 0; r < kTile; ++r) {
+      const vec2 of_page = turned[r * kPieces * 16 + i];
+      sums[r] = fma(of_page.x, turn.x, fma(of_page.y, turn.y, sums[r]));
+    }
+  }
+  for (uint r = 0; r < kTile; ++r) scores[r] += sums[r];
 }
 
-// Slots that hold nothing yet have scales of any bits.
-void share_weight(float weight, bool seen, uint scales, uint lane) {
-  for (uint group = 0; group < (s.head_width + 31) / 32; ++group)
-    weights[group * 32 + lane] = seen ? weight * half_of(kv[scales + group / 2], group % 2) : 0;
+// Of each row the softmax and the values that it weighs, of the split in progress; and of all splits in front of it.
+float most[kTileMax], sum[kTileMax], acc[kTileMax][8];
+Joined joined[kTileMax];
+float all[kTileMax][8];
+
+void begin_split() {
+  for (uint r = 0; r < kTile; ++r) {
+    most[r] = kNone;
+    sum[r] = 0;
+    for (uint i = 0; i < kPieces; ++i) acc[r][i] = 0;
+  }
+}
+
+void join_split() {
+  for (uint r = 0; r < kTile; ++r) {
+    const vec2 shares = take(joined[r], most[r], sum[r]);
+    for (uint i = 0; i < kPieces; ++i) all[r][i] = join(all[r][i], acc[r][i], shares);
+  }
+  begin_split();
+}
+
+// A page's tokens begin .. end - 1, of which `seen` has the rows that see this lane's; `value`: where their values begin.
+void add_page(uint begin, uint end, uint seen, uint value, uint lane) {
+  float kept[kTileMax];
+  for (uint first = 0; first < kTile; first += 4) {
+    vec4 four = vec4(kNone);
+    for (uint r = first; r < min(first + 4, kTile); ++r)
+      if ((seen >> r & 1) != 0) four[r - first] = scores[r];
+    const vec4 largest = most_of_threads(four);
+    vec4 shares = vec4(0);
+    for (uint r = first; r < min(first + 4, kTile); ++r) {
+      const float raised = max(most[r], largest[r - first]);
+      kept[r] = most[r] == kNone ? 0 : exp(most[r] - raised);
+      if ((seen >> r & 1) != 0) shares[r - first] = exp(scores[r] - raised);
+      weights[r * 32 + lane] = shares[r - first];
+      most[r] = raised;
+    }
+    const vec4 sums = sum_of_threads(shares);  // its barriers also publish the weights
+    for (uint r = first; r < min(first + 4, kTile); ++r) sum[r] = fma(sum[r], kept[r], sums[r - first]);
+  }
+  const uint words = kForm == kQ8 ? quant_words_of(s.head_width) : s.head_width / 2;
+  const uint scales = value + 32 * words, scale_words = scale_words_of(s.head_width);
+  for (uint i = 0; i < kPieces; ++i) {
+    const uint e = lane + 32 * i;
+    if (e >= s.head_width) break;
+    for (uint r = 0; r < kTile; ++r) acc[r][i] *= kept[r];
+    for (uint c = begin; c < end; ++c) {
+      if (kForm == kQ8) {
+        const float level = byte_of(kv[value + c * words + e / 4], e % 4);
+        const float scale = half_of(kv[scales + c * scale_words + i / 2], i % 2);
+        for (uint r = 0; r < kTile; ++r) acc[r][i] = fma(weights[r * 32 + c] * scale, level, acc[r][i]);
+      } else {
+        const float level = half_of(kv[value + c * words + e / 2], e % 2);
+        for (uint r = 0; r < kTile; ++r) acc[r][i] = fma(weights[r * 32 + c], level, acc[r][i]);
+      }
+    }
+  }
+  barrier();  // before the next page's weights
 }
 
 void main() {
-  const uint t = gl_WorkGroupID.x, h = gl_WorkGroupID.y, split = gl_WorkGroupID.z;
-  const uint lane = gl_LocalInvocationID.x;
-  const uint visible = rows[t].x + 1;
-  const uint hidden = visible > s.window ? visible - s.window : 0;
+  const uint lane = gl_LocalInvocationID.x, kv_head = gl_WorkGroupID.y, split = gl_WorkGroupID.z;
+  const uint group = s.heads / s.kv_heads, first_row = gl_WorkGroupID.x * kTile;
+  const uint behind_row = min(first_row + kTile, s.tokens * group);
   const uint first_page = split * s.split_pages;
-  if (first_page * 32 >= visible) return;
   const bool whole = s.splits == 1;
-  const uint behind = (visible + 31) / 32;
-  const uint last_page = whole ? behind : min(first_page + s.split_pages, behind);
-  const uint kv_head = h / (s.heads / s.kv_heads);
   const uint half_page = 32 * token_words_of(s.head_width);  // words of a page's K or V of one head
   const uint words = quant_words_of(s.head_width);
 
-  for (uint e = lane; e < 4 * words; e += 32)
-    query[e] = e < s.head_width ? qkv[(t * (s.heads + 2 * s.kv_heads) + h) * s.head_width + e] : 0;
+  for (uint at = lane; at < kTile * kPieces * 32; at += 32) {
+    const uint row = first_row + at / (kPieces * 32), e = at % (kPieces * 32);
+    const uint head = kv_head * group + row % group;
+    queries[at / 4][at % 4] = row < behind_row && e < s.head_width
+        ? qkv[(row / group * (s.heads + 2 * s.kv_heads) + head) * s.head_width + e] : 0;
+  }
   barrier();
-  vec2 bias_pairs[4];
-  if (kForm == kQ8)
-    for (uint j = 0; j < 4 && lane + 32 * j < s.half_width; ++j)
-      bias_pairs[j] = bias_pair(kv_head * s.head_width, lane + 32 * j);
-  float most = kNone, sum = 0;
-  Joined joined = Joined(kNone, 0);
-  float acc[8], all[8];
-  for (uint i = 0; i < 8; ++i) acc[i] = all[i] = 0;
-  for (uint page = first_page; page < last_page; ++page) {
-    if (whole && page % s.split_pages == 0) {
-      const vec2 shares = take(joined, most, sum);
-      for (uint i = 0; i < 8; ++i) all[i] = join(all[i], acc[i], shares);
-      for (uint i = 0; i < 8; ++i) acc[i] = 0;
-      most = kNone;
-      sum = 0;
-    }
-    const uint begin = max(hidden, page * 32), end = min(visible, page * 32 + 32);
-    if (begin >= end) continue;
-    const uint key = (pages[rows[t].y + page] * s.kv_heads + kv_head) * 2 * half_page;
-    const uint value = key + half_page;
-    const uint token = page * 32 + lane;
-    const bool seen = token >= begin && token < end;
-    float score = kNone;
-    if (kForm == kQ8) {
-      if (s.half_width != 0) turn_to(page, bias_pairs, lane);
-      if (seen)
-        score = score_of_bytes(key + lane * words, key + 32 * words + lane * scale_words_of(s.head_width)) +
-                bias_score(lane);
-    } else if (seen) {
-      score = score_of(key + lane * (s.head_width / 2));
-    }
-    const float raised = max(most, max_threads(score));
-    const float kept = most == kNone ? 0 : exp(most - raised);
-    const float weight = seen ? exp(score - raised) : 0;
-    if (kForm == kQ8)
-      share_weight(weight, seen, value + 32 * words + lane * scale_words_of(s.head_width), lane);
-    else
-      weights[lane] = weight;
-    sum = sum * kept + sum_threads(weight);  // its barriers also publish the weights
-    most = raised;
-    for (uint i = 0; i < 8 && lane + 32 * i < s.head_width; ++i) {
-      const uint e = lane + 32 * i;
-      float mixed = acc[i] * kept;
-      for (uint c = begin - page * 32; c < end - page * 32; ++c)
-        mixed += kForm == kQ8 ? weights[i * 32 + c] * byte_of(kv[value + c * words + e / 4], e % 4)
-                              : weights[c] * half_of(kv[value + c * (s.head_width / 2) + e / 2], e % 2);
-      acc[i] = mixed;
-    }
-    barrier();
+  for (uint r = 0; r < kTile; ++r) {
+    joined[r] = Joined(kNone, 0);
+    for (uint i = 0; i < kPieces; ++i) all[r][i] = 0;
   }
-  if (whole) {
-    const vec2 shares = take(joined, most, sum);
-    for (uint i = 0; i < 8; ++i) acc[i] = join(all[i], acc[i], shares);
-    most = joined.most;
-    sum = joined.sum;
+  begin_split();
+  // One sequence after another.
+  for (uint token = first_row / group; token * group < behind_row;) {
+    const uvec2 first = rows[token];
+    uint end_token = token + 1;
+    while (end_token * group < behind_row && rows[end_token].y == first.y) ++end_token;
+    const uint visible = rows[end_token - 1].x + 1;  // by the last of them
+    const uint hidden = first.x + 1 > s.window ? first.x + 1 - s.window : 0;  // from the first
+    const uint behind = (visible + 31) / 32;
+    const uint last_page = whole ? behind : min(first_page + s.split_pages, behind);
+    for (uint page = max(first_page, hidden / 32); page < last_page; ++page) {
+      if (whole && page % s.split_pages == 0) join_split();
+      const uint key = (pages[first.y + page] * s.kv_heads + kv_head) * 2 * half_page;
+      const uint place = page * 32 + lane;
+      uint seen = 0;
+      for (uint r = 0; r < kTile; ++r) {
+        const uint of = (first_row + r) / group;
+        const uint position = first.x + of - token;
+        const bool here = of >= token && of < end_token && first_row + r < behind_row;
+        if (here && place <= position && place + s.window > position) seen |= 1 << r;
+      }
+      if (kForm == kQ8) {
+        if (s.half_width != 0) turn_to(page, kv_head * s.head_width, lane);
+        if (seen != 0) score_bytes(key + lane * words, key + 32 * words + lane * scale_words_of(s.head_width));
+        if (seen != 0 && s.half_width != 0) score_bias(lane);
+      } else if (seen != 0) {
+        score_halves(key + lane * (s.head_width / 2));
+      }
+      const uint begin = max(hidden, page * 32) - page * 32;
+      add_page(begin, min(visible - page * 32, 32), seen, key + half_page, lane);
+    }
+    if (whole) join_split();
+    token = end_token;
   }
-  const uint record = ((t * s.heads + h) * s.splits + split) * (2 + s.head_width);
-  if (lane == 0) {
-    records[record] = most;
-    records[record + 1] = sum;
+  for (uint r = 0; r < kTile && first_row + r < behind_row; ++r) {
+    const uint token = (first_row + r) / group, head = kv_head * group + (first_row + r) % group;
+    if (first_page * 32 > rows[token].x) continue;
+    const uint record = ((token * s.heads + head) * s.splits + split) * (2 + s.head_width);
+    if (lane == 0) {
+      records[record] = whole ? joined[r].most : most[r];
+      records[record + 1] = whole ? joined[r].sum : sum[r];
+    }
+    for (uint i = 0; i < kPieces; ++i)
+      if (lane + 32 * i < s.head_width) records[record + 2 + lane + 32 * i] = whole ? all[r][i] : acc[r][i];
   }
-  for (uint i = 0; i < 8 && lane + 32 * i < s.head_width; ++i) records[record + 2 + lane + 32 * i] = acc[i];
 }

@@ -59,8 +59,7 @@ bool has_tiles(const ModelShape& shape) {
   return shape.head_width % 32 == 0 && ((pieces >= 1 && pieces <= 4) || pieces == 8);
 }
 
-/// The number of a KV type in all devices.
-u32 number(KvType type) { return static_cast<u32>(type == KvType::kQ8 ? Kv::kQ8 : Kv::kF16); }
+Kv kv_form(KvType type) { return type == KvType::kQ8 ? Kv::kQ8 : Kv::kF16; }
 
 /// How rows of a product go to experts.
 struct Slots {
@@ -370,7 +369,7 @@ Result<void> GpuBackend::attention_input(int layer) {
                  shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
                  weights.query_norm.bytes > 0 ? 1U : 0U, weights.key_norm.bytes > 0 ? 1U : 0U,
                  shape_.norm_epsilon, shape_.score_scale()})
-      .type = number(kv_type_);
+      .type = static_cast<u32>(kv_form(kv_type_));
   return {};
 }
 
@@ -389,11 +388,11 @@ Result<void> GpuBackend::attention(int layer) {
   if (with_tiles_) {
     attend_in_tiles(layer, sizes);
   } else {
-    add(Kernel::kAttention, {number(rows_), number(shape_.heads), splits_},
-        {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records, weights.key_bias,
-         bias_turns_},
-        sizes)
-        .type = number(kv_type_);
+    Operation& operation = add(Kernel::kAttention, {},
+                               {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(),
+                                at_.records, weights.key_bias, bias_turns_},
+                               sizes);
+    set_attention(operation, kv_form(kv_type_), sizes, device_->limits());
   }
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},

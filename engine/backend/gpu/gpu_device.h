@@ -47,11 +47,11 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows and kAttention: kernels::Kv; kAttentionTiles:
+  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows: kernels::Kv; kAttention: kernels::attention_type(); kAttentionTiles:
   /// pieces of 32 elements of a head.
   std::uint32_t type = 0;
   /// Products: whether workgroups take kTokensOfTile tokens, and no experts.  kAttentionTiles: whether tokens share what they
-  /// read.
+  /// read.  kAttention: whether heads of tokens do, where the device has that.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -76,6 +76,8 @@ struct DeviceLimits {
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
   bool f16_attention = false;  ///< kAttentionTiles
+  bool shared_attention =
+      false;  ///< kAttention takes kernels::attention_tile() heads of tokens a workgroup
 };
 
 /// Copies that were begun; later ones have greater numbers.

@@ -28,4 +28,17 @@ std::vector<float> bias_turns(const ModelShape& shape, std::span<const double> f
   return turns;
 }
 
+void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
+                   const DeviceLimits& limits) {
+  operation.kernel = Kernel::kAttention;
+  operation.type = kernels::attention_type(form, sizes.head_width);
+  operation.set_sizes(sizes);
+  operation.groups = {sizes.tokens, sizes.heads, sizes.splits};
+  if (!limits.shared_attention) return;
+  const std::uint32_t rows = sizes.tokens * (sizes.heads / sizes.kv_heads);
+  const std::uint32_t tile = kernels::attention_tile(operation.type);
+  operation.many = rows > 1;
+  operation.groups = {operation.many ? (rows + tile - 1) / tile : 1, sizes.kv_heads, sizes.splits};
+}
+
 }  // namespace efimd::engine::gpu

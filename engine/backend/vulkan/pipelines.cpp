@@ -22,9 +22,11 @@ constexpr const char* kShaders[gpu::kKernels] = {"embed_rows", "norm_rows", "mat
                                                  "store_rows", "attention", nullptr,   "merge",
                                                  "activate",   "route",     "combine", nullptr};
 
-/// Only products have a shader of their own for many tokens.
-bool takes_tiles(const gpu::Operation& operation) {
-  return operation.kernel == gpu::Kernel::kMatmul && operation.many;
+/// What a workgroup takes of many: tokens in products, heads of tokens in attention.
+std::uint32_t tile_of(const gpu::Operation& operation) {
+  if (!operation.many) return 1;
+  if (operation.kernel == gpu::Kernel::kMatmul) return kernels::kTokensOfTile;
+  return operation.kernel == gpu::Kernel::kAttention ? kernels::attention_tile(operation.type) : 1;
 }
 
 }  // namespace
@@ -66,7 +68,7 @@ Result<void> Pipelines::open() {
 }
 
 Result<VkPipeline> Pipelines::of(const gpu::Operation& operation) {
-  const auto key = std::tuple(operation.kernel, operation.type, takes_tiles(operation));
+  const auto key = std::tuple(operation.kernel, operation.type, tile_of(operation));
   if (const auto found = pipelines_.find(key); found != pipelines_.end()) return found->second;
   auto made = make(operation);
   if (made) pipelines_.emplace(key, *made);
@@ -83,11 +85,10 @@ Result<VkPipeline> Pipelines::make(const gpu::Operation& operation) {
   VkResult done = context_.api.CreateShaderModule(context_.device, &info, nullptr, &module);
   if (done != VK_SUCCESS) return vulkan_failed(std::string("shader ") + name, done);
 
-  // Constants 0 and 1: the type of weights or of KV, and the tokens that a workgroup takes.
-  const std::uint32_t values[] = {operation.type,
-                                  takes_tiles(operation) ? kernels::kTokensOfTile : 1};
-  const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}};
-  const VkSpecializationInfo constants = {2, entries, sizeof values, values};
+  // Constants 0 to 2: the type of weights or of KV, what a workgroup takes of many, and pieces of a head.
+  const std::uint32_t values[] = {operation.type & 0xFFU, tile_of(operation), operation.type >> 8U};
+  const VkSpecializationMapEntry entries[] = {{0, 0, 4}, {1, 4, 4}, {2, 8, 4}};
+  const VkSpecializationInfo constants = {3, entries, sizeof values, values};
   VkComputePipelineCreateInfo pipeline = {VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO};
   pipeline.stage.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO;
   pipeline.stage.stage = VK_SHADER_STAGE_COMPUTE_BIT;

@@ -55,7 +55,7 @@ class Pipelines {
   VkDescriptorSetLayout operands_ = VK_NULL_HANDLE;
   VkPipelineLayout layout_ = VK_NULL_HANDLE;
   VkPipelineCache cache_ = VK_NULL_HANDLE;
-  std::map<std::tuple<gpu::Kernel, std::uint32_t, bool>, VkPipeline> pipelines_;
+  std::map<std::tuple<gpu::Kernel, std::uint32_t, std::uint32_t>, VkPipeline> pipelines_;
 };
 
 }  // namespace efimd::engine::vulkan

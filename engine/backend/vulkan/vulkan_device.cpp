@@ -157,6 +157,7 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
   const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
+  limits.shared_attention = true;
   return limits;
 }
 

@@ -8,6 +8,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/half.h"
+#include "engine/backend/gpu/gpu_kv.h"
 #include "kernels/sizes.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/gpu/buffers.h"
@@ -132,23 +133,29 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
       put(device_, std::vector<float>(size(count * of_.heads() * of_.width), NAN));
   Operation operations[2];
   Operation& attention = operations[0];
-  attention.kernel = way == Way::kRows ? Kernel::kAttention : Kernel::kAttentionTiles;
-  attention.type =
-      way == Way::kRows ? static_cast<std::uint32_t>(kernels::Kv::kF16) : number(of_.width / 32);
-  attention.many = way == Way::kTiles;
+  const kernels::AttentionSizes sizes{number(of_.heads()),
+                                      number(of_.kv_heads),
+                                      number(of_.width),
+                                      of_.window > 0 ? number(of_.window) : 1U << 30U,
+                                      kSplitPages,
+                                      number(splits),
+                                      0,
+                                      0,
+                                      number(count)};
   const auto over = [](int items, std::uint32_t by) { return (number(items) + by - 1) / by; };
-  if (way == Way::kRows)
-    attention.groups = {number(count), number(of_.heads()), number(splits)};
-  else
-    attention.groups = {way == Way::kTiles ? over(count * of_.group, kernels::kHeadsOfTile)
-                                           : number(count) * over(of_.group, kernels::kHeadsOfWarp),
-                        number(of_.kv_heads), number(splits)};
   attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, records};
-  if (way == Way::kRows) attention.operands[5] = attention.operands[6] = at_rows;  // a key's bias
-  attention.set_sizes(kernels::AttentionSizes{number(of_.heads()), number(of_.kv_heads),
-                                              number(of_.width),
-                                              of_.window > 0 ? number(of_.window) : 1U << 30U,
-                                              kSplitPages, number(splits), 0, 0, number(count)});
+  if (way == Way::kRows) {
+    attention.operands[5] = attention.operands[6] = at_rows;  // a key's bias
+    set_attention(attention, kernels::Kv::kF16, sizes, device_.limits());
+  } else {
+    attention.kernel = Kernel::kAttentionTiles;
+    attention.type = number(of_.width / 32);
+    attention.many = way == Way::kTiles;
+    attention.groups = {attention.many ? over(count * of_.group, kernels::kHeadsOfTile)
+                                       : sizes.tokens * over(of_.group, kernels::kHeadsOfWarp),
+                        sizes.kv_heads, sizes.splits};
+    attention.set_sizes(sizes);
+  }
   operations[1].kernel = Kernel::kMerge;
   operations[1].groups = {number(count), over(of_.heads() * of_.width, kernels::kFormElements), 1};
   operations[1].operands = {records, at_rows, attended, attended, attended, attended};

@@ -347,9 +347,6 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
       device, std::vector<float>(size(kRows * shape.heads * splits) * (size(of.width) + 2), NAN));
   const Range attended = put(device, std::vector<float>(q.size(), NAN));
   Operation operations[2];
-  operations[0].kernel = Kernel::kAttention;
-  operations[0].type = static_cast<std::uint32_t>(kernels::Kv::kQ8);
-  operations[0].groups = {kRows, number(shape.heads), number(splits)};
   operations[0].operands = {at_q,
                             put(device, bytes),
                             put(device, table),
@@ -357,11 +354,13 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
                             records,
                             bias.empty() ? at_q : put(device, bias),
                             turns.empty() ? at_q : put(device, turns)};
-  operations[0].set_sizes(kernels::AttentionSizes{
-      number(shape.heads), number(shape.kv_heads), number(of.width),
-      of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, number(splits),
-      bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
-      of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows});
+  set_attention(operations[0], kernels::Kv::kQ8,
+                kernels::AttentionSizes{
+                    number(shape.heads), number(shape.kv_heads), number(of.width),
+                    of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, number(splits),
+                    bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
+                    of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows},
+                device.limits());
   operations[1].kernel = Kernel::kMerge;
   const std::uint32_t groups =
       (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;
