@@ -20,9 +20,13 @@ namespace efimd::simt {
 
 namespace {
 
-constexpr std::size_t kStackBytes = std::size_t{64} << 10;
+/// No power of two, for the tops of stacks that are one apart share few lines of a cache.
+constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 
-enum class State { kReady, kAtWarp, kAtBlock, kDone };
+/// Words that a lane gives at once.
+constexpr std::size_t kGivenMax = 6;
+
+enum class State { kReady, kGives, kAtWarp, kAtBlock, kDone };
 
 struct Copy {
   unsigned* to;
@@ -35,14 +39,13 @@ struct Fiber {
   bool started = false;
   jmp_buf here = {};
   State state = State::kReady;
-  Place place;
-  std::array<std::uint32_t, kGivenMax> given = {};
+  Dim thread;
+  /// What was given last, and before that.
+  std::array<std::array<std::uint32_t, kGivenMax>, 2> given = {};
+  unsigned last_given = 0;
+  std::size_t copies_awaited = 0;
   std::vector<Copy> copies;               ///< of the batch that is not closed
   std::deque<std::vector<Copy>> batches;  ///< closed
-  bool awaits_copies() const {
-    return !copies.empty() ||
-           std::ranges::any_of(batches, [](auto& batch) { return !batch.empty(); });
-  }
 };
 
 std::vector<std::unique_ptr<Fiber>> fibers;
@@ -83,8 +86,9 @@ std::unique_ptr<Fiber> new_fiber() {
 
 void resume(std::size_t index) {
   running = index;
-  if (_setjmp(scheduler) != 0) return;
   Fiber& fiber = current();
+  thread_index = fiber.thread;
+  if (_setjmp(scheduler) != 0) return;
   if (fiber.started) _longjmp(fiber.here, 1);
   fiber.started = true;
   setcontext(&fiber.start);
@@ -92,13 +96,17 @@ void resume(std::size_t index) {
 
 /// Lets the lanes of a warp go on that have all come to its barrier.
 bool release_warp(std::size_t first) {
-  std::size_t here = 0;
-  for (std::size_t i = first; i < first + 32; ++i) here += fibers[i]->state == State::kAtWarp;
-  if (here == 0) return false;
+  std::size_t giving = 0, waiting = 0;
+  for (std::size_t i = first; i < first + 32; ++i) {
+    giving += fibers[i]->state == State::kGives;
+    waiting += fibers[i]->state == State::kAtWarp;
+  }
+  if (giving + waiting == 0) return false;
   for (std::size_t i = first; i < first + 32; ++i) {
     if (fibers[i]->state == State::kDone) broken("a warp exchanges values after a lane has left");
     if (fibers[i]->state == State::kAtBlock) broken("lanes of a warp wait at different barriers");
   }
+  if (giving != 0 && waiting != 0) broken("lanes of a warp wait at different barriers");
   for (std::size_t i = first; i < first + 32; ++i) fibers[i]->state = State::kReady;
   return true;
 }
@@ -134,40 +142,48 @@ void run_block(std::size_t threads, Order order) {
   } while (release_block(threads));
 }
 
+/// Who gives anew writes where nobody reads any more: while a lane reads what was given last, others come as far as the next
+/// exchange, and no further.
+void give(const std::uint32_t* words, std::size_t count) {
+  Fiber& fiber = current();
+  fiber.last_given ^= 1U;
+  std::copy_n(words, count, fiber.given[fiber.last_given].begin());
+  wait(State::kGives);
+}
+const std::uint32_t* given_by(unsigned lane) {
+  return fibers[running / 32 * 32 + lane % 32]->given[current().last_given].data();
+}
+
 }  // namespace
 
-const Place& place() { return current().place; }
+Dim thread_index, block_index, block_size;
+
 void wait_for_block() { wait(State::kAtBlock); }
 void wait_for_warp() { wait(State::kAtWarp); }
 unsigned lane() { return static_cast<unsigned>(running % 32); }
 
-void give(const std::uint32_t* words, std::size_t count) {
-  std::copy_n(words, count, current().given.begin());
-  wait_for_warp();
-}
-const std::uint32_t* given_by(unsigned lane) {
-  return fibers[running / 32 * 32 + lane % 32]->given.data();
-}
-
 std::uint32_t exchange(std::uint32_t value, unsigned from) {
   give(&value, 1);
-  const std::uint32_t taken = *given_by(from);
-  wait_for_warp();
-  return taken;
+  return *given_by(from);
 }
 
 void start_copy(unsigned* to, const unsigned* from) {
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0)
     broken("a copy of 16 bytes is not aligned");
-  if (order_now == Order::kBackward)
+  if (order_now == Order::kBackward) {
     std::memcpy(to, from, 16);
-  else
-    current().copies.push_back({to, from});
+    return;
+  }
+  current().copies.push_back({to, from});
+  ++current().copies_awaited;
 }
 void close_batch() { current().batches.push_back(std::exchange(current().copies, {})); }
 void wait_for_batches_but(std::size_t open) {
-  for (auto& batches = current().batches; batches.size() > open; batches.pop_front())
+  Fiber& fiber = current();
+  for (auto& batches = fiber.batches; batches.size() > open; batches.pop_front()) {
     for (const Copy& copy : batches.front()) std::memcpy(copy.to, copy.from, 16);
+    fiber.copies_awaited -= batches.front().size();
+  }
 }
 
 void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>& kernel) {
@@ -176,16 +192,20 @@ void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>&
   while (fibers.size() < count) fibers.push_back(new_fiber());
   body = &kernel;
   order_now = order;
+  block_size = threads;
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<unsigned>(i);
+    fibers[i]->thread = {index % threads.x, index / threads.x, 0};
+  }
   for (unsigned z = 0; z < blocks.z; ++z)
     for (unsigned y = 0; y < blocks.y; ++y)
       for (unsigned x = 0; x < blocks.x; ++x) {
         for (std::size_t i = 0; i < count; ++i) {
-          Fiber& fiber = *fibers[i];
-          if (fiber.awaits_copies()) broken("a thread has left before its copies were there");
-          fiber.state = State::kReady;
-          const auto index = static_cast<unsigned>(i);
-          fiber.place = {{index % threads.x, index / threads.x, 0}, {x, y, z}, threads};
+          if (fibers[i]->copies_awaited != 0)
+            broken("a thread has left before its copies were there");
+          fibers[i]->state = State::kReady;
         }
+        block_index = {x, y, z};
         run_block(count, order);
       }
 }
@@ -213,7 +233,6 @@ void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGiv
         const std::uint32_t of_column = simt::given_by(4 * (2 * c + i % 2) + k)[4 + piece];
         sums[i] = __dp4a(static_cast<int>(of_row), static_cast<int>(of_column), sums[i]);
       }
-  simt::wait_for_warp();
 }
 
 }  // namespace
@@ -240,7 +259,6 @@ void add_halves(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4]
       }
     sums[i] = static_cast<float>(sum);
   }
-  simt::wait_for_warp();
 }
 
 }  // namespace

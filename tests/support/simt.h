@@ -35,20 +35,13 @@ namespace efimd::simt {
 struct Dim {
   unsigned x = 0, y = 0, z = 0;
 };
-struct Place {
-  Dim thread, block, threads;
-};
 /// Of the thread that runs.
-const Place& place();
+extern Dim thread_index, block_index, block_size;
 void wait_for_block();
 void wait_for_warp();
 /// What lane `lane` of this warp gives.
 std::uint32_t exchange(std::uint32_t value, unsigned lane);
 unsigned lane();
-/// Each lane gives words, and then reads what others gave, until all have.
-constexpr std::size_t kGivenMax = 6;
-void give(const std::uint32_t* words, std::size_t count);
-const std::uint32_t* given_by(unsigned lane);
 /// As late as may be, when it is waited for; or at once (Order::kBackward).
 void start_copy(unsigned* to, const unsigned* from);
 void close_batch();
@@ -56,9 +49,9 @@ void wait_for_batches_but(std::size_t open);
 
 }  // namespace efimd::simt
 
-#define threadIdx (::efimd::simt::place().thread)
-#define blockIdx (::efimd::simt::place().block)
-#define blockDim (::efimd::simt::place().threads)
+#define threadIdx (::efimd::simt::thread_index)
+#define blockIdx (::efimd::simt::block_index)
+#define blockDim (::efimd::simt::block_size)
 
 inline void __syncthreads() { ::efimd::simt::wait_for_block(); }
 inline void __syncwarp() { ::efimd::simt::wait_for_warp(); }
