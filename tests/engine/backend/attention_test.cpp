@@ -203,7 +203,7 @@ TEST_CASE("scores of thousands leave finite results") {
   check_attention(cache, 150, 5, 40);
 }
 
-TEST_CASE("attention of a row is the same bit for bit alone and in every step") {
+TEST_CASE("attention of a row is the same bit for bit alone and in every step", "[one-thread]") {
   for (const int group : {1, 7}) {
     const Cache cache(1100, 2, group, 64, 1, 5);
     for (const int position : {0, 480, 1000}) {
