@@ -91,8 +91,8 @@ class LastingEngine final : public Engine {
   const Open open_;
   const std::shared_ptr<PageStore> store_;  ///< may be null
   const std::chrono::seconds retry_after_;
-  std::optional<std::chrono::steady_clock::time_point>
-      lost_at_;                     ///< when the CPU began to stand in
+  /// When the CPU began to stand in.
+  std::optional<std::chrono::steady_clock::time_point> lost_at_;
   std::unique_ptr<Engine> engine_;  ///< null while the device is released
   bool fragment_trained_ = false;
   int window_tokens_ = 0;

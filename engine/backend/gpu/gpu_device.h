@@ -47,11 +47,11 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products and kEmbedRows: the weight type, kernels::Packed; kStoreRows: kernels::Kv; kAttention: kernels::attention_type(); kAttentionTiles:
-  /// pieces of 32 elements of a head.
+  /// Products and kEmbedRows: the weight type, kernels::Packed.  kStoreRows: kernels::Kv.  kAttention:
+  /// kernels::attention_type().  kAttentionTiles: pieces of 32 elements of a head.
   std::uint32_t type = 0;
-  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.  kAttentionTiles: whether tokens share what they
-  /// read.  kAttention: whether heads of tokens do, where the device has that.
+  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.  kAttention: whether heads of tokens share what
+  /// they read, where the device has that.  kAttentionTiles: whether tokens do.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -75,9 +75,8 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
-  bool f16_attention = false;  ///< kAttentionTiles
-  bool shared_attention =
-      false;  ///< kAttention takes kernels::attention_tile() heads of tokens a workgroup
+  bool f16_attention = false;     ///< kAttentionTiles
+  bool shared_attention = false;  ///< a workgroup of kAttention takes attention_tile() heads
 };
 
 /// Copies that were begun; later ones have greater numbers.
