@@ -107,12 +107,14 @@ class DeviceOpener {
     } else {
       if (in_use_ == "cpu") return tl::unexpected(*lost);
       wish_.failed.emplace_back(in_use_, lost->what);
+      wish_.checked.erase(in_use_);
     }
     if (auto chosen = choose_kv(); !chosen) return tl::unexpected(std::move(chosen).error());
     auto device = engine::open_backend(model_, wish_);
     if (!device) return tl::unexpected(std::move(device).error());
     engine::Backend& backend = *device->backend;
     in_use_ = backend.kind();
+    wish_.checked.insert(in_use_);
     opened_->set_device_reason(device->reason);
     if (setup_.keeper)
       setup_.keeper->begin(

@@ -27,6 +27,8 @@ struct DeviceWish {
   std::filesystem::path cache_dir = {};
   /// Kinds not to try, with the reason: they failed before.
   std::vector<std::pair<std::string, std::string>> failed = {};
+  /// Kinds whose device was compared with the CPU since it last failed (device_check.h): they open sooner.
+  std::set<std::string> checked = {};
 };
 
 struct OpenedBackend {
