@@ -75,8 +75,9 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
-  bool f16_attention = false;     ///< kAttentionTiles
-  bool shared_attention = false;  ///< a workgroup of kAttention takes attention_tile() heads
+  bool f16_attention = false;  ///< kAttentionTiles
+  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so many workgroups then; 0: never.
+  std::uint32_t shared_attention_min = 0;
 };
 
 /// Copies that were begun; later ones have greater numbers.

@@ -26,6 +26,8 @@ constexpr std::size_t kProgramsMax = 16;
 constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
+/// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
+constexpr std::uint32_t kLargeWorkgroupsMin = 512;
 /// Of a device's memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 8 * 7; }
 
@@ -157,7 +159,9 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
   const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
-  limits.shared_attention = true;
+  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read more than once.
+  const bool large = context_->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
+  limits.shared_attention_min = large ? kLargeWorkgroupsMin : 1;
   return limits;
 }
 

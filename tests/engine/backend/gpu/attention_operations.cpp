@@ -38,7 +38,7 @@ struct Row {
 };
 
 /// How a step is put to the device.
-enum class Way { kRows, kTokens, kTiles };
+enum class Way { kRows, kSharedRows, kTokens, kTiles };
 
 /// Two sequences, and steps of rows of theirs.
 class Scene {
@@ -144,9 +144,12 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
                                       number(count)};
   const auto over = [](int items, std::uint32_t by) { return (number(items) + by - 1) / by; };
   attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, records};
-  if (way == Way::kRows) {
+  if (way == Way::kRows || way == Way::kSharedRows) {
     attention.operands[5] = attention.operands[6] = at_rows;  // a key's bias
-    set_attention(attention, kernels::Kv::kF16, sizes, device_.limits());
+    DeviceLimits limits = device_.limits();
+    if (limits.shared_attention_min != 0)
+      limits.shared_attention_min = way == Way::kSharedRows ? 1 : ~std::uint32_t{0};
+    set_attention(attention, kernels::Kv::kF16, sizes, limits);
   } else {
     attention.kernel = Kernel::kAttentionTiles;
     attention.type = number(of_.width / 32);
@@ -176,7 +179,8 @@ std::vector<Row> step_rows(int of_first, int of_second) {
 /// What scores are off by, weights are, too: sums in f32, or of queries and weights in f16.
 double tolerance(Way way, const AttentionCase& of) {
   const double score = static_cast<double>(of.query) * std::sqrt(of.width);  // its deviation
-  return way == Way::kRows ? 1.5e-5 + 2e-6 * score : 1e-3 + 6e-4 * score;
+  const bool f32 = way == Way::kRows || way == Way::kSharedRows;
+  return f32 ? 1.5e-5 + 2e-6 * score : 1e-3 + 6e-4 * score;
 }
 
 void check_attention(GpuDevice& device, const AttentionCase& of) {
@@ -185,12 +189,14 @@ void check_attention(GpuDevice& device, const AttentionCase& of) {
   INFO("Hk " << of.kv_heads << ", group " << of.group << ", E " << of.width << ", window "
              << of.window);
   const auto rows = step_rows(11, 7);
-  for (const Way way : {Way::kRows, Way::kTokens, Way::kTiles}) {
-    if (way != Way::kRows && !tiles) continue;
+  for (const Way way : {Way::kRows, Way::kSharedRows, Way::kTokens, Way::kTiles}) {
+    if (way == Way::kSharedRows && device.limits().shared_attention_min == 0) continue;
+    if ((way == Way::kTokens || way == Way::kTiles) && !tiles) continue;
     INFO("way " << static_cast<int>(way));
     const auto got = scene.attended(rows, way, false);
     if (of.loud == 1) check_close(got, scene.expected(rows, tolerance(way, of)));
     check_same_bits(scene.attended(rows, way, true), got);
+    if (way == Way::kSharedRows) check_same_bits(scene.attended(rows, Way::kRows, false), got);
     if (way == Way::kTiles) check_same_bits(scene.attended(rows, Way::kTokens, false), got);
     // One row alone.
     const std::size_t row_size = size(of.heads() * of.width);
