@@ -4,42 +4,25 @@
 
 namespace efimd::kernels {
 
-// q . k of one token for kRows queries [kRows][256] in shared memory, key E halves; E % 8 == 0. A row's sum has the same
-// order whatever kRows is.
-template <u32 kRows>
-__device__ __forceinline__ void scores_of(const float* queries, const u32* key, u32 width,
-                                          float (&scores)[kRows]) {
-#pragma unroll
-  for (u32 r = 0; r < kRows; ++r) scores[r] = 0;
-  for (u32 pair = 0; pair < width / 2; pair += 4) {
-    const uint4 packed = *reinterpret_cast<const uint4*>(key + pair);
-    const u32 words[4] = {packed.x, packed.y, packed.z, packed.w};
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-      const float2 both = both_halves(words[i]);
-#pragma unroll
-      for (u32 r = 0; r < kRows; ++r) {
-        const float2 query = *reinterpret_cast<const float2*>(queries + 256 * r + 2 * (pair + i));
-        scores[r] = fmaf(query.x, both.x, scores[r]);
-        scores[r] = fmaf(query.y, both.y, scores[r]);
-      }
-    }
-  }
-}
-
-// The same for one query, and any E.
+// q . k of one token: query [E] in shared memory, key E halves.
 __device__ __forceinline__ float score_of(const float* query, const u32* key, u32 width) {
-  float score[1] = {0};
-  if (width % 8 == 0) {
-    scores_of(query, key, width, score);
-    return score[0];
+  float score = 0;
+  const auto add = [&](u32 pair, u32 word) {
+    const float2 both = both_halves(word);
+    const float2 of_query = *reinterpret_cast<const float2*>(query + 2 * pair);
+    score = fmaf(of_query.x, both.x, score);
+    score = fmaf(of_query.y, both.y, score);
+  };
+  u32 pair = 0;
+  for (; width % 8 == 0 && pair < width / 2; pair += 4) {
+    const uint4 packed = *reinterpret_cast<const uint4*>(key + pair);
+    add(pair, packed.x);
+    add(pair + 1, packed.y);
+    add(pair + 2, packed.z);
+    add(pair + 3, packed.w);
   }
-  for (u32 pair = 0; pair < width / 2; ++pair) {
-    const float2 both = both_halves(key[pair]);
-    score[0] = fmaf(query[2 * pair], both.x, score[0]);
-    score[0] = fmaf(query[2 * pair + 1], both.y, score[0]);
-  }
-  return score[0];
+  for (; pair < width / 2; ++pair) add(pair, key[pair]);
+  return score;
 }
 
 /// Byte 0 .. 3 of a word of signed bytes with their sign bits flipped, as a float. Put into the mantissa of 2^23 and
