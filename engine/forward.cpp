@@ -1,17 +1,6 @@
 #include "engine/forward.h"
 
 namespace efimd::engine {
-namespace {
-
-Result<void> run_layer(Backend& backend, int layer) {
-  return backend.attention_input(layer)
-      .and_then([&] { return backend.attention(layer); })
-      .and_then([&] { return backend.attention_output(layer); })
-      .and_then([&] { return backend.feed_forward_input(layer); })
-      .and_then([&] { return backend.feed_forward_output(layer); });
-}
-
-}  // namespace
 
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
                                        const std::stop_token& stop) {

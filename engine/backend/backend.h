@@ -82,4 +82,13 @@ class Backend {
   virtual Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) = 0;
 };
 
+/// A layer's operations, in their order.
+inline Result<void> run_layer(Backend& backend, int layer) {
+  return backend.attention_input(layer)
+      .and_then([&] { return backend.attention(layer); })
+      .and_then([&] { return backend.attention_output(layer); })
+      .and_then([&] { return backend.feed_forward_input(layer); })
+      .and_then([&] { return backend.feed_forward_output(layer); });
+}
+
 }  // namespace efimd::engine

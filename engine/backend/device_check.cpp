@@ -40,12 +40,8 @@ Result<std::span<const float>> evaluate(Backend& backend, std::span<const TokenI
   const StepSequence sequence{0, count, position, {&page, 1}};
   std::vector<int> rows;
   for (int row = 0; row < count && wanted == Wanted::kLogits; ++row) rows.push_back(row);
-  const auto done = backend.begin({tokens, {&sequence, 1}, rows})
-                        .and_then([&] { return backend.attention_input(0); })
-                        .and_then([&] { return backend.attention(0); })
-                        .and_then([&] { return backend.attention_output(0); })
-                        .and_then([&] { return backend.feed_forward_input(0); })
-                        .and_then([&] { return backend.feed_forward_output(0); });
+  const auto done =
+      backend.begin({tokens, {&sequence, 1}, rows}).and_then([&] { return run_layer(backend, 0); });
   if (!done) return tl::unexpected(done.error());
   return wanted == Wanted::kLogits ? backend.logits() : backend.residual();
 }

@@ -167,13 +167,7 @@ void run_step(Backend& backend, const ModelShape& shape, int position, int count
   const StepSequence sequence{0, count, position, pages};
   const int last = count - 1;
   auto done = backend.begin({tokens, {&sequence, 1}, {&last, logits ? 1U : 0U}});
-  for (int layer = 0; done && layer < shape.layers; ++layer) {
-    done = backend.attention_input(layer);
-    if (done) done = backend.attention(layer);
-    if (done) done = backend.attention_output(layer);
-    if (done) done = backend.feed_forward_input(layer);
-    if (done) done = backend.feed_forward_output(layer);
-  }
+  for (int layer = 0; done && layer < shape.layers; ++layer) done = run_layer(backend, layer);
   if (done && logits) {
     const auto rows = backend.logits();
     must(rows.has_value(), rows ? "" : rows.error().message());

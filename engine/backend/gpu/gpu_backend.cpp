@@ -223,12 +223,7 @@ Result<void> GpuBackend::run_step(int count, int position) {
   const StepSequence sequence{0, count, position, pages};
   const int row = 0;
   Result<void> done = begin({tokens, {&sequence, 1}, {&row, 1}});
-  for (int layer = 0; done && layer < shape_.layers; ++layer)
-    done = attention_input(layer)
-               .and_then([&] { return attention(layer); })
-               .and_then([&] { return attention_output(layer); })
-               .and_then([&] { return feed_forward_input(layer); })
-               .and_then([&] { return feed_forward_output(layer); });
+  for (int layer = 0; done && layer < shape_.layers; ++layer) done = run_layer(*this, layer);
   if (!done) return done;
   return (with_output_ == WithOutput::kYes ? logits() : residual()).map([](auto) {});
 }
