@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "engine/backend/cuda/cuda_device.h"
+#include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "kernels/sizes.h"
@@ -292,7 +293,7 @@ gpu::Range told(gpu::GpuDevice& device, const std::vector<std::uint32_t>& words)
 std::array<gpu::Operation, 2> attention_of(gpu::GpuDevice& device, const Shape& of, int context,
                                            int tokens, std::uint32_t splits) {
   constexpr std::uint32_t kSplitPages = 4;
-  const std::uint32_t group = number(of.heads / of.kv_heads), width = number(of.width / of.heads);
+  const std::uint32_t width = number(of.width / of.heads);
   std::vector<std::uint32_t> table(number(context / kPageTokens)), rows;
   std::iota(table.begin(), table.end(), 0U);
   for (int t = 0; t < tokens; ++t) rows.insert(rows.end(), {number(context - tokens + t), 0U});
@@ -302,17 +303,13 @@ std::array<gpu::Operation, 2> attention_of(gpu::GpuDevice& device, const Shape& 
   };
   std::array<gpu::Operation, 2> operations;
   gpu::Operation& attention = operations[0];
-  attention.kernel = gpu::Kernel::kAttentionTiles;
-  attention.type = width / 32;
-  attention.many = tokens > 1;
-  attention.groups = {(number(tokens) * group + kernels::kHeadsOfTile - 1) / kernels::kHeadsOfTile,
-                      number(of.kv_heads), splits};
   attention.operands = {floats(heads * width), floats(number(context * of.kv_heads) * width),
                         told(device, table), told(device, rows),
                         floats(heads * splits * (width + kernels::kRecordHead))};
-  attention.set_sizes(kernels::AttentionSizes{number(of.heads), number(of.kv_heads), width,
-                                              1U << 30U, kSplitPages, splits, 0, 0,
-                                              number(tokens)});
+  const kernels::AttentionSizes sizes{
+      number(of.heads), number(of.kv_heads), width, 1U << 30U, kSplitPages, splits, 0, 0,
+      number(tokens)};
+  gpu::set_attention(attention, kernels::Kv::kF16, sizes, device.limits(), 1);
   gpu::Operation& merge = operations[1];
   const gpu::Range result = floats(heads * width);
   merge.kernel = gpu::Kernel::kMerge;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
-#include <chrono>
-#include <cmath>
 #include <initializer_list>
 #include <optional>
 #include <span>
@@ -12,8 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/gpu/gpu_fit.h"
 #include "engine/backend/gpu/gpu_kv.h"
+#include "engine/backend/gpu/gpu_warm_up.h"
 #include "engine/backend/gpu/gpu_weights.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "engine/backend/gpu/page_transfer.h"
@@ -28,35 +28,13 @@ namespace {
 
 using namespace kernels;
 
-constexpr int kSplitPagesMin = 4;
-/// A row has no more splits than this, so that their records fit step_buffers.h's.
-constexpr int kSplitsMax = 128;
-/// So many rows times heads fill a large card: each then goes through its splits alone, for records would be written and
-/// read for nothing.
-constexpr u32 kWholeRowsMin = 8192;
-/// From so many tokens of a sequence on they are attended to in tiles. An estimate that no card has confirmed yet.
-constexpr int kTiledTokensMin = 4;
 constexpr u32 kEverything = u32{1} << 30U;
 constexpr int kHeadWidthMax = 256;
-/// Tokens of a step on whatever device, and from there on in powers of two.
-constexpr int kStepTokensMin = 64;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 u32 number(int count) { return static_cast<u32>(count); }
 u32 groups_for(std::size_t elements, u32 of_group = kElementThreads) {
   return static_cast<u32>((elements + of_group - 1) / of_group);
-}
-
-/// So many pages of a sequence as long as the model knows are one split, whatever the step: sums must not depend on it.
-int split_pages_of(const ModelShape& shape) {
-  const int pages = (shape.context_tokens + kPageTokens - 1) / kPageTokens;
-  return std::max(kSplitPagesMin, (pages + kSplitsMax - 1) / kSplitsMax);
-}
-
-/// Whether kAttentionTiles has heads as wide as these.
-bool has_tiles(const ModelShape& shape) {
-  const int pieces = shape.head_width / 32;
-  return shape.head_width % 32 == 0 && ((pieces >= 1 && pieces <= 4) || pieces == 8);
 }
 
 Kv kv_form(KvType type) { return type == KvType::kQ8 ? Kv::kQ8 : Kv::kF16; }
@@ -80,9 +58,7 @@ class GpuBackend final : public Backend {
         step_ms_max_(options.step_ms_max),
         page_count_(options.page_count),
         step_tokens_max_(std::max(1, options.step_tokens_max)),
-        split_pages_(split_pages_of(shape)),
-        with_tiles_(device_->limits().f16_attention && kv_type_ == KvType::kF16 &&
-                    has_tiles(shape)) {}
+        split_pages_(split_pages_of(shape)) {}
 
   Result<void> open(const ModelWeights& weights);
 
@@ -106,8 +82,11 @@ class GpuBackend final : public Backend {
   std::string page_format() const override {
     return std::string(kv_type_name(kv_type_)) + ", [Hk][2][P][E]" +
            (kv_type_ == KvType::kQ8 ? " and scales of 32" : "") + ", splits of " +
-           std::to_string(split_pages_) + " pages" + (with_tiles_ ? " in tiles" : "") + ", " +
-           kind() + ", " + name();
+           std::to_string(split_pages_) + " pages" +
+           (with_tiles(device_->limits(), kv_form(kv_type_), number(shape_.head_width))
+                ? " in tiles"
+                : "") +
+           ", " + kind() + ", " + name();
   }
   void expect_read(PageIndex page) override { pages_->expect(page); }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
@@ -115,18 +94,10 @@ class GpuBackend final : public Backend {
 
  private:
   Result<void> allocate();
-  /// Evaluates `count` tokens of nothing behind `position` others.
-  Result<void> run_step(int count, int position = 0);
-  /// Steps of one token, of some, of a short prompt, and over more than one split: every kernel the model needs is compiled,
-  /// and known to run.
-  Result<void> warm_up();
-  /// Lowers step_tokens_max_ to what is over in time.
-  Result<void> choose_step();
   /// Makes bias_turns_ reach so many pages of a sequence, where a layer's keys are kept without their bias.
   Result<void> turn_biases(int pages);
   /// Makes `memory` hold so many bytes; what was in it is lost.
   Result<void> grow(Range& memory, std::size_t bytes, Memory where);
-  void split_attention();
   /// Says the step to the device.
   Result<void> prepare(const Step& step);
   /// Copies `from` to memory that the host reads, behind all that was added, and runs it all.
@@ -142,7 +113,6 @@ class GpuBackend final : public Backend {
   /// out = or += matrix x (+ bias), for rows that the operation in front has written.
   void multiply(const GpuMatrix& matrix, const Range& bias, const Range& x, const Range& out,
                 Sum sum, int rows, Slots slots = {});
-  void attend_in_tiles(int layer, const AttentionSizes& sizes);
   void experts_input(const GpuLayer& layer);
   void experts_output(const GpuLayer& layer);
   Result<void> run();
@@ -155,7 +125,6 @@ class GpuBackend final : public Backend {
   const int page_count_;
   int step_tokens_max_;  ///< buffers may have room for more
   const int split_pages_;
-  const bool with_tiles_;  ///< attention is kAttentionTiles
   GpuWeights weights_;
   std::vector<double> frequencies_;
   std::vector<Range> kv_;              ///< [L]
@@ -199,8 +168,10 @@ Result<void> GpuBackend::open(const ModelWeights& weights) {
   frequencies_ = rope_frequencies(shape_, weights_.rope_factors);
   if (auto allocated = allocate(); !allocated) return allocated;
   if (auto turned = turn_biases(page_count_); !turned) return turned;
-  if (auto warm = warm_up(); !warm) return warm;
-  return choose_step();
+  WarmUp warm_up(*this, shape_.layers, with_output_);
+  if (auto warm = warm_up.run(split_pages_ * kPageTokens); !warm) return warm;
+  if (step_ms_max_ == 0) return {};
+  return warm_up.tokens_within(step_ms_max_).map([&](int tokens) { step_tokens_max_ = tokens; });
 }
 
 Result<void> GpuBackend::turn_biases(int pages) {
@@ -217,54 +188,6 @@ Result<void> GpuBackend::turn_biases(int pages) {
   return {};
 }
 
-Result<void> GpuBackend::run_step(int count, int position) {
-  const std::vector<TokenId> tokens(size(count));
-  const std::vector<PageIndex> pages(size((position + count + kPageTokens - 1) / kPageTokens), 0);
-  const StepSequence sequence{0, count, position, pages};
-  const int row = 0;
-  Result<void> done = begin({tokens, {&sequence, 1}, {&row, 1}});
-  for (int layer = 0; done && layer < shape_.layers; ++layer) done = run_layer(*this, layer);
-  if (!done) return done;
-  return (with_output_ == WithOutput::kYes ? logits() : residual()).map([](auto) {});
-}
-
-Result<void> GpuBackend::warm_up() {
-  Result<void> done;
-  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens})
-    if (done) done = run_step(std::min(wanted, step_tokens_max_));
-  for (const int wanted : {1, kTiledTokensMin})
-    if (done) done = run_step(std::min(wanted, step_tokens_max_), split_pages_ * kPageTokens);
-  return done;
-}
-
-Result<void> GpuBackend::choose_step() {
-  if (step_ms_max_ == 0) return {};
-  using Clock = std::chrono::steady_clock;
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  for (int count = kStepTokensMin; count < step_tokens_max_; count *= 2) {
-    // Whether twice as many will do. A device that was asleep is given another chance, one that is slow is not.
-    const double limit = step_ms_max_ / 2;
-    double least = INFINITY;
-    for (int run = 0; run < 3 && least > limit && (run == 0 || least < 4 * limit); ++run) {
-      const auto begin = Clock::now();
-      if (auto done = run_step(count); !done) return done;
-      least = std::min(least, Milliseconds(Clock::now() - begin).count());
-    }
-    if (least > limit) step_tokens_max_ = count;
-  }
-  return {};
-}
-
-void GpuBackend::split_attention() {
-  // In powers of two, so that a sequence that grows repeats its list of operations.
-  splits_ = 1;
-  while (splits_ * number(split_pages_) < number(record_.pages_max())) splits_ *= 2;
-  const std::size_t rows = size(rows_);
-  if (rows * number(shape_.heads) >= kWholeRowsMin ||
-      rows * splits_ > attention_records(step_tokens_max_))
-    splits_ = 1;
-}
-
 Result<void> GpuBackend::prepare(const Step& step) {
   assert(well_formed(step, *this));
   if (auto checked = check_tokens(step, shape_.vocabulary); !checked) return checked;
@@ -273,7 +196,8 @@ Result<void> GpuBackend::prepare(const Step& step) {
   operations_.clear();
   pages_->changed();
   record_.write(step, shape_, frequencies_);
-  split_attention();
+  splits_ =
+      splits_of(size(rows_), shape_, record_.pages_max(), attention_records(step_tokens_max_));
   // A table may name a page more than once, and so be longer than the device's pages.
   if (auto turned = turn_biases(record_.pages_max()); !turned) return turned;
   operations_.push_back(record_.copy());
@@ -380,34 +304,18 @@ Result<void> GpuBackend::attention(int layer) {
                              weights.key_bias.bytes > 0 ? static_cast<u32>(frequencies_.size()) : 0,
                              shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
                              number(rows_)};
-  if (with_tiles_) {
-    attend_in_tiles(layer, sizes);
-  } else {
-    Operation& operation = add(Kernel::kAttention, {},
-                               {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(),
-                                at_.records, weights.key_bias, bias_turns_},
-                               sizes);
-    set_attention(operation, kv_form(kv_type_), sizes, device_->limits());
-  }
+  Operation& operation = add(Kernel::kAttention, {},
+                             {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(),
+                              at_.records, weights.key_bias, bias_turns_},
+                             sizes);
+  set_attention(operation, kv_form(kv_type_), sizes, device_->limits(),
+                static_cast<int>(step_.sequences.size()));
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},
       {at_.records, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},
       MergeSizes{number(shape_.heads), number(shape_.head_width), number(split_pages_), splits_,
                  shape_.residual_scale, weights.attention_output.inputs()});
   return {};
-}
-
-void GpuBackend::attend_in_tiles(int layer, const AttentionSizes& sizes) {
-  const u32 group = sizes.heads / sizes.kv_heads;
-  // A tile takes its sequences one after another; tokens alone run beside each other.
-  const bool many = rows_ >= kTiledTokensMin * static_cast<int>(step_.sequences.size());
-  const u32 tiles = many ? groups_for(size(rows_) * group, kHeadsOfTile)
-                         : sizes.tokens * groups_for(group, kHeadsOfWarp);
-  Operation& operation =
-      add(Kernel::kAttentionTiles, {tiles, sizes.kv_heads, splits_},
-          {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(), at_.records}, sizes);
-  operation.type = sizes.head_width / 32;
-  operation.many = many;
 }
 
 Result<void> GpuBackend::attention_output(int layer) {

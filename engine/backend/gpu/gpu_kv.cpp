@@ -28,18 +28,4 @@ std::vector<float> bias_turns(const ModelShape& shape, std::span<const double> f
   return turns;
 }
 
-void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
-                   const DeviceLimits& limits) {
-  operation.kernel = Kernel::kAttention;
-  operation.type = kernels::attention_type(form, sizes.head_width);
-  operation.set_sizes(sizes);
-  operation.groups = {sizes.tokens, sizes.heads, sizes.splits};
-  if (limits.shared_attention_min == 0) return;
-  const std::uint32_t rows = sizes.tokens * (sizes.heads / sizes.kv_heads);
-  const std::uint32_t tile = kernels::attention_tile(operation.type);
-  const std::uint32_t tiles = (rows + tile - 1) / tile;
-  operation.many = rows > 1 && tiles * sizes.kv_heads * sizes.splits >= limits.shared_attention_min;
-  operation.groups = {operation.many ? tiles : rows, sizes.kv_heads, sizes.splits};
-}
-
 }  // namespace efimd::engine::gpu

@@ -4,10 +4,8 @@
 #include <span>
 #include <vector>
 
-#include "engine/backend/gpu/gpu_device.h"
 #include "engine/backend/kv_type.h"
 #include "engine/model/model.h"
-#include "kernels/sizes.h"
 
 namespace efimd::engine::gpu {
 
@@ -24,9 +22,5 @@ inline std::size_t page_bytes_of(const ModelShape& shape, KvType type) {
 /// angles past a few thousand have no place in f32.
 std::vector<float> bias_turns(const ModelShape& shape, std::span<const double> frequencies,
                               int pages);
-
-/// Makes the operation kAttention of these sizes: its type and its workgroups.
-void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
-                   const DeviceLimits& limits);
 
 }  // namespace efimd::engine::gpu

@@ -8,7 +8,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/half.h"
-#include "engine/backend/gpu/gpu_kv.h"
+#include "engine/backend/gpu/gpu_attention.h"
 #include "kernels/sizes.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/gpu/buffers.h"
@@ -142,25 +142,19 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
                                       0,
                                       0,
                                       number(count)};
-  const auto over = [](int items, std::uint32_t by) { return (number(items) + by - 1) / by; };
-  attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, records};
-  if (way == Way::kRows || way == Way::kSharedRows) {
-    attention.operands[5] = attention.operands[6] = at_rows;  // a key's bias
-    DeviceLimits limits = device_.limits();
-    if (limits.shared_attention_min != 0)
-      limits.shared_attention_min = way == Way::kSharedRows ? 1 : ~std::uint32_t{0};
-    set_attention(attention, kernels::Kv::kF16, sizes, limits);
-  } else {
-    attention.kernel = Kernel::kAttentionTiles;
-    attention.type = number(of_.width / 32);
-    attention.many = way == Way::kTiles;
-    attention.groups = {attention.many ? over(count * of_.group, kernels::kHeadsOfTile)
-                                       : sizes.tokens * over(of_.group, kernels::kHeadsOfWarp),
-                        sizes.kv_heads, sizes.splits};
-    attention.set_sizes(sizes);
-  }
+  // A key's bias is not read.
+  attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, records,
+                        at_rows,           at_rows};
+  DeviceLimits limits = device_.limits();
+  limits.f16_attention = way == Way::kTokens || way == Way::kTiles;
+  if (limits.shared_attention_min != 0)
+    limits.shared_attention_min = way == Way::kSharedRows ? 1 : ~std::uint32_t{0};
+  // Of so many sequences that none has enough tokens for a tile, or of so few that any has.
+  set_attention(attention, kernels::Kv::kF16, sizes, limits, way == Way::kTokens ? count : 0);
   operations[1].kernel = Kernel::kMerge;
-  operations[1].groups = {number(count), over(of_.heads() * of_.width, kernels::kFormElements), 1};
+  operations[1].groups = {
+      number(count),
+      (number(of_.heads() * of_.width) + kernels::kFormElements - 1) / kernels::kFormElements, 1};
   operations[1].operands = {records, at_rows, attended, attended, attended, attended};
   operations[1].set_sizes(kernels::MergeSizes{
       number(of_.heads()), number(of_.width), kSplitPages, number(splits), 1.0F, {1, 0, 0}});

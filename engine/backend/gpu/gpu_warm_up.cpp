@@ -1,0 +1,61 @@
+#include "engine/backend/gpu/gpu_warm_up.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "engine/backend/gpu/gpu_attention.h"
+
+namespace efimd::engine::gpu {
+
+namespace {
+
+/// Tokens of a step on whatever device, and from there on in powers of two.
+constexpr int kStepTokensMin = 64;
+
+std::size_t size(int count) { return static_cast<std::size_t>(count); }
+
+}  // namespace
+
+Result<void> WarmUp::step(int count, int position) {
+  const std::vector<TokenId> tokens(size(count));
+  const std::vector<PageIndex> pages(size((position + count + kPageTokens - 1) / kPageTokens), 0);
+  const StepSequence sequence{0, count, position, pages};
+  const int row = 0;
+  Result<void> done = backend_.begin({tokens, {&sequence, 1}, {&row, 1}});
+  for (int layer = 0; done && layer < layers_; ++layer) done = run_layer(backend_, layer);
+  if (!done) return done;
+  return (with_output_ == WithOutput::kYes ? backend_.logits() : backend_.residual()).map([](auto) {
+  });
+}
+
+Result<void> WarmUp::run(int split_tokens) {
+  const int most = backend_.step_tokens_max();
+  Result<void> done;
+  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens})
+    if (done) done = step(std::min(wanted, most));
+  for (const int wanted : {1, kTiledTokensMin})
+    if (done) done = step(std::min(wanted, most), split_tokens);
+  return done;
+}
+
+Result<int> WarmUp::tokens_within(double ms) {
+  using Clock = std::chrono::steady_clock;
+  const int most = backend_.step_tokens_max();
+  for (int count = kStepTokensMin; count < most; count *= 2) {
+    // Whether twice as many will do. A device that was asleep is given another chance, one that is slow is not.
+    const double limit = ms / 2;
+    double least = INFINITY;
+    for (int run = 0; run < 3 && least > limit && (run == 0 || least < 4 * limit); ++run) {
+      const auto begin = Clock::now();
+      if (auto done = step(count); !done) return tl::unexpected(std::move(done).error());
+      least =
+          std::min(least, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    }
+    if (least > limit) return count;
+  }
+  return most;
+}
+
+}  // namespace efimd::engine::gpu
