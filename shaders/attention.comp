@@ -31,52 +31,8 @@ shared vec4 queries[kTile * kPieces * 8];  // with zeros behind E
 shared float weights[kTile * 32];
 shared vec2 turned[kTile * kPieces * 16];
 
-// Maxima and sums over the threads, of four rows at once; the order depends on the device alone.
-#ifdef SUBGROUPS
-shared vec4 partial[gl_WorkGroupSize.x];
-vec4 most_of_threads(vec4 value) {
-  value = subgroupMax(value);
-  barrier();  // nobody reads the last reduction's parts any more
-  if (subgroupElect()) partial[gl_SubgroupID] = value;
-  barrier();
-  vec4 most = partial[0];
-  for (uint i = 1; i < gl_NumSubgroups; ++i) most = max(most, partial[i]);
-  return most;
-}
-vec4 sum_of_threads(vec4 value) {
-  value = subgroupAdd(value);
-  barrier();
-  if (subgroupElect()) partial[gl_SubgroupID] = value;
-  barrier();
-  vec4 sum = vec4(0);
-  for (uint i = 0; i < gl_NumSubgroups; ++i) sum += partial[i];
-  return sum;
-}
-#else
-shared vec4 partial[gl_WorkGroupSize.x];
-vec4 most_of_threads(vec4 value) {
-  const uint at = gl_LocalInvocationID.x;
-  barrier();
-  partial[at] = value;
-  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
-    barrier();
-    if (at < half_way) partial[at] = max(partial[at], partial[at + half_way]);
-  }
-  barrier();
-  return partial[0];
-}
-vec4 sum_of_threads(vec4 value) {
-  const uint at = gl_LocalInvocationID.x;
-  barrier();
-  partial[at] = value;
-  for (uint half_way = gl_WorkGroupSize.x / 2; half_way > 0; half_way /= 2) {
-    barrier();
-    if (at < half_way) partial[at] += partial[at + half_way];
-  }
-  barrier();
-  return partial[0];
-}
-#endif
+#define REDUCED vec4  // four rows at once
+#include "reduce.glsl"
 
 float query_of(uint r, uint e) { return queries[(r * kPieces * 32 + e) / 4][e % 4]; }
 float byte_of(uint word, uint i) { return float(bitfieldExtract(int(word), int(8 * i), 8)); }
@@ -199,7 +155,7 @@ void add_page(uint begin, uint end, uint seen, uint value, uint lane) {
     vec4 four = vec4(kNone);
     for (uint r = first; r < min(first + 4, kTile); ++r)
       if ((seen >> r & 1) != 0) four[r - first] = scores[r];
-    const vec4 largest = most_of_threads(four);
+    const vec4 largest = max_threads(four);
     vec4 shares = vec4(0);
     for (uint r = first; r < min(first + 4, kTile); ++r) {
       const float raised = max(most[r], largest[r - first]);
@@ -208,7 +164,7 @@ void add_page(uint begin, uint end, uint seen, uint value, uint lane) {
       weights[r * 32 + lane] = shares[r - first];
       most[r] = raised;
     }
-    const vec4 sums = sum_of_threads(shares);  // its barriers also publish the weights
+    const vec4 sums = sum_threads(shares);  // its barriers also publish the weights
     for (uint r = first; r < min(first + 4, kTile); ++r) sum[r] = fma(sum[r], kept[r], sums[r - first]);
   }
   const uint words = kForm == kQ8 ? quant_words_of(s.head_width) : s.head_width / 2;

@@ -1,29 +1,33 @@
-// Sums and maxima over all threads of the workgroup, for every thread. The order depends on the device alone. Where
-// there are subgroup operations a subgroup is one step, and no relation between threads and subgroups is assumed.
-shared float partial[gl_WorkGroupSize.x];
+// Sums and maxima of REDUCED (float, or a vector of them) over all threads of the workgroup, for every thread. The order
+// depends on the device alone. Where there are subgroup operations a subgroup is one step, and no relation between threads
+// and subgroups is assumed.
+#ifndef REDUCED
+#define REDUCED float
+#endif
+shared REDUCED partial[gl_WorkGroupSize.x];
 
 #ifdef SUBGROUPS
-uint parts_of(float value) {
+uint parts_of(REDUCED value) {
   if (subgroupElect()) partial[gl_SubgroupID] = value;
   barrier();
   return gl_NumSubgroups;
 }
-float sum_threads(float value) {
+REDUCED sum_threads(REDUCED value) {
   barrier();  // nobody reads the last reduction's parts any more
   const uint parts = parts_of(subgroupAdd(value));
-  float sum = 0;
+  REDUCED sum = REDUCED(0);
   for (uint i = 0; i < parts; ++i) sum += partial[i];
   return sum;
 }
-float max_threads(float value) {
+REDUCED max_threads(REDUCED value) {
   barrier();
   const uint parts = parts_of(subgroupMax(value));
-  float most = partial[0];
+  REDUCED most = partial[0];
   for (uint i = 1; i < parts; ++i) most = max(most, partial[i]);
   return most;
 }
 #else
-float sum_threads(float value) {
+REDUCED sum_threads(REDUCED value) {
   const uint at = gl_LocalInvocationID.x;
   barrier();
   partial[at] = value;
@@ -34,7 +38,7 @@ float sum_threads(float value) {
   barrier();
   return partial[0];
 }
-float max_threads(float value) {
+REDUCED max_threads(REDUCED value) {
   const uint at = gl_LocalInvocationID.x;
   barrier();
   partial[at] = value;
