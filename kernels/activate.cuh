@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/forms.cuh"
+#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -9,6 +10,7 @@ namespace efimd::kernels {
 //   grid (F / kElementThreads, T), block (kElementThreads)
 __device__ __forceinline__ void activate(const float* x, const Result& result,
                                          const ActivateSizes& s) {
+  await_operands();
   const u32 k = blockIdx.x * kElementThreads + threadIdx.x;
   if (k >= s.width) return;  // where it is quantized, whole warps
   const float* row = x + static_cast<size_t>(blockIdx.y) * s.width * (s.gated != 0 ? 2 : 1);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/joined.cuh"
+#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -229,6 +230,7 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   __shared__ float shares[kBytes ? kAttentionWarps : 1][8 * kShareStride];
   const u32 t = blockIdx.x, split = blockIdx.z, lane = threadIdx.x;
   const u32 h = blockIdx.y * kAttentionWarps + threadIdx.y;
+  await_operands();
   const uint2 place = rows[t];
   const u32 visible = place.x + 1;
   const u32 hidden = visible > s.window ? visible - s.window : 0;

@@ -2,6 +2,7 @@
 
 #include "kernels/attention_halves.cuh"
 #include "kernels/copy_async.cuh"
+#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -132,6 +133,7 @@ __device__ __forceinline__ void attention_tiles(const float* qkv, const u32* kv,
                                                 const AttentionSizes& s) {
   constexpr u32 kStages = kPieces <= 4 ? 2 : 1, kPageWords = 32 * 16 * kPieces;
   __shared__ PageStage<kPieces> stages[kStages];
+  await_operands();
   const u32 group = s.heads / s.kv_heads, all_rows = s.tokens * group;
   const u32 first_row = blockIdx.x * kHeadsOfTile, kv_head = blockIdx.y, split = blockIdx.z;
   const u32 behind_row = first_row + kHeadsOfTile < all_rows ? first_row + kHeadsOfTile : all_rows;

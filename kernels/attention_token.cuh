@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/attention_halves.cuh"
+#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -17,6 +18,7 @@ __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv,
   __shared__ float most_of[kWarps][16];
   __shared__ float sums_of[kWarps][16][4];
   __shared__ u32 weights_of[kWarps][2][32];
+  await_operands();
   const u32 g = threadIdx.x / 4, c = threadIdx.x % 4, warp = threadIdx.y;
   const u32 group = s.heads / s.kv_heads, tiles = (group + kHeadsOfWarp - 1) / kHeadsOfWarp;
   const u32 token = blockIdx.x / tiles, kv_head = blockIdx.y, split = blockIdx.z;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/overlap.cuh"
 #include "kernels/weights.cuh"
 
 namespace efimd::kernels {
@@ -91,6 +92,8 @@ __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2*
   const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.y * kMatmulWarps + threadIdx.y;
   const u32 lane = threadIdx.x;
   const u32 token = blockIdx.x * kTile;
+  fetch_weights<kMatmulWarps>(w, s);
+  await_operands();
   if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
   const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
   const u32* row = w + index * s.row.row_words;

@@ -2,6 +2,7 @@
 
 #include "kernels/copy_async.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/overlap.cuh"
 #include "kernels/sizes.h"
 
 // Products of f16 and bf16 weights with inputs of the same type, on the tensor cores, of one token as of many: products of
@@ -73,6 +74,8 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
   constexpr u32 kTokens = 8 * kColumns;
   __shared__ float classes[kHalvesWarps][kTokens][kHalvesRows];
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kHalvesRows;
+  fetch_weights<kHalvesRows>(w, s);
+  await_operands();
   if (first_row >= s.rows) return;  // whole blocks
   const u32 token = s.experts != 0 ? blockIdx.x : blockIdx.x * kTokens;
   const u32 behind = s.experts != 0 ? token + 1 : s.tokens;
@@ -156,6 +159,7 @@ __device__ __forceinline__ void matmul_halves_tiles(const u32* w, const u32* x, 
   __shared__ HalvesStage<kTile> stages[kStages];
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kTile;
   const u32 first_token = blockIdx.x * kTile;
+  await_operands();
   if (first_row >= s.rows) return;  // whole blocks
   const u32 thread = threadIdx.y * 32 + threadIdx.x, pieces = s.cols / 32;
   const auto copy = [&](HalvesStage<kTile>& to, u32 piece) {

@@ -2,6 +2,7 @@
 
 #include "kernels/copy_async.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/overlap.cuh"
 #include "kernels/weights.cuh"
 
 namespace efimd::kernels {
@@ -210,6 +211,7 @@ __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const f
                                              const MatmulSizes& s) {
   using Part = Tile<kType, kTile>;
   __shared__ typename Part::Stage stages[2];
+  await_operands();
   const Part tile{w,
                   x,
                   scales,

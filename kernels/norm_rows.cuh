@@ -1,6 +1,7 @@
 #pragma once
 
 #include "kernels/forms.cuh"
+#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -10,6 +11,7 @@ namespace efimd::kernels {
 __device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const float* weight,
                                           const float* bias, const Result& result,
                                           const NormSizes& s) {
+  await_operands();
   const float* from = x + static_cast<size_t>(rows[blockIdx.x]) * s.width;
   float mean = 0;
   if (s.layer != 0) {

@@ -82,8 +82,8 @@ struct Rates {
   }
 };
 
-std::unique_ptr<gpu::GpuDevice> open_device() {
-  auto device = cuda::open_cuda_device({});
+std::unique_ptr<gpu::GpuDevice> open_device(bool overlap = true) {
+  auto device = cuda::open_cuda_device({.overlap = overlap});
   must(device.has_value(), device ? "" : device.error().message());
   return *std::move(device);
 }
@@ -176,12 +176,13 @@ void run_step(Backend& backend, const ModelShape& shape, int position, int count
   must(done.has_value(), done ? "" : done.error().message());
 }
 
-void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rates) {
+/// Steps of a model with those sizes. `overlap`: as in CudaOptions; without it generation alone.
+void measure(const Shape& of, TensorType type, KvType kv_type, bool overlap, const Rates& rates) {
   constexpr int kPages = 16384 / kPageTokens + 1;
   constexpr int kStep = 2048;
   const BenchModel model(of, type);
-  auto made =
-      gpu::make_gpu_backend(open_device(), model.shape, model.weights, {kPages, kStep, kv_type});
+  auto made = gpu::make_gpu_backend(open_device(overlap), model.shape, model.weights,
+                                    {kPages, kStep, kv_type});
   if (!made && made.error().fault == Fault::kNoMemory) {
     std::printf("%s %s does not fit: %s\n", of.name, std::string(tensor_type_name(type)).c_str(),
                 made.error().what.c_str());
@@ -192,7 +193,16 @@ void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rate
   std::vector<PageIndex> pages(kPages);
   std::iota(pages.begin(), pages.end(), 0);
   const std::string name = std::string(of.name) + " " + std::string(tensor_type_name(type)) +
-                           (kv_type == KvType::kQ8 ? ", KV q8, " : ", ");
+                           (kv_type == KvType::kQ8 ? ", KV q8, " : ", ") +
+                           (overlap ? "" : "kernels one after another, ");
+  for (const int context : {512, 4096, 16384 - 1}) {
+    const double ms = median_ms([&] { run_step(backend, model.shape, context, 1, pages, true); });
+    const double read = static_cast<double>(model.bytes) +
+                        static_cast<double>(backend.page_bytes()) / kPageTokens * context;
+    report(name + "generation behind " + std::to_string(context), ms, 1e3 / ms, "tokens/s",
+           rates.of_copying(read, ms));
+  }
+  if (!overlap) return;
   for (const int prompt : {512, 2048, 8192}) {
     const double ms = median_ms([&] {
       for (int at = 0; at < prompt; at += kStep)
@@ -200,13 +210,6 @@ void measure(const Shape& of, TensorType type, KvType kv_type, const Rates& rate
     });
     report(name + "prompt of " + std::to_string(prompt), ms, prompt / ms * 1e3, "tokens/s",
            rates.of_products(prompt * model.flops, ms));
-  }
-  for (const int context : {512, 4096, 16384 - 1}) {
-    const double ms = median_ms([&] { run_step(backend, model.shape, context, 1, pages, true); });
-    const double read = static_cast<double>(model.bytes) +
-                        static_cast<double>(backend.page_bytes()) / kPageTokens * context;
-    report(name + "generation behind " + std::to_string(context), ms, 1e3 / ms, "tokens/s",
-           rates.of_copying(read, ms));
   }
   for (const int tokens : {1, 3, 16}) {
     const double ms = median_ms([&] { run_step(backend, model.shape, 4096, tokens, pages, true); });
@@ -376,8 +379,9 @@ int main(int argc, char** argv) {
   for (const Shape& shape : kShapes) {
     measure_attention(shape, rates);
     for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kBF16})
-      measure(shape, type, KvType::kF16, rates);
-    measure(shape, TensorType::kQ4_K, KvType::kQ8, rates);
+      measure(shape, type, KvType::kF16, true, rates);
+    measure(shape, TensorType::kQ4_K, KvType::kQ8, true, rates);
+    measure(shape, TensorType::kQ8_0, KvType::kF16, false, rates);
     write_json(argv[1], device);
   }
   return 0;

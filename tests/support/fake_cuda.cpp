@@ -11,6 +11,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -37,17 +38,19 @@ struct State {
   std::size_t used = 0;
   Order order = Order::kForward;
   int graphs_made = 0;
+  int kernels_overlapped = 0;
   int capability = 80;
+  int code_capability = 80;
 };
 State state;
 
-using Work = std::function<void()>;
+using Threads = std::function<void()>;
 
 /// A kernel whose arguments are copied when it is launched, as CUDA does.
 template <class... Arguments>
-std::function<Work(void**)> launcher(void (*kernel)(Arguments...)) {
-  return [kernel](void** given) -> Work {
-    return [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>)->Work {
+std::function<Threads(void**)> launcher(void (*kernel)(Arguments...)) {
+  return [kernel](void** given) -> Threads {
+    return [&]<std::size_t... kIndex>(std::index_sequence<kIndex...>)->Threads {
       return
           [kernel, values = std::tuple<Arguments...>(*static_cast<Arguments*>(given[kIndex])...)] {
             std::apply(kernel, values);
@@ -78,7 +81,7 @@ using namespace efimd::kernels;
       {"attention_tiles_" #pieces, launcher(attention_tiles_##pieces)}, {           \
     "attention_tiles_" #pieces "_whole", launcher(attention_tiles_##pieces##_whole) \
   }
-std::map<std::string, std::function<Work(void**)>> kernels_by_name = {
+std::map<std::string, std::function<Threads(void**)>> kernels_by_name = {
     {"norm_rows_f32", launcher(norm_rows_f32)},
     {"store_rows_f16", launcher(store_rows_f16)},
     {"store_rows_q8", launcher(store_rows_q8)},
@@ -139,6 +142,12 @@ bool inside(CUdeviceptr address, std::size_t bytes) {
 
 }  // namespace
 
+struct Work {
+  std::function<void()> run;
+  std::shared_ptr<const efimd::simt::Grid> early =
+      nullptr;  ///< a kernel that may overlap with what is in front of it
+};
+
 /// Work waits until somebody waits for it: whatever does not wait for what it needs works with old bytes.
 struct CUstream_st {
   std::vector<Work>* capture = nullptr;
@@ -157,7 +166,9 @@ struct CUstream_st {
     while (added - waiting.size() < count) {
       const Work work = std::move(waiting.front());
       waiting.pop_front();
-      work();
+      if (added - waiting.size() < count && waiting.front().early != nullptr)
+        efimd::simt::begin_early(*waiting.front().early);
+      work.run();
     }
   }
 };
@@ -172,7 +183,7 @@ struct CUgraphExec_st {
   std::vector<Work> work;
 };
 struct CUfunc_st {
-  std::function<Work(void**)> launch;
+  std::function<Threads(void**)> launch;
 };
 
 extern "C" {
@@ -180,16 +191,21 @@ extern "C" {
 void fake_cuda_reset() {
   state.faults.clear(), state.sticky = CUDA_SUCCESS, state.driver_version = CUDA_VERSION,
                         state.memory_bytes = std::size_t{1} << 30, state.order = Order::kForward,
-                        state.graphs_made = 0, state.capability = 80;
+                        state.graphs_made = 0, state.kernels_overlapped = 0, state.capability = 80,
+                        state.code_capability = 80;
 }
 void fake_cuda_fail(const char* function, int result, int calls_before) {
   state.faults[function] = {static_cast<CUresult>(result), calls_before};
 }
 void fake_cuda_set_driver_version(int version) { state.driver_version = version; }
 void fake_cuda_set_memory(std::size_t bytes) { state.memory_bytes = bytes; }
-void fake_cuda_set_capability(int capability) { state.capability = capability; }
+void fake_cuda_set_capability(int capability, int of_code) {
+  state.capability = capability;
+  state.code_capability = of_code;
+}
 void fake_cuda_run_backward() { state.order = Order::kBackward; }
 int fake_cuda_graphs_made() { return state.graphs_made; }
+int fake_cuda_kernels_overlapped() { return state.kernels_overlapped; }
 
 CUresult CUDAAPI cuInit(unsigned) { return answer("cuInit"); }
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
@@ -278,8 +294,8 @@ CUresult CUDAAPI cuModuleGetFunction(CUfunction* function, CUmodule, const char*
   *function = &(functions[name] = {found->second});
   return answer("cuModuleGetFunction");
 }
-CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute, CUfunction) {
-  *value = 1;
+CUresult CUDAAPI cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfunction) {
+  *value = attribute == CU_FUNC_ATTRIBUTE_PTX_VERSION ? state.code_capability : 1;
   return answer("cuFuncGetAttribute");
 }
 CUresult CUDAAPI cuStreamCreate(CUstream* stream, unsigned) {
@@ -295,7 +311,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
   return answer("cuStreamSynchronize");
 }
 CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  stream->add([awaited = *event] { awaited.stream->run_until(awaited.count); });
+  stream->add({[awaited = *event] { awaited.stream->run_until(awaited.count); }});
   return answer("cuStreamWaitEvent");
 }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) {
@@ -327,19 +343,27 @@ CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t byt
                                CUstream stream) {
   if (const CUresult result = answer("cuMemcpyAsync"); result != CUDA_SUCCESS) return result;
   if (!inside(to, bytes) || !inside(from, bytes)) return state.sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
-  return stream->add([=] {
+  return stream->add({[=] {
     std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-  });
+  }});
 }
-CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
-                                unsigned grid_z, unsigned block_x, unsigned block_y,
-                                unsigned block_z, unsigned, CUstream stream, void** parameters,
-                                void**) {
-  if (const CUresult result = answer("cuLaunchKernel"); result != CUDA_SUCCESS) return result;
-  if (grid_y > 65535 || grid_z > 65535 || block_z != 1) return CUDA_ERROR_INVALID_VALUE;
-  return stream->add([=, work = function->launch(parameters)] {
-    efimd::simt::run_grid({grid_x, grid_y, grid_z}, {block_x, block_y, 1}, state.order, work);
-  });
+CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
+                                  void** parameters, void**) {
+  if (const CUresult result = answer("cuLaunchKernelEx"); result != CUDA_SUCCESS) return result;
+  const CUlaunchConfig& given = *config;
+  if (given.gridDimY > 65535 || given.gridDimZ > 65535 || given.blockDimZ != 1)
+    return CUDA_ERROR_INVALID_VALUE;
+  const auto grid = std::make_shared<const efimd::simt::Grid>(
+      efimd::simt::Grid{{given.gridDimX, given.gridDimY, given.gridDimZ},
+                        {given.blockDimX, given.blockDimY, 1},
+                        state.order,
+                        function->launch(parameters)});
+  const bool overlaps = given.numAttrs == 1;
+  if (overlaps && (given.attrs[0].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
+                   state.code_capability < 90))
+    return CUDA_ERROR_INVALID_VALUE;
+  state.kernels_overlapped += overlaps;
+  return given.hStream->add({[grid] { efimd::simt::run_grid(*grid); }, overlaps ? grid : nullptr});
 }
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
   *executable = new CUgraphExec_st{graph->work};

@@ -12,10 +12,12 @@ void fake_cuda_reset();
 void fake_cuda_fail(const char* function, int result, int calls_before);
 void fake_cuda_set_driver_version(int version);
 void fake_cuda_set_memory(std::size_t bytes);
-/// 80 is 8.0, which is what a reset sets.
-void fake_cuda_set_capability(int capability);
+/// Of the device, and what its code was compiled for; 80 is 8.0, which is what a reset sets.
+void fake_cuda_set_capability(int capability, int of_code);
 /// Threads between barriers run last first.
 void fake_cuda_run_backward();
 int fake_cuda_graphs_made();
+/// Kernels that were launched to overlap with those in front of them, of a graph once.
+int fake_cuda_kernels_overlapped();
 
 }  // extern "C"

@@ -26,7 +26,7 @@ constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 /// Words that a lane gives at once.
 constexpr std::size_t kGivenMax = 6;
 
-enum class State { kReady, kGives, kAtWarp, kAtBlock, kDone };
+enum class State { kReady, kGives, kAtWarp, kAtBlock, kAwaits, kDone };
 
 struct Copy {
   unsigned* to;
@@ -40,6 +40,7 @@ struct Fiber {
   jmp_buf here = {};
   State state = State::kReady;
   Dim thread;
+  bool awaited = false;  ///< its operands
   /// What was given last, and before that.
   std::array<std::array<std::uint32_t, kGivenMax>, 2> given = {};
   unsigned last_given = 0;
@@ -48,18 +49,26 @@ struct Fiber {
   std::deque<std::vector<Copy>> batches;  ///< closed
 };
 
-std::vector<std::unique_ptr<Fiber>> fibers;
+/// The threads of the block that runs, one block of a grid after another.
+struct Block {
+  std::vector<std::unique_ptr<Fiber>> fibers;
+  const Grid* grid = nullptr;  ///< none: free
+  bool early = false;
+};
+
+/// One more than a grid needs, for the next one's first block.
+std::array<Block, 2> blocks;
+Block* now = nullptr;
 std::size_t running = 0;
 jmp_buf scheduler;
-const std::function<void()>* body = nullptr;
-Order order_now = Order::kForward;
 
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "simt: %s\n", what);
   std::abort();
 }
 
-Fiber& current() { return *fibers[running]; }
+Fiber& fiber_at(std::size_t index) { return *now->fibers[index]; }
+Fiber& current() { return fiber_at(running); }
 
 void wait(State state) {
   Fiber& fiber = current();
@@ -70,7 +79,7 @@ void wait(State state) {
 /// A fiber runs a thread of one block, and is resumed for that of the next.
 void enter() {
   for (;;) {
-    (*body)();
+    now->grid->kernel();
     wait(State::kDone);
   }
 }
@@ -98,28 +107,30 @@ void resume(std::size_t index) {
 bool release_warp(std::size_t first) {
   std::size_t giving = 0, waiting = 0;
   for (std::size_t i = first; i < first + 32; ++i) {
-    giving += fibers[i]->state == State::kGives;
-    waiting += fibers[i]->state == State::kAtWarp;
+    giving += fiber_at(i).state == State::kGives;
+    waiting += fiber_at(i).state == State::kAtWarp;
   }
   if (giving + waiting == 0) return false;
   for (std::size_t i = first; i < first + 32; ++i) {
-    if (fibers[i]->state == State::kDone) broken("a warp exchanges values after a lane has left");
-    if (fibers[i]->state == State::kAtBlock) broken("lanes of a warp wait at different barriers");
+    if (fiber_at(i).state == State::kDone) broken("a warp exchanges values after a lane has left");
+    if (fiber_at(i).state == State::kAtBlock || fiber_at(i).state == State::kAwaits)
+      broken("lanes of a warp wait at different barriers");
   }
   if (giving != 0 && waiting != 0) broken("lanes of a warp wait at different barriers");
-  for (std::size_t i = first; i < first + 32; ++i) fibers[i]->state = State::kReady;
+  for (std::size_t i = first; i < first + 32; ++i) fiber_at(i).state = State::kReady;
   return true;
 }
 
 bool release_block(std::size_t threads) {
   bool any = false;
   for (std::size_t i = 0; i < threads; ++i) {
-    any = any || fibers[i]->state == State::kAtBlock;
-    if (fibers[i]->state == State::kDone && any) broken("a block waits for a thread that has left");
+    any = any || fiber_at(i).state == State::kAtBlock;
+    if (fiber_at(i).state == State::kDone && any)
+      broken("a block waits for a thread that has left");
   }
   for (std::size_t i = 0; any && i < threads; ++i) {
-    if (fibers[i]->state != State::kAtBlock) broken("a block waits for a thread that has left");
-    fibers[i]->state = State::kReady;
+    if (fiber_at(i).state != State::kAtBlock) broken("a block waits for a thread that has left");
+    fiber_at(i).state = State::kReady;
   }
   return any;
 }
@@ -129,7 +140,7 @@ void run_warp(std::size_t first, Order order) {
   do {
     for (std::size_t i = 0; i < 32; ++i) {
       const std::size_t index = first + (order == Order::kForward ? i : 31 - i);
-      if (fibers[index]->state == State::kReady) resume(index);
+      if (fiber_at(index).state == State::kReady) resume(index);
     }
   } while (release_warp(first));
 }
@@ -151,7 +162,38 @@ void give(const std::uint32_t* words, std::size_t count) {
   wait(State::kGives);
 }
 const std::uint32_t* given_by(unsigned lane) {
-  return fibers[running / 32 * 32 + lane % 32]->given[current().last_given].data();
+  return fiber_at(running / 32 * 32 + lane % 32).given[current().last_given].data();
+}
+
+std::size_t threads_of(const Grid& grid) { return std::size_t{grid.threads.x} * grid.threads.y; }
+
+/// The block's fibers are the grid's threads from here on.
+void make_ready(Block& block, const Grid& grid) {
+  const std::size_t count = threads_of(grid);
+  if (count % 32 != 0) broken("a block is no whole number of warps");
+  now = &block;
+  block.grid = &grid;
+  block_size = grid.threads;
+  while (block.fibers.size() < count) block.fibers.push_back(new_fiber());
+  for (std::size_t i = 0; i < count; ++i) {
+    const auto index = static_cast<unsigned>(i);
+    fiber_at(i).thread = {index % grid.threads.x, index / grid.threads.x, 0};
+  }
+}
+
+void begin_block(Dim index) {
+  block_index = index;
+  for (std::size_t i = 0; i < threads_of(*now->grid); ++i) {
+    fiber_at(i).state = State::kReady;
+    fiber_at(i).awaited = false;
+  }
+}
+
+void end_block() {
+  for (std::size_t i = 0; i < threads_of(*now->grid); ++i) {
+    if (fiber_at(i).copies_awaited != 0) broken("a thread has left before its copies were there");
+    if (!fiber_at(i).awaited) broken("a thread has left without awaiting its operands");
+  }
 }
 
 }  // namespace
@@ -170,7 +212,7 @@ std::uint32_t exchange(std::uint32_t value, unsigned from) {
 void start_copy(unsigned* to, const unsigned* from) {
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0)
     broken("a copy of 16 bytes is not aligned");
-  if (order_now == Order::kBackward) {
+  if (now->grid->order == Order::kBackward) {
     std::memcpy(to, from, 16);
     return;
   }
@@ -186,28 +228,43 @@ void wait_for_batches_but(std::size_t open) {
   }
 }
 
-void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>& kernel) {
-  const std::size_t count = std::size_t{threads.x} * threads.y;
-  if (count % 32 != 0) broken("a block is no whole number of warps");
-  while (fibers.size() < count) fibers.push_back(new_fiber());
-  body = &kernel;
-  order_now = order;
-  block_size = threads;
-  for (std::size_t i = 0; i < count; ++i) {
-    const auto index = static_cast<unsigned>(i);
-    fibers[i]->thread = {index % threads.x, index / threads.x, 0};
+void await_operands() {
+  current().awaited = true;
+  if (now->early) wait(State::kAwaits);
+}
+
+void begin_early(const Grid& grid) {
+  const auto free = std::ranges::find(blocks, nullptr, &Block::grid);
+  if (free == blocks.end()) broken("a third grid begins");
+  make_ready(*free, grid);
+  free->early = true;
+  begin_block({0, 0, 0});
+  for (std::size_t first = 0; first < threads_of(grid); first += 32) run_warp(first, grid.order);
+  for (std::size_t i = 0; i < threads_of(grid); ++i) {
+    if (fiber_at(i).state != State::kAwaits)
+      broken("a thread waits for its block, or ends, in front of its operands");
+    fiber_at(i).state = State::kReady;
   }
-  for (unsigned z = 0; z < blocks.z; ++z)
-    for (unsigned y = 0; y < blocks.y; ++y)
-      for (unsigned x = 0; x < blocks.x; ++x) {
-        for (std::size_t i = 0; i < count; ++i) {
-          if (fibers[i]->copies_awaited != 0)
-            broken("a thread has left before its copies were there");
-          fibers[i]->state = State::kReady;
-        }
-        block_index = {x, y, z};
-        run_block(count, order);
+  free->early = false;
+}
+
+void run_grid(const Grid& grid) {
+  auto own = std::ranges::find(blocks, &grid, &Block::grid);
+  const bool begun = own != blocks.end();
+  if (!begun) own = std::ranges::find(blocks, nullptr, &Block::grid);
+  if (own == blocks.end()) broken("a third grid begins");
+  make_ready(*own, grid);
+  for (unsigned z = 0; z < grid.blocks.z; ++z)
+    for (unsigned y = 0; y < grid.blocks.y; ++y)
+      for (unsigned x = 0; x < grid.blocks.x; ++x) {
+        if (begun && x + y + z == 0)
+          block_index = {};
+        else
+          begin_block({x, y, z});
+        run_block(threads_of(grid), grid.order);
+        end_block();
       }
+  own->grid = nullptr;
 }
 
 }  // namespace efimd::simt

@@ -10,7 +10,18 @@ namespace efimd::simt {
 /// made late in the one, at once in the other. What depends on it is a race.
 enum class Order { kForward, kBackward };
 
-/// Runs `kernel` once for each thread. Ends the process, saying why, where a barrier is not reached by all.
-void run_grid(Dim blocks, Dim threads, Order order, const std::function<void()>& kernel);
+struct Grid {
+  Dim blocks, threads;
+  Order order;
+  std::function<void()> kernel;  ///< of a thread
+};
+
+/// Runs the kernel once for each thread. Ends the process, saying why, where a barrier is not reached by all, or a thread
+/// ends without awaiting its operands.
+void run_grid(const Grid& grid);
+
+/// Runs the threads of the first block up to where they await their operands, in front of a kernel that writes these:
+/// whoever touches them earlier works with old bytes. run_grid() of this grid, which has to come, goes on from there.
+void begin_early(const Grid& grid);
 
 }  // namespace efimd::simt

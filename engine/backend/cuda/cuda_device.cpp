@@ -33,6 +33,8 @@ constexpr std::size_t kGraphsMax = 16;
 constexpr std::size_t kEvents = 8;
 /// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
 constexpr int kCapabilityMin = 75;
+/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for CUDA 12.3.
+constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -43,8 +45,8 @@ kernels::Launch launch_of(const Operation& operation) {
 
 class CudaDevice final : public gpu::GpuDevice {
  public:
-  CudaDevice(const CudaApi& api, std::size_t memory_bytes)
-      : api_(api), memory_bytes_(memory_bytes) {}
+  CudaDevice(const CudaApi& api, const CudaOptions& options)
+      : api_(api), memory_bytes_(options.memory_bytes), overlap_(options.overlap) {}
   ~CudaDevice() override;
 
   Result<void> open();
@@ -52,7 +54,7 @@ class CudaDevice final : public gpu::GpuDevice {
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return name_; }
   gpu::DeviceLimits limits() const override {
-    return {std::size_t{1} << 32U, 256, memory_bytes_, true, capability_ >= 80, true};
+    return {std::size_t{1} << 32U, 256, memory_bytes_, true, code_capability_ >= 80, true};
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
@@ -80,7 +82,8 @@ class CudaDevice final : public gpu::GpuDevice {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
   Result<CUfunction> function(const std::string& name);
-  Result<void> issue(const Operation& operation, CUstream stream);
+  /// `behind_kernel`: what was issued in front of it is a kernel, which it may overlap with.
+  Result<void> issue(const Operation& operation, CUstream stream, bool behind_kernel);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);
   Result<CUgraphExec> capture(std::span<const Operation> operations);
@@ -98,8 +101,10 @@ class CudaDevice final : public gpu::GpuDevice {
 
   const CudaApi api_;
   std::size_t memory_bytes_;
+  bool overlap_;  ///< after open(): whether kernels do
   std::string name_ = "CUDA";
-  int capability_ = kCapabilityMin;
+  /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
+  int code_capability_ = kCapabilityMin;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   CUmodule module_ = nullptr;
@@ -162,6 +167,7 @@ Result<void> CudaDevice::open() {
                 "update NVIDIA's driver");
   Result<void> done = choose_device();
   if (done) done = load_module();
+  overlap_ = overlap_ && code_capability_ >= kOverlapCapability && version >= kOverlapDriver;
   if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
   if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
   for (CUevent& event : events_)
@@ -205,20 +211,24 @@ Result<void> CudaDevice::choose_device() {
                 "check that nvidia-smi lists one");
   std::array<char, 128> name = {};
   api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
-  capability_ = capability_of(device_);
-  name_ = std::string(name.data()) + ", compute capability " + std::to_string(capability_ / 10) +
-          "." + std::to_string(capability_ % 10);
+  const int capability = capability_of(device_);
+  name_ = std::string(name.data()) + ", compute capability " + std::to_string(capability / 10) +
+          "." + std::to_string(capability % 10);
   const std::size_t free = memory_share(most);
   memory_bytes_ = memory_bytes_ == 0 ? free : std::min(memory_bytes_, free);
   return checked("the context", api_.cuCtxSetCurrent_(context_));
 }
 
 Result<void> CudaDevice::load_module() {
-  const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
-  if (done == CUDA_SUCCESS) return {};
-  return fail(Fault::kUnsupported,
-              name_ + " does not take this build's kernels: " + api_.name_of(done),
-              "update NVIDIA's driver, or build for this card: -D EFIMD_CUDA_ARCHITECTURES=...");
+  if (const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
+      done != CUDA_SUCCESS)
+    return fail(Fault::kUnsupported,
+                name_ + " does not take this build's kernels: " + api_.name_of(done),
+                "update NVIDIA's driver, or build for this card: -D EFIMD_CUDA_ARCHITECTURES=...");
+  const auto any = function("merge_f32");
+  if (!any) return tl::unexpected(any.error());
+  return checked("the kernels",
+                 api_.cuFuncGetAttribute_(&code_capability_, CU_FUNC_ATTRIBUTE_PTX_VERSION, *any));
 }
 
 Result<BufferId> CudaDevice::allocate(std::size_t bytes, Memory where) {
@@ -353,12 +363,15 @@ Result<CUfunction> CudaDevice::function(const std::string& name) {
 }
 
 Result<void> CudaDevice::issue_all(std::span<const Operation> operations, CUstream stream) {
-  for (const Operation& operation : operations)
-    if (auto issued = issue(operation, stream); !issued) return issued;
+  bool behind_kernel = false;
+  for (const Operation& operation : operations) {
+    if (auto issued = issue(operation, stream, behind_kernel); !issued) return issued;
+    behind_kernel = operation.kernel != Kernel::kCopy;
+  }
   return {};
 }
 
-Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
+Result<void> CudaDevice::issue(const Operation& operation, CUstream stream, bool behind_kernel) {
   if (operation.kernel == Kernel::kCopy) {
     const Range& to = operation.operands[1];
     return checked("a copy",
@@ -378,9 +391,17 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
   }
   alignas(16) auto sizes = operation.sizes;
   parameters[count] = sizes.data();
-  return checked("a kernel", api_.cuLaunchKernel_(*entry, launch.grid[0], launch.grid[1],
-                                                  launch.grid[2], launch.block[0], launch.block[1],
-                                                  1, 0, stream, parameters.data(), nullptr));
+  CUlaunchAttribute overlaps = {};
+  overlaps.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
+  overlaps.value.programmaticStreamSerializationAllowed = 1;
+  CUlaunchConfig config = {};
+  config.gridDimX = launch.grid[0], config.gridDimY = launch.grid[1];
+  config.gridDimZ = launch.grid[2];
+  config.blockDimX = launch.block[0], config.blockDimY = launch.block[1], config.blockDimZ = 1;
+  config.hStream = stream;
+  config.attrs = &overlaps;
+  config.numAttrs = overlap_ && behind_kernel ? 1 : 0;
+  return checked("a kernel", api_.cuLaunchKernelEx_(&config, *entry, parameters.data(), nullptr));
 }
 
 }  // namespace
@@ -388,7 +409,7 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
 Result<std::unique_ptr<gpu::GpuDevice>> open_cuda_device(const CudaOptions& options) {
   const auto api = CudaApi::open(options.library);
   if (!api) return tl::unexpected(api.error());
-  auto device = std::make_unique<CudaDevice>(*api, options.memory_bytes);
+  auto device = std::make_unique<CudaDevice>(*api, options);
   if (auto opened = device->open(); !opened) return tl::unexpected(std::move(opened).error());
   return std::unique_ptr<gpu::GpuDevice>(std::move(device));
 }

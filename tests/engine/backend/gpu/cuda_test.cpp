@@ -36,18 +36,20 @@ Function* fake(const char* name) {
 }
 #define FAKE(name) fake<decltype(name)>(#name)
 
-std::unique_ptr<engine::gpu::GpuDevice> fake_device() {
-  auto device = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+std::unique_ptr<engine::gpu::GpuDevice> fake_device_with(bool overlap) {
+  auto device = open_cuda_device({.library = EFIMD_FAKE_CUDA, .overlap = overlap});
   REQUIRE(device);
   return *std::move(device);
 }
+std::unique_ptr<engine::gpu::GpuDevice> fake_device() { return fake_device_with(true); }
 
-std::unique_ptr<engine::gpu::GpuDevice> real_device() {
-  auto device = open_cuda_device({});
+std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
+  auto device = open_cuda_device({.overlap = overlap});
   if (device) return *std::move(device);
   WARN("SKIPPED  CUDA on a card: " << device.error().message());
   return nullptr;
 }
+std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with(true); }
 
 }  // namespace
 
@@ -132,7 +134,7 @@ TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the c
 
   FAKE(fake_cuda_reset)();
   CHECK(fake_device()->limits().bf16_products);
-  FAKE(fake_cuda_set_capability)(75);
+  FAKE(fake_cuda_set_capability)(90, 75);
   CHECK(!fake_device()->limits().bf16_products);
   CHECK(fake_device()->limits().f16_products);
 }
@@ -189,6 +191,31 @@ TEST_CASE("CUDA kernels on the CPU: in whatever order threads run, the bits are 
   const auto backward =
       evaluate(**tiny_backend(fake_device()), tiny_model(), tokens, {64}, pages_from(0, 1));
   CHECK(forward == backward);
+}
+
+TEST_CASE("CUDA kernels on the CPU: those that overlap have the bits of those one after another") {
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_set_capability)(90, 90);
+  const auto alone = [] { return fake_device_with(false); };
+  std::vector<Variety> few = {varieties()[1]};
+  std::ranges::copy_if(varieties(), std::back_inserter(few),
+                       [](const Variety& each) { return each.shape.experts > 0; });
+  check_same_logits(few, fake_device, alone);
+  CHECK(FAKE(fake_cuda_kernels_overlapped)() > 100);
+  FAKE(fake_cuda_run_backward)();
+  check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
+}
+
+TEST_CASE("CUDA: kernels overlap where device, driver and the code for it can") {
+  const auto overlapped = [](int code, bool wanted) {
+    FAKE(fake_cuda_reset)();
+    FAKE(fake_cuda_set_capability)(90, code);
+    REQUIRE(tiny_backend(fake_device_with(wanted)));
+    return FAKE(fake_cuda_kernels_overlapped)() > 0;
+  };
+  CHECK(overlapped(90, true));
+  CHECK(!overlapped(90, false));
+  CHECK(!overlapped(80, true));
 }
 
 TEST_CASE("CUDA kernels on the CPU: 64 greedy tokens of every architecture are the CPU's") {
@@ -258,7 +285,7 @@ TEST_CASE("CUDA: a model that does not fit is refused with both sizes") {
 }
 
 TEST_CASE("CUDA: whichever call fails first, it is an error and the device stays lost") {
-  for (const char* function : {"cuMemcpyAsync", "cuLaunchKernel", "cuStreamEndCapture",
+  for (const char* function : {"cuMemcpyAsync", "cuLaunchKernelEx", "cuStreamEndCapture",
                                "cuGraphInstantiate", "cuGraphLaunch", "cuStreamSynchronize"}) {
     INFO(function);
     FAKE(fake_cuda_reset)();
@@ -332,6 +359,8 @@ TEST_CASE("CUDA on a card: operations and models agree with the specification") 
   check_huge_key_bias(real_device);
   check_right_devices(real_device);
   check_wrong_devices(real_device);
+  for (int round = 0; round < 20; ++round)  // what depends on who comes first may go well once
+    check_same_logits(varieties(), real_device, [] { return real_device_with(false); });
   for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
     check_pages(real_device, kv_type);
     check_sequences_together(real_device, kv_type);

@@ -124,6 +124,23 @@ void check_architectures(const OpenDevice& open, KvType kv_type) {
   }
 }
 
+void check_same_logits(std::span<const Variety> architectures, const OpenDevice& one,
+                       const OpenDevice& other) {
+  for (Variety variety : architectures)
+    for (const auto& [type, kv_type] :
+         {std::pair{TensorType::kF16, KvType::kF16}, std::pair{TensorType::kQ8_0, KvType::kQ8}}) {
+      INFO(tensor_type_name(type) << ", " << variety.name << ", KV " << kv_type_name(kv_type));
+      variety.options.type = type;
+      const MemoryModel model(variety.shape, variety.options);
+      const auto tokens = random_tokens(23, model.shape.vocabulary, 1);
+      const auto logits = [&, kv = kv_type](const OpenDevice& open) {
+        return evaluate(*on_device(model.shape, model.weights, open, kv), model, tokens, {17, 1, 4},
+                        pages_from(5, 7));
+      };
+      check_same_bits(logits(one), logits(other));
+    }
+}
+
 void check_greedy(const Variety& variety, TensorType type, int tokens, double tie,
                   const OpenDevice& open, KvType kv_type) {
   Variety of = variety;

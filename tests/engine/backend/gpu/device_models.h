@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/gpu/gpu_device.h"
@@ -27,6 +28,10 @@ void check_greedy(const Variety& variety, engine::TensorType type, int tokens, d
 /// The same of two devices that hold one model.
 void compare_greedy(engine::Backend& cpu, engine::Backend& device, const engine::ModelShape& shape,
                     int tokens, double tie);
+
+/// Both devices give these architectures' logits, in steps of several sizes, the same bits.
+void check_same_logits(std::span<const Variety> architectures, const OpenDevice& one,
+                       const OpenDevice& other);
 
 /// Pages on their way: what is written is what later steps and reads find, what is read is what stands there then.
 void check_page_transfer(const OpenDevice& open);
