@@ -27,35 +27,40 @@ std::span<T> StepRecord::written(const Range& part) {
 Result<void> StepRecord::allocate(GpuDevice& device, const ModelShape& shape, int tokens_max,
                                   int page_count) {
   device_ = &device;
-  const std::size_t rows = size(tokens_max);
-  const std::pair<Range*, std::size_t> parts[] = {
-      {&all_rows_, rows},
-      {&tokens_, rows},
-      {&places_, rows},
-      {&rows_, 2 * rows},
-      {&logits_rows_, rows},
-      {&turns_, rows * size(std::max(shape.rope_width, 2))},
-      {&tables_, rows * size(page_count)}};  // last: only what is used of it is copied
-  const std::size_t step = device.limits().offset_alignment;
-  std::size_t bytes = 0;
-  for (const auto& [range, count] : parts) {
-    *range = {BufferId::kNone, bytes, count * sizeof(u32)};
-    bytes = (bytes + range->bytes + step - 1) / step * step;
-  }
+  alignment_ = device.limits().offset_alignment;
+  lay_out(size(tokens_max), size(std::max(shape.rope_width, 2)));
+  const std::size_t bytes = tables_.offset + size(tokens_max) * size(page_count) * sizeof(u32);
   const auto in = take(device, bytes / sizeof(u32), Memory::kHostWrites);
   if (!in) return tl::unexpected(in.error());
   const auto record = take(device, bytes / sizeof(u32), Memory::kDevice);
   if (!record) return tl::unexpected(record.error());
   in_ = in->buffer;
+  record_ = record->buffer;
   host_.resize(bytes);
-  for (const auto& [range, count] : parts) range->buffer = record->buffer;
-  const auto all = written<u32>(all_rows_);
-  std::iota(all.begin(), all.end(), u32{0});
   return {};
+}
+
+void StepRecord::lay_out(std::size_t rows, std::size_t turn_width) {
+  std::size_t end = 0;
+  const auto lay = [&](Range& part, std::size_t words) {
+    part = {record_, end, words * sizeof(u32)};
+    end = (end + part.bytes + alignment_ - 1) / alignment_ * alignment_;
+  };
+  lay(all_rows_, rows);
+  lay(tokens_, rows);
+  lay(places_, rows);
+  lay(rows_, 2 * rows);
+  lay(logits_rows_, rows);
+  lay(turns_, rows * turn_width);
+  lay(tables_, 0);
+  tables_.bytes = host_.size() > end ? host_.size() - end : 0;
 }
 
 void StepRecord::write(const Step& step, const ModelShape& shape,
                        std::span<const double> frequencies) {
+  lay_out(step.tokens.size(), size(std::max(shape.rope_width, 2)));
+  const auto all = written<u32>(all_rows_);
+  std::iota(all.begin(), all.end(), u32{0});
   std::ranges::copy(step.tokens, written<TokenId>(tokens_).begin());
   std::ranges::copy(step.logits_rows, written<int>(logits_rows_).begin());
   place_rows(step);
@@ -108,7 +113,7 @@ void StepRecord::turn_rows(const Step& step, const ModelShape& shape,
 Operation StepRecord::copy() const {
   Operation operation;
   operation.operands[0] = {in_, 0, bytes_};
-  operation.operands[1] = {tokens_.buffer, 0, bytes_};
+  operation.operands[1] = {record_, 0, bytes_};
   return operation;
 }
 

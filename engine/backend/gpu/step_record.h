@@ -32,6 +32,8 @@ class StepRecord {
   const Range& tables() const { return tables_; }            ///< page tables of all sequences
 
  private:
+  /// The parts of a step of so many rows, one behind another, page tables last: a step is as long as its rows.
+  void lay_out(std::size_t rows, std::size_t turn_width);
   template <class T>
   std::span<T> written(const Range& part);
   void place_rows(const Step& step);
@@ -39,7 +41,9 @@ class StepRecord {
 
   GpuDevice* device_ = nullptr;
   BufferId in_ = BufferId::kNone;  ///< where the host writes
-  std::vector<std::byte> host_;    ///< what it writes
+  BufferId record_ = BufferId::kNone;
+  std::vector<std::byte> host_;  ///< what it writes
+  std::size_t alignment_ = 1;
   Range all_rows_, tokens_, places_, rows_, logits_rows_, turns_, tables_;
   std::size_t bytes_ = 0;  ///< in which the step says something
   int pages_max_ = 1;
