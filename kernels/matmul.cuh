@@ -17,19 +17,34 @@ __device__ __forceinline__ float sum_of_classes(float value) {
   return total;
 }
 
+/// Up to kTile tokens of a step, and where in x their rows begin, in groups of 32 or, of float types, in floats.
+template <u32 kTile>
+struct TileTokens {
+  u32 count;
+  u32 begin[kTile];
+
+  __device__ __forceinline__ TileTokens(u32 first, u32 width, const MatmulSizes& s)
+      : count(s.tokens - first) {
+#pragma unroll
+    for (u32 t = 0; t < kTile; ++t) begin[t] = (first + t) / s.share * width;
+  }
+  /// Known of a tile of one when it is compiled: no branch stands in front of the next loads.
+  __device__ __forceinline__ bool has(u32 t) const { return kTile == 1 || t < count; }
+};
+
 // A group of 32 weights against the same group of up to kTile tokens.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void add_group(const u32* row, const u32* x, const float2* scales,
-                                          const MatmulSizes& s, u32 group, u32 token, u32 count,
-                                          float (&sums)[kTile]) {
+                                          const MatmulSizes& s, u32 group,
+                                          const TileTokens<kTile>& tokens, float (&sums)[kTile]) {
   using Of = Weights<kType>;
   u32 quants[8];
   Of::load_group(row, s.row, group, quants);
   const auto weight = Of::scales(row, s.row, group);
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) {
-    if (t >= count) break;
-    const size_t of_x = static_cast<size_t>((token + t) / s.share) * (s.cols / 32) + group;
+    if (!tokens.has(t)) break;
+    const size_t of_x = tokens.begin[t] + group;
     const uint4 first = *reinterpret_cast<const uint4*>(x + of_x * 8);
     const uint4 second = *reinterpret_cast<const uint4*>(x + of_x * 8 + 4);
     int low = __dp4a(static_cast<int>(quants[0]), static_cast<int>(first.x), 0);
@@ -55,15 +70,16 @@ __device__ __forceinline__ void add_group(const u32* row, const u32* x, const fl
 // Eight weights of a float type, or what is left of the row.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void add_eight(const u32* row, const float* x, const MatmulSizes& s,
-                                          u32 k, u32 token, u32 count, float (&sums)[kTile]) {
+                                          u32 k, const TileTokens<kTile>& tokens,
+                                          float (&sums)[kTile]) {
   using Of = Weights<kType>;
   float weights[8];
   Of::load_8(row, k, weights);  // a row is padded to whole loads
   const u32 last = s.cols - k < 8 ? s.cols - k : 8;
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) {
-    if (t >= count) break;
-    const float* from = x + static_cast<size_t>((token + t) / s.share) * s.cols + k;
+    if (!tokens.has(t)) break;
+    const float* from = x + tokens.begin[t] + k;
     if (s.cols % 8 == 0) {
       const float4 first = *reinterpret_cast<const float4*>(from);
       const float4 second = *reinterpret_cast<const float4*>(from + 4);
@@ -97,23 +113,24 @@ __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2*
   if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
   const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
   const u32* row = w + index * s.row.row_words;
-  const u32 count = s.tokens - token;
+  using Of = Weights<kType>;
+  const TileTokens<kTile> tokens(token, Of::kQuantized ? s.cols / 32 : s.cols, s);
   float sums[kTile];
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) sums[t] = 0;
-  if constexpr (Weights<kType>::kQuantized) {
+  if constexpr (Of::kQuantized) {
 #pragma unroll 2
     for (u32 group = lane; group < s.cols / 32; group += 32)
-      add_group<kType, kTile>(row, x, scales, s, group, token, count, sums);
+      add_group<kType, kTile>(row, x, scales, s, group, tokens, sums);
   } else {
 #pragma unroll 4
     for (u32 k = lane * 8; k < s.cols; k += 256)
-      add_eight<kType, kTile>(row, reinterpret_cast<const float*>(x), s, k, token, count, sums);
+      add_eight<kType, kTile>(row, reinterpret_cast<const float*>(x), s, k, tokens, sums);
   }
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) {
-    if (t >= count) break;
-    const float sum = Weights<kType>::kQuantized ? sum_of_classes(sums[t]) : warp_sum(sums[t]);
+    if (!tokens.has(t)) break;
+    const float sum = Of::kQuantized ? sum_of_classes(sums[t]) : warp_sum(sums[t]);
     if (lane != 0) continue;
     float* to = result + static_cast<size_t>(token + t) * s.out_stride + s.first + n;
     const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
