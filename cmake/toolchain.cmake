@@ -17,6 +17,7 @@ set(EFIMD_SANITIZE "" CACHE STRING "Sanitizers for every target, as in -fsanitiz
 if(EFIMD_SANITIZE)
   add_compile_options(-fsanitize=${EFIMD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${EFIMD_SANITIZE})
+  add_compile_definitions(EFIMD_SANITIZED)
   # g++ 12 warns of values that its own instrumentation reads.
   add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
 endif()

@@ -12,8 +12,7 @@
 
 // A function that is compiled for several kinds of CPU, the best of which is taken when the program
 // starts. Not under sanitizers, which are not ready that early.
-#if defined(__x86_64__) && defined(__linux__) && !defined(__SANITIZE_ADDRESS__) && \
-    !defined(__SANITIZE_THREAD__)
+#if defined(__x86_64__) && defined(__linux__) && !defined(EFIMD_SANITIZED)
 #define EFIMD_FOR_EACH_CPU __attribute__((target_clones("default", "avx2", "avx512f")))
 #else
 #define EFIMD_FOR_EACH_CPU

@@ -23,7 +23,7 @@
 namespace efimd::test {
 namespace {
 
-#ifdef __SANITIZE_ADDRESS__
+#ifdef EFIMD_SANITIZED
 constexpr int kMutants = 4000;
 constexpr double kSecondsMax = 10;  // of processor time, for one file
 #else
