@@ -96,6 +96,11 @@ Result<VkPipeline> Pipelines::make(const gpu::Operation& operation) {
   pipeline.stage.pName = "main";
   pipeline.stage.pSpecializationInfo = &constants;
   pipeline.layout = layout_;
+  VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups = {
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+  subgroups.requiredSubgroupSize = context_.subgroups.size_for(operation.kernel);
+  if (context_.level != shaders::Level::kPlain && subgroups.requiredSubgroupSize > 0)
+    pipeline.stage.pNext = &subgroups;
   VkPipeline made = VK_NULL_HANDLE;
   done = context_.api.CreateComputePipelines(context_.device, cache_, 1, &pipeline, nullptr, &made);
   context_.api.DestroyShaderModule(context_.device, module, nullptr);

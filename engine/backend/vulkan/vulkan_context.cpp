@@ -12,6 +12,7 @@ namespace {
 
 constexpr const char* kValidationLayer = "VK_LAYER_KHRONOS_validation";
 constexpr const char* kIntegerDotExtension = "VK_KHR_shader_integer_dot_product";
+constexpr const char* kSubgroupSizeExtension = "VK_EXT_subgroup_size_control";
 /// Operands of an operation, as storage buffers.
 constexpr std::uint32_t kBuffersMin = 8;
 
@@ -184,16 +185,39 @@ std::size_t largest_allocation(const VulkanContext& context) {
   return limits.maxMemoryAllocationSize;
 }
 
-bool has_subgroup_sums(const VulkanContext& context) {
+bool may_choose_subgroups(const VulkanContext& context) {
+  return context.properties.apiVersion >= VK_API_VERSION_1_3 ||
+         has_extension(context, kSubgroupSizeExtension);
+}
+
+Subgroups subgroups_of(const VulkanContext& context) {
+  VkPhysicalDeviceSubgroupSizeControlProperties sizes = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_PROPERTIES};
   VkPhysicalDeviceSubgroupProperties subgroups = {
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_PROPERTIES};
+  const bool many_sizes = may_choose_subgroups(context);
+  if (many_sizes) subgroups.pNext = &sizes;
   VkPhysicalDeviceProperties2 properties = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   properties.pNext = &subgroups;
   context.api.GetPhysicalDeviceProperties2(context.physical, &properties);
   constexpr VkSubgroupFeatureFlags kNeeded =
       VK_SUBGROUP_FEATURE_BASIC_BIT | VK_SUBGROUP_FEATURE_ARITHMETIC_BIT;
-  return (subgroups.supportedOperations & kNeeded) == kNeeded &&
-         (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  Subgroups found;
+  found.adding = (subgroups.supportedOperations & kNeeded) == kNeeded &&
+                 (subgroups.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  found.usual = found.least = found.most = subgroups.subgroupSize;
+  found.vendor = context.properties.vendorID;
+  if (!many_sizes) return found;
+  found.least = sizes.minSubgroupSize;
+  found.most = sizes.maxSubgroupSize;
+  VkPhysicalDeviceSubgroupSizeControlFeatures control = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  VkPhysicalDeviceFeatures2 features = {VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
+  features.pNext = &control;
+  context.api.GetPhysicalDeviceFeatures2(context.physical, &features);
+  found.chosen = control.subgroupSizeControl == VK_TRUE &&
+                 (sizes.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  return found;
 }
 
 bool has_integer_dot(const VulkanContext& context) {
@@ -208,7 +232,7 @@ bool has_integer_dot(const VulkanContext& context) {
 
 shaders::Level level_of(const VulkanContext& context) {
   using shaders::Level;
-  if (!has_subgroup_sums(context)) return Level::kPlain;
+  if (!context.subgroups.in_one_order()) return Level::kPlain;
   return has_integer_dot(context) ? Level::kIntegerDot : Level::kSubgroups;
 }
 
@@ -243,11 +267,23 @@ Result<void> make_device(VulkanContext& context) {
   VkDeviceCreateInfo info = {VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO};
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queue;
+  VkPhysicalDeviceSubgroupSizeControlFeatures control = {
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SUBGROUP_SIZE_CONTROL_FEATURES};
+  control.subgroupSizeControl = VK_TRUE;
+  void* features = nullptr;
+  std::vector<const char*> extensions;
   if (context.level == shaders::Level::kIntegerDot) {
-    info.pNext = &dot;
-    info.enabledExtensionCount = 1;
-    info.ppEnabledExtensionNames = &kIntegerDotExtension;
+    features = &dot;
+    extensions.push_back(kIntegerDotExtension);
   }
+  if (context.subgroups.chosen) {
+    control.pNext = std::exchange(features, &control);
+    if (has_extension(context, kSubgroupSizeExtension))
+      extensions.push_back(kSubgroupSizeExtension);
+  }
+  info.pNext = features;
+  info.enabledExtensionCount = static_cast<std::uint32_t>(extensions.size());
+  info.ppEnabledExtensionNames = extensions.data();
   const VkResult made = context.api.CreateDevice(context.physical, &info, nullptr, &context.device);
   if (made != VK_SUCCESS) {
     context.device = VK_NULL_HANDLE;
@@ -275,6 +311,7 @@ Result<std::unique_ptr<VulkanContext>> VulkanContext::open(const VulkanOptions& 
   const int most = options.level_max.value_or(shaders::kLevels - 1);
   context->memory_bytes = free_memory(*context);
   context->allocation_bytes_max = largest_allocation(*context);
+  context->subgroups = subgroups_of(*context);
   context->level =
       static_cast<shaders::Level>(std::min(static_cast<int>(level_of(*context)), most));
   done = make_device(*context);

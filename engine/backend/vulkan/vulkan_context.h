@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "engine/backend/vulkan/subgroups.h"
 #include "engine/backend/vulkan/vulkan_api.h"
 #include "engine/backend/vulkan/vulkan_device.h"
 #include "shaders/spirv.h"
@@ -24,6 +25,7 @@ struct VulkanContext {
   /// Of the largest heap that is the device's own, what is free, or its size where the driver does not say.
   std::size_t memory_bytes = 0;
   std::size_t allocation_bytes_max = 0;
+  Subgroups subgroups;
   shaders::Level level = shaders::Level::kPlain;
   VkDevice device = VK_NULL_HANDLE;
   std::uint32_t queue_family = 0;

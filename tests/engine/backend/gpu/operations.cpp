@@ -86,8 +86,9 @@ bool multiplies_halves(const GpuDevice& device, TensorType type) {
 
 /// A matrix and inputs on the device, and what tells of them. Outputs begin as 0.5.
 struct Product {
-  Product(GpuDevice& of_device, const Case& of)
-      : device(of_device), what(of), stride(of.rows), random(7) {
+  Product(GpuDevice& of_device, const Case& of) : Product(of_device, of, of.rows) {}
+  Product(GpuDevice& of_device, const Case& of, int outputs_of_token)
+      : device(of_device), what(of), stride(outputs_of_token), random(7) {
     tensor = random_tensor(storage, of.type, of.rows, of.cols, 1, random);
     inputs =
         random_values(static_cast<std::size_t>(of.tokens) * static_cast<std::size_t>(of.cols), 5);
@@ -201,16 +202,18 @@ void check_product(GpuDevice& device, const Case& of) {
 /// The bits of a product of all tokens are those of steps of `step` tokens, for the last `rows` rows.
 void check_steps(GpuDevice& device, const Case& of, int step, int rows) {
   INFO(told(of) << ", in steps of " << step);
-  Product whole(device, of), cut(device, of);
+  const int stride = (of.rows + 15) / 16 * 16;  // outputs of any token may begin an operand
+  Product whole(device, of, stride), cut(device, of, stride);
   whole.multiply(0, of.rows, 0, of.tokens);
   for (int token = 0; token < of.tokens; token += step)
     cut.multiply(of.rows - rows, rows, token, std::min(step, of.tokens - token));
   const auto all = whole.result(), some = cut.result();
   const auto last_rows = [&](const std::vector<float>& outputs) {
     std::vector<float> kept;
-    for (std::size_t i = 0; i < outputs.size(); ++i)
-      if (static_cast<int>(i % static_cast<std::size_t>(of.rows)) >= of.rows - rows)
-        kept.push_back(outputs[i]);
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      const int row = static_cast<int>(i % static_cast<std::size_t>(stride));
+      if (row >= of.rows - rows && row < of.rows) kept.push_back(outputs[i]);
+    }
     return kept;
   };
   check_same_bits(last_rows(all), last_rows(some));

@@ -11,7 +11,7 @@ void check_products(engine::gpu::GpuDevice& device);
 /// biases.
 void check_prompt_products(engine::gpu::GpuDevice& device);
 /// Products of every weight type are the same bit for bit, however the tokens are cut into steps: whatever kernels that
-/// takes. Operands begin at any token: for devices that need no more than 16 bytes of alignment.
+/// takes. Operands begin at any step's first token: for devices that need no more than 64 bytes of alignment.
 /// Large tiles take seconds a type where kernels run on the CPU.
 enum class LargeTiles { kNone, kFewTypes, kAll };
 void check_batch_invariance(engine::gpu::GpuDevice& device, LargeTiles large);

@@ -15,6 +15,14 @@ TEST_CASE("Vulkan: products of every weight type agree with f64 within rounding,
   }
 }
 
+TEST_CASE("Vulkan: a product is the same bit for bit however tokens are cut, at every level") {
+  for (int level = 0; level < 3; ++level) {
+    INFO("level " << level);
+    if (const auto device = vulkan_device({.level_max = level}))
+      check_batch_invariance(*device, LargeTiles::kNone);
+  }
+}
+
 TEST_CASE("Vulkan: inputs are quantized as the specification says") {
   if (const auto device = vulkan_device()) check_quantize(*device);
 }
