@@ -6,6 +6,7 @@ const uint kF32 = 0, kF16 = 1, kBF16 = 2, kQ8_0 = 3, kQ4_0 = 4, kQ4_1 = 5, kQ5_0
            kQ6_K = 10;
 const bool kQuantized = kType >= kQ8_0;
 const uint kCenter = kType == kQ4_0 ? 8 : kType == kQ5_0 ? 16 : kType == kQ6_K ? 32 : 0;
+const bool kMinimum = kType == kQ4_1 || kType == kQ5_1 || kType == kQ4_K || kType == kQ5_K;
 
 // Quants 4i .. 4i + 3 of a group as signed bytes; `at` is the row's first word.
 uint quad(uint at, uint group, uint i) {
