@@ -71,8 +71,9 @@ constexpr u32 attention_type(Kv form, u32 head_width) {
   return static_cast<u32>(form) | (head_width + 31) / 32 << 8U;
 }
 constexpr Kv attention_form(u32 type) { return static_cast<Kv>(type & 0xFFU); }
-/// Heads of tokens that share a workgroup of the shader where there are several: what a thread keeps of them fits registers.
-constexpr u32 attention_tile(u32 type) { return type >> 8U <= 4 ? 8 : 4; }
+/// Heads of tokens that share a workgroup of the shader where there are several: so many that what a thread keeps of them
+/// fits the registers of Intel's GPUs; with twice as many it does not.
+constexpr u32 attention_tile(u32 type) { return type >> 8U <= 4 ? 4 : 2; }
 
 /// A packed matrix: words (of 4 bytes) from row to row, and where a row's planes begin.
 struct RowLayout {

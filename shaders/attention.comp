@@ -26,12 +26,12 @@ layout(push_constant) uniform Sizes {
 #include "kv.glsl"
 #include "joined.glsl"
 
-const uint kTileMax = 8;
+const uint kTileMax = 4;  // what is reduced at once
 shared vec4 queries[kTile * kPieces * 8];  // with zeros behind E
 shared float weights[kTile * 32];
 shared vec2 turned[kTile * kPieces * 16];
 
-#define REDUCED vec4  // four rows at once
+#define REDUCED vec4  // an element for each row
 #include "reduce.glsl"
 
 float query_of(uint r, uint e) { return queries[(r * kPieces * 32 + e) / 4][e % 4]; }
@@ -151,22 +151,19 @@ void join_split() {
 // A page's tokens begin .. end - 1, of which `seen` has the rows that see this lane's; `value`: where their values begin.
 void add_page(uint begin, uint end, uint seen, uint value, uint lane) {
   float kept[kTileMax];
-  for (uint first = 0; first < kTile; first += 4) {
-    vec4 four = vec4(kNone);
-    for (uint r = first; r < min(first + 4, kTile); ++r)
-      if ((seen >> r & 1) != 0) four[r - first] = scores[r];
-    const vec4 largest = max_threads(four);
-    vec4 shares = vec4(0);
-    for (uint r = first; r < min(first + 4, kTile); ++r) {
-      const float raised = max(most[r], largest[r - first]);
-      kept[r] = most[r] == kNone ? 0 : exp(most[r] - raised);
-      if ((seen >> r & 1) != 0) shares[r - first] = exp(scores[r] - raised);
-      weights[r * 32 + lane] = shares[r - first];
-      most[r] = raised;
-    }
-    const vec4 sums = sum_threads(shares);  // its barriers also publish the weights
-    for (uint r = first; r < min(first + 4, kTile); ++r) sum[r] = fma(sum[r], kept[r], sums[r - first]);
+  vec4 seen_scores = vec4(kNone), shares = vec4(0);
+  for (uint r = 0; r < kTile; ++r)
+    if ((seen >> r & 1) != 0) seen_scores[r] = scores[r];
+  const vec4 largest = max_threads(seen_scores);
+  for (uint r = 0; r < kTile; ++r) {
+    const float raised = max(most[r], largest[r]);
+    kept[r] = most[r] == kNone ? 0 : exp(most[r] - raised);
+    if ((seen >> r & 1) != 0) shares[r] = exp(scores[r] - raised);
+    weights[r * 32 + lane] = shares[r];
+    most[r] = raised;
   }
+  const vec4 sums = sum_threads(shares);  // its barriers also publish the weights
+  for (uint r = 0; r < kTile; ++r) sum[r] = fma(sum[r], kept[r], sums[r]);
   const uint words = kForm == kQ8 ? quant_words_of(s.head_width) : s.head_width / 2;
   const uint scales = value + 32 * words, scale_words = scale_words_of(s.head_width);
   for (uint i = 0; i < kPieces; ++i) {
