@@ -66,7 +66,7 @@ struct Operation {
 };
 
 /// Where a buffer lies. What the host writes or reads is mapped for as long as the buffer lives. Memory that the host writes
-/// is not to be read by it: over a bus each word would take a microsecond.
+/// is not to be read by it: over a bus each word would take a microsecond. What it reads only the device writes.
 enum class Memory : std::uint8_t { kDevice, kHostWrites, kHostReads };
 
 struct DeviceLimits {

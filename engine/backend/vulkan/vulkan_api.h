@@ -34,7 +34,8 @@ namespace efimd::engine::vulkan {
                                   X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)     \
                                       X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit)       \
                                           X(CreateFence) X(DestroyFence) X(WaitForFences)         \
-                                              X(ResetFences) X(DeviceWaitIdle)
+                                              X(ResetFences) X(DeviceWaitIdle)                    \
+                                                  X(InvalidateMappedMemoryRanges)
 
 /// Vulkan's functions, found at run time. Tests exchange single ones.
 struct VulkanApi {

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/vulkan/memory_types.h"
 #include "engine/backend/vulkan/pipelines.h"
 #include "engine/backend/vulkan/vulkan_context.h"
 
@@ -30,9 +31,6 @@ constexpr std::uint64_t kStepNsMax = 120'000'000'000;
 constexpr std::uint32_t kLargeWorkgroupsMin = 512;
 /// Of a device's memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 8 * 7; }
-
-constexpr VkMemoryPropertyFlags kMapped =
-    VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT;
 
 class VulkanDevice final : public gpu::GpuDevice {
  public:
@@ -64,23 +62,29 @@ class VulkanDevice final : public gpu::GpuDevice {
     VkDeviceMemory memory = VK_NULL_HANDLE;
     std::size_t bytes = 0;
     void* mapping = nullptr;
+    bool invalidated = false;  ///< before the host reads what the device wrote
   };
+  /// What the host is to see anew once a submission is done: whole allocations, whatever the device's atoms are.
+  using Stale = std::vector<VkMappedMemoryRange>;
+
   /// A list of operations, recorded.
   struct Program {
     std::vector<Operation> operations;
     VkDescriptorPool sets = VK_NULL_HANDLE;
     VkCommandBuffer commands = VK_NULL_HANDLE;
+    Stale stale;
   };
 
   /// Copies that were begun. They are recorded anew each time: hardly any come twice.
   struct Copies {
     VkCommandBuffer commands = VK_NULL_HANDLE;
     VkFence fence = VK_NULL_HANDLE;
+    Stale stale;
     bool under_way = false;
   };
 
   const Buffer& at(BufferId id) const { return buffers_[static_cast<std::size_t>(id) - 1]; }
-  std::vector<std::uint32_t> memory_types(std::uint32_t allowed, Memory where) const;
+  Stale stale_of(std::span<const Operation> operations) const;
   Result<void> bind_memory(Buffer& buffer, Memory where);
   Result<Program*> program(std::span<const Operation> operations);
   VkResult allocate_commands(VkCommandBuffer& commands);
@@ -93,7 +97,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
   void drop(Program& program);
   Result<void> submit(VkCommandBuffer commands, VkFence fence);
-  Result<void> wait(VkFence fence);
+  Result<void> wait(VkFence fence, const Stale& stale);
   Result<void> issue(Copies& copies, std::span<const Operation> operations);
   Result<void> finish(Copies& copies);
   /// Keeps the error of a device that is lost.
@@ -165,26 +169,6 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   return limits;
 }
 
-std::vector<std::uint32_t> VulkanDevice::memory_types(std::uint32_t allowed, Memory where) const {
-  using Flags = VkMemoryPropertyFlags;
-  constexpr Flags kLocal = VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT;
-  constexpr Flags kCached = VK_MEMORY_PROPERTY_HOST_CACHED_BIT;
-  // Best first: the device's memory that a host reaches may be small. A host that reads uncached memory is slower than the
-  // copy.
-  const Flags wishes[] = {where == Memory::kDevice      ? kLocal
-                          : where == Memory::kHostReads ? kMapped | kCached
-                                                        : kMapped | kLocal,
-                          where == Memory::kDevice ? 0 : kMapped};
-  std::vector<std::uint32_t> types;
-  for (const Flags wish : wishes)
-    for (std::uint32_t i = 0; i < context_->memory.memoryTypeCount; ++i)
-      if ((allowed >> i & 1U) != 0 &&
-          (context_->memory.memoryTypes[i].propertyFlags & wish) == wish &&
-          std::ranges::count(types, i) == 0)
-        types.push_back(i);
-  return types;
-}
-
 Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
   if (lost_) return tl::unexpected(*lost_);
   Buffer buffer;
@@ -209,7 +193,11 @@ Result<void> VulkanDevice::bind_memory(Buffer& buffer, Memory where) {
   VkMemoryRequirements needs;
   api_.GetBufferMemoryRequirements(context_->device, buffer.buffer, &needs);
   VkResult done = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  for (const std::uint32_t type : memory_types(needs.memoryTypeBits, where)) {
+  const VkPhysicalDeviceMemoryProperties& memory = context_->memory;
+  for (const std::uint32_t type : memory_types(memory, where, context_->properties.deviceType)) {
+    if ((needs.memoryTypeBits >> type & 1U) == 0) continue;
+    buffer.invalidated =
+        where == Memory::kHostReads && needs_invalidation(memory.memoryTypes[type].propertyFlags);
     VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
     info.allocationSize = needs.size;
     info.memoryTypeIndex = type;
@@ -235,7 +223,7 @@ Result<void> VulkanDevice::run(std::span<const Operation> operations) {
   auto found = program(operations);
   Result<void> done =
       found ? submit((*found)->commands, fence_) : Result<void>(tl::unexpected(found.error()));
-  if (done) done = wait(fence_);
+  if (done) done = wait(fence_, (*found)->stale);
   if (done) pipelines_.keep();
   return noted(std::move(done));
 }
@@ -259,6 +247,7 @@ Result<void> VulkanDevice::issue(Copies& copies, std::span<const Operation> oper
   record_barrier(copies.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
   done = api_.EndCommandBuffer(copies.commands);
   if (done != VK_SUCCESS) return vulkan_failed("recording copies", done);
+  copies.stale = stale_of(operations);
   auto submitted = submit(copies.commands, copies.fence);
   copies.under_way = submitted.has_value();
   return submitted;
@@ -272,7 +261,7 @@ Result<void> VulkanDevice::finish(CopyTicket copies) {
 }
 
 Result<void> VulkanDevice::finish(Copies& copies) {
-  return std::exchange(copies.under_way, false) ? wait(copies.fence) : Result<void>();
+  return std::exchange(copies.under_way, false) ? wait(copies.fence, copies.stale) : Result<void>();
 }
 
 Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> operations) {
@@ -289,6 +278,7 @@ Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> 
   }
   Program& program = programs_.emplace_front();
   program.operations.assign(operations.begin(), operations.end());
+  program.stale = stale_of(operations);
   if (auto recorded = record(program); !recorded) {
     drop(program);
     programs_.pop_front();
@@ -413,8 +403,23 @@ Result<void> VulkanDevice::submit(VkCommandBuffer commands, VkFence fence) {
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
 }
 
-Result<void> VulkanDevice::wait(VkFence fence) {
-  const VkResult done = api_.WaitForFences(context_->device, 1, &fence, VK_TRUE, kStepNsMax);
+VulkanDevice::Stale VulkanDevice::stale_of(std::span<const Operation> operations) const {
+  Stale stale;
+  for (const Operation& operation : operations)
+    for (const Range& range : operation.operands) {
+      if (range.buffer == BufferId::kNone || !at(range.buffer).invalidated) continue;
+      const VkDeviceMemory memory = at(range.buffer).memory;
+      if (std::ranges::find(stale, memory, &VkMappedMemoryRange::memory) == stale.end())
+        stale.push_back({VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, nullptr, memory, 0, VK_WHOLE_SIZE});
+    }
+  return stale;
+}
+
+Result<void> VulkanDevice::wait(VkFence fence, const Stale& stale) {
+  VkResult done = api_.WaitForFences(context_->device, 1, &fence, VK_TRUE, kStepNsMax);
+  if (done == VK_SUCCESS && !stale.empty())
+    done = api_.InvalidateMappedMemoryRanges(
+        context_->device, static_cast<std::uint32_t>(stale.size()), stale.data());
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
 }
 

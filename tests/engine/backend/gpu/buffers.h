@@ -10,14 +10,20 @@
 
 namespace efimd::test {
 
-/// A buffer with these values, which the device and the host reach.
+/// A buffer with these values, which the device writes and the host reads.
 template <class T>
 engine::gpu::Range put(engine::gpu::GpuDevice& device, const std::vector<T>& values) {
-  const auto buffer =
-      device.allocate(values.size() * sizeof(T) + 16, engine::gpu::Memory::kHostReads);
+  const std::size_t bytes = values.size() * sizeof(T);
+  const auto staging = device.allocate(bytes + 16, engine::gpu::Memory::kHostWrites);
+  const auto buffer = device.allocate(bytes + 16, engine::gpu::Memory::kHostReads);
+  REQUIRE(staging);
   REQUIRE(buffer);
-  std::memcpy(device.mapped(*buffer).data(), values.data(), values.size() * sizeof(T));
-  return {*buffer, 0, values.size() * sizeof(T) + 16};
+  std::memcpy(device.mapped(*staging).data(), values.data(), bytes);
+  engine::gpu::Operation copy;
+  copy.operands[0] = {*staging, 0, bytes + 16};
+  copy.operands[1] = {*buffer, 0, bytes + 16};
+  REQUIRE(device.run({&copy, 1}));
+  return {*buffer, 0, bytes + 16};
 }
 
 template <class T>
