@@ -38,6 +38,11 @@ bool with_tiles(const DeviceLimits& limits, kernels::Kv form, u32 head_width) {
          ((pieces >= 1 && pieces <= 4) || pieces == 8);
 }
 
+u32 shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages) {
+  return rows > 1 && pages == 1 ? std::min(limits.shared_attention_min, 1U)
+                                : limits.shared_attention_min;
+}
+
 void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
                    const DeviceLimits& limits, int sequences) {
   const u32 group = sizes.heads / sizes.kv_heads, rows = sizes.tokens * group;

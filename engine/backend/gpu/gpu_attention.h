@@ -19,6 +19,10 @@ std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, st
 /// Whether the device attends to such heads by kAttentionTiles.
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, std::uint32_t head_width);
 
+/// DeviceLimits::shared_attention_min for a step of so many rows over so many pages. Those of one page share always: it
+/// costs them nothing, and the first steps and the comparison with the CPU (device_check.h) meet what only long prompts need.
+std::uint32_t shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages);
+
 /// Makes an operation that has the operands of kAttention that of these sizes on this device: its kernel, type and
 /// workgroups. The step has rows of so many sequences.
 void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,

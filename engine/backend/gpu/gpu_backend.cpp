@@ -308,7 +308,9 @@ Result<void> GpuBackend::attention(int layer) {
                              {at_.qkv, kv_[size(layer)], record_.tables(), record_.rows(),
                               at_.records, weights.key_bias, bias_turns_},
                              sizes);
-  set_attention(operation, kv_form(kv_type_), sizes, device_->limits(),
+  DeviceLimits limits = device_->limits();
+  limits.shared_attention_min = shared_attention_min(limits, size(rows_), record_.pages_max());
+  set_attention(operation, kv_form(kv_type_), sizes, limits,
                 static_cast<int>(step_.sequences.size()));
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},

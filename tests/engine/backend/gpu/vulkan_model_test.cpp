@@ -1,10 +1,13 @@
 // Models of every architecture on the Vulkan device that there is, against the scalar CPU.
 #include <catch2/catch.hpp>
 
+#include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "tests/engine/backend/gpu/device_models.h"
 #include "tests/engine/backend/gpu/split_models.h"
+#include "tests/engine/backend/gpu/tiny_backend.h"
 #include "tests/engine/backend/gpu/vulkan_devices.h"
+#include "tests/engine/backend/gpu/wrapped_device.h"
 
 namespace efimd::test {
 
@@ -32,7 +35,45 @@ void check_bundled_model(int tokens, KvType kv_type, double tie) {
   compare_greedy(**cpu, **device, shape, tokens, tie);
 }
 
+/// So large a card that no step has enough workgroups for heads to share; counts operations in which they do, and in which
+/// they do not.
+class LargeCard final : public WrappedDevice {
+ public:
+  struct Seen {
+    int shared = 0, alone = 0;
+  };
+  LargeCard(std::unique_ptr<engine::gpu::GpuDevice> device, Seen& seen)
+      : WrappedDevice(std::move(device)), seen_(seen) {}
+  engine::gpu::DeviceLimits limits() const override {
+    engine::gpu::DeviceLimits limits = WrappedDevice::limits();
+    limits.shared_attention_min = ~std::uint32_t{0};
+    return limits;
+  }
+  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
+    for (const engine::gpu::Operation& each : operations)
+      if (each.kernel == engine::gpu::Kernel::kAttention)
+        ++(each.many ? seen_.shared : seen_.alone);
+    return WrappedDevice::run(operations);
+  }
+
+ private:
+  Seen& seen_;
+};
+
 }  // namespace
+
+TEST_CASE("Vulkan: a large card's first steps, and its check, attend in both ways") {
+  LargeCard::Seen seen;
+  auto opened = vulkan_device();
+  if (!opened) return;
+  const auto device = tiny_backend(std::make_unique<LargeCard>(std::move(opened), seen));
+  REQUIRE(device);
+  CHECK((seen.shared > 0 && seen.alone > 0));
+  seen = {};
+  CHECK(engine::check_device(**device, tiny_model().shape, tiny_model().weights, {},
+                             engine::gpu::WithOutput::kYes));
+  CHECK((seen.shared > 0 && seen.alone > 0));
+}
 
 TEST_CASE("Vulkan: every architecture's logits are the scalar CPU's, however a prompt is cut") {
   check_architectures([] { return vulkan_device(); });
