@@ -163,9 +163,10 @@ std::vector<FoundDevice> find_devices(std::string_view asked) {
     if (kind == "cpu") continue;
     const Device device = open_device(kind, kind == asked ? Asked::kByName : Asked::kByNobody, {});
     if (device)
-      found.push_back({std::string(kind), true, (*device)->name(), ""});
+      found.push_back({std::string(kind), true, false, (*device)->name(), ""});
     else
-      found.push_back({std::string(kind), false, device.error().what, device.error().remedy});
+      found.push_back({std::string(kind), false, device.error().fault == Fault::kIo,
+                       device.error().what, device.error().remedy});
   }
   return found;
 }

@@ -53,6 +53,7 @@ Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const Mo
 struct FoundDevice {
   std::string kind;
   bool usable = false;
+  bool refused = false;  ///< there is one, but this user may not open it
   std::string what;
   std::string remedy;
 };

@@ -47,14 +47,9 @@ void examine_machine(std::vector<Finding>& findings) {
   findings.push_back({Level::kGood, "memory", bytes_text(static_cast<double>(memory_bytes())), ""});
 }
 
-/// To have no GPU is no fault, unless the configuration names one.
 void examine_devices(const Config& config, std::vector<Finding>& findings) {
-  for (const engine::FoundDevice& device : engine::find_devices(config.device_kind)) {
-    const bool wanted = config.device_kind == device.kind && !device.usable;
-    findings.push_back({wanted ? Level::kWrong : Level::kGood, device.kind,
-                        device.usable ? device.what : "none: " + device.what,
-                        wanted ? device.remedy : ""});
-  }
+  for (const engine::FoundDevice& device : engine::find_devices(config.device_kind))
+    findings.push_back(finding_of(device, config.device_kind));
   findings.push_back({Level::kGood, "device", config.device_kind + " (device.kind)", ""});
 }
 
@@ -143,17 +138,17 @@ void examine_kv_type(const Config& config, const Paths& paths, std::vector<Findi
   };
   if (config.kv_type == engine::KvType::kF16) return good("f16");
   const auto choice = choose_model(config, find_model_places());
-  const auto model = choice ? engine::Model::open(choice->path, config.fim)
-                            : Result<std::shared_ptr<const engine::Model>>(
-                                  tl::unexpected(choice.error()));
+  const auto model =
+      choice ? engine::Model::open(choice->path, config.fim)
+             : Result<std::shared_ptr<const engine::Model>>(tl::unexpected(choice.error()));
   if (!model) return;  // examine_model() says why
   const auto error = KvErrors(paths.kv_errors_file()).find((*model)->digest(), kv_kernels());
   if (!error) return good("q8, when its error is known: measured as the daemon loads the model");
   if (error->is_small()) return good("q8: " + kv_error_text(*error));
-  findings.push_back({Level::kNote, "KV",
-                      "f16, as q8 changes too much of what this model says: " +
-                          kv_error_text(*error),
-                      "set cache.kv_type to \"f16\", or use another model"});
+  findings.push_back(
+      {Level::kNote, "KV",
+       "f16, as q8 changes too much of what this model says: " + kv_error_text(*error),
+       "set cache.kv_type to \"f16\", or use another model"});
 }
 
 /// "1: 29 ms, 4: 31 ms": what steps of so many tokens cost on the daemon's device.
@@ -221,6 +216,16 @@ std::string_view level_name(Level level) {
 }
 
 }  // namespace
+
+Finding finding_of(const engine::FoundDevice& device, std::string_view kind) {
+  if (device.usable) return {Level::kGood, device.kind, device.what, ""};
+  const bool wanted = kind == device.kind;
+  const bool told = wanted || (device.refused && kind == "auto");
+  return {wanted ? Level::kWrong
+          : told ? Level::kNote
+                 : Level::kGood,
+          device.kind, "none: " + device.what, told ? device.remedy : ""};
+}
 
 std::vector<Finding> examine(const Paths& paths) {
   std::vector<Finding> findings;

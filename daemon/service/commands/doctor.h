@@ -2,9 +2,11 @@
 
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/service/paths.h"
+#include "engine/backend/open_backend.h"
 
 namespace efimd::service {
 
@@ -20,6 +22,10 @@ struct Finding {
 /// Looks at the machine, the paths, the configuration, the model and the daemon; changes nothing. A
 /// model is opened and validated, not run.
 std::vector<Finding> examine(const Paths& paths);
+
+/// Of a kind of GPU, where the configuration names `kind`. To have none is no fault, unless it names that one; what only
+/// lacks a permission is worth a note.
+Finding finding_of(const engine::FoundDevice& device, std::string_view kind);
 
 std::string findings_text(const std::vector<Finding>& findings);
 nlohmann::json findings_json(const std::vector<Finding>& findings);

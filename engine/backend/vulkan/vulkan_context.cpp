@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/vulkan/render_nodes.h"
+
 namespace efimd::engine::vulkan {
 
 namespace {
@@ -108,7 +110,17 @@ std::size_t own_memory(const VkPhysicalDeviceMemoryProperties& memory) {
   return most;
 }
 
-Result<void> choose_device(VulkanContext& context, VulkanOptions::Software software) {
+tl::unexpected<Error> no_device(bool on_cpu, const std::filesystem::path& render_nodes) {
+  if (const auto refused = refused_render_node(render_nodes))
+    return fail(Fault::kIo, "no GPU that this user may open, see " + refused->string(),
+                "run 'sudo usermod -aG render $USER', then log in again");
+  return fail(Fault::kNotFound,
+              on_cpu ? "no GPU, only Vulkan on the CPU" : "no device that speaks Vulkan",
+              on_cpu ? "set device.kind to vulkan to use it all the same"
+                     : "install your graphics card's driver");
+}
+
+Result<void> choose_device(VulkanContext& context, const VulkanOptions& options) {
   std::uint32_t count = 0;
   context.api.EnumeratePhysicalDevices(context.instance, &count, nullptr);
   std::vector<VkPhysicalDevice> devices(count);
@@ -122,7 +134,7 @@ Result<void> choose_device(VulkanContext& context, VulkanOptions::Software softw
     context.api.GetPhysicalDeviceProperties(device, &properties);
     const int rank = rank_of(properties.deviceType);
     if (rank == 0) on_cpu = true;
-    if (rank == 0 && software == VulkanOptions::Software::kNever) continue;
+    if (rank == 0 && options.software == VulkanOptions::Software::kNever) continue;
     if (properties.apiVersion < VK_API_VERSION_1_1 ||
         properties.limits.maxPerStageDescriptorStorageBuffers < kBuffersMin) {
       too_old = true;
@@ -141,10 +153,7 @@ Result<void> choose_device(VulkanContext& context, VulkanOptions::Software softw
   if (too_old)
     return fail(Fault::kUnsupported, "the Vulkan driver is older than Vulkan 1.1",
                 "update the graphics driver");
-  return fail(Fault::kNotFound,
-              on_cpu ? "no GPU, only Vulkan on the CPU" : "no device that speaks Vulkan",
-              on_cpu ? "set device.kind to vulkan to use it all the same"
-                     : "install your graphics card's driver");
+  return no_device(on_cpu, options.render_nodes);
 }
 
 bool has_extension(const VulkanContext& context, const char* name) {
@@ -306,7 +315,7 @@ Result<std::unique_ptr<VulkanContext>> VulkanContext::open(const VulkanOptions& 
   context->on_validation = options.on_validation;
   Result<void> done = make_instance(*context);
   if (done && options.adjust_instance) options.adjust_instance(context->api);
-  if (done) done = choose_device(*context, options.software);
+  if (done) done = choose_device(*context, options);
   if (!done) return tl::unexpected(std::move(done).error());
   const int most = options.level_max.value_or(shaders::kLevels - 1);
   context->memory_bytes = free_memory(*context);

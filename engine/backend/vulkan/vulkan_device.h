@@ -23,6 +23,8 @@ struct VulkanOptions {
   std::filesystem::path pipeline_cache = {};
 
   // For tests.
+  std::filesystem::path render_nodes =
+      "/dev/dri";                     ///< where no GPU is found, whether one is refused
   std::optional<int> level_max = {};  ///< the most of shaders::Level to use
   std::size_t range_bytes_max = 0;    ///< 0: the device's own
   std::size_t memory_bytes = 0;       ///< at most; 0: what the device has
@@ -32,7 +34,8 @@ struct VulkanOptions {
 };
 
 /// The Vulkan device that suits best: discrete before integrated before virtual, then the one with most memory.
-/// kNotFound without loader, driver or device; kUnsupported for drivers older than Vulkan 1.1.
+/// kNotFound without loader, driver or device; kIo where the user may open none; kUnsupported for drivers older than
+/// Vulkan 1.1.
 ///
 /// A list of operations becomes one command buffer, recorded once and submitted again for as long as it is among the
 /// kProgramsMax used last. Between operations stands a barrier over all memory.

@@ -5,6 +5,7 @@
 #include <iterator>
 
 #include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/vulkan/render_nodes.h"
 #include "engine/backend/vulkan/vulkan_api.h"
 #include "engine/lasting_engine.h"
 #include "engine/local_engine.h"
@@ -92,6 +93,12 @@ VulkanOptions losing() {
     api.QueueSubmit = lose_device;
   };
   return options;
+}
+
+/// A driver that hides every device.
+VKAPI_ATTR VkResult VKAPI_CALL no_devices(VkInstance, std::uint32_t* count, VkPhysicalDevice*) {
+  *count = 0;
+  return VK_SUCCESS;
 }
 
 std::string bytes_of(const std::filesystem::path& file) {
@@ -215,6 +222,30 @@ TEST_CASE("Vulkan: where one kind of memory is full another is taken") {
     api.GetBufferMemoryRequirements = either_type;
   };
   if (auto device = vulkan_device(options)) CHECK(tiny_backend(std::move(device)));
+}
+
+TEST_CASE(
+    "Vulkan: where there is no GPU but one that the user may not open, it is said what to do") {
+  const TempDir folder;
+  VulkanOptions options;
+  options.adjust_instance = [](VulkanApi& api) { api.EnumeratePhysicalDevices = no_devices; };
+  options.render_nodes = folder.path();
+  std::ofstream(folder.path() / "renderD128");
+  std::ofstream(folder.path() / "card0");
+  CHECK(!engine::vulkan::refused_render_node(folder.path()));
+  CHECK(!engine::vulkan::refused_render_node(folder.path() / "none"));
+  const auto none = engine::vulkan::open_vulkan_device(options);
+  REQUIRE(!none);
+  CHECK(none.error().fault == Fault::kNotFound);
+  // A node that cannot be opened, by root neither: it leads nowhere.
+  std::filesystem::create_symlink("nowhere", folder.path() / "renderD129");
+  CHECK(engine::vulkan::refused_render_node(folder.path()) == folder.path() / "renderD129");
+  const auto refused = engine::vulkan::open_vulkan_device(options);
+  REQUIRE(!refused);
+  if (refused.error().fault == Fault::kNotFound) return;  // no loader
+  CHECK(refused.error().fault == Fault::kIo);
+  CHECK(refused.error().what.find("renderD129") != std::string::npos);
+  CHECK(refused.error().remedy.find("usermod -aG render") != std::string::npos);
 }
 
 TEST_CASE("Vulkan: a damaged pipeline cache, and one of another driver, is written anew") {
