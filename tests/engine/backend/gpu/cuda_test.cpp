@@ -3,7 +3,9 @@
 #include <cuda.h>
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <iterator>
 
 #include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_backend.h"
