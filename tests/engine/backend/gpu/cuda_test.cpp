@@ -1,10 +1,12 @@
 // The CUDA device: its host side and the kernels over a stand-in for the driver, which runs them on the CPU, always; and
-// the same checks on a card where there is one.
+// the same checks on a card where there is one. scripts/gpu says so in the environment variable EFIMD_CARD, and then a card
+// that cannot be used is a failure.
 #include <cuda.h>
 #include <dlfcn.h>
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <iterator>
 
 #include "engine/backend/cuda/cuda_device.h"
@@ -48,7 +50,10 @@ std::unique_ptr<engine::gpu::GpuDevice> fake_device() { return fake_device_with(
 std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
   auto device = open_cuda_device({.overlap = overlap});
   if (device) return *std::move(device);
-  WARN("SKIPPED  CUDA on a card: " << device.error().message());
+  if (std::getenv("EFIMD_CARD") != nullptr)
+    FAIL_CHECK("a card is there, but: " << device.error().message());
+  else
+    WARN("SKIPPED  CUDA on a card: " << device.error().message());
   return nullptr;
 }
 std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with(true); }
