@@ -1,6 +1,6 @@
 // The CUDA device: its host side and the kernels over a stand-in for the driver, which runs them on the CPU, always; and
-// the same checks on a card where there is one. scripts/gpu says so in the environment variable EFIMD_CARD, and then a card
-// that cannot be used is a failure.
+// the same checks on a card where there is one. scripts/gpu tells it in the environment variable EFIMD_CARD: `there` or
+// `under-a-tool`.
 #include <cuda.h>
 #include <dlfcn.h>
 
@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <iterator>
+#include <string_view>
 
 #include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_backend.h"
@@ -47,16 +48,32 @@ std::unique_ptr<engine::gpu::GpuDevice> fake_device_with(bool overlap) {
 }
 std::unique_ptr<engine::gpu::GpuDevice> fake_device() { return fake_device_with(true); }
 
+/// The card; null where there is none, which is told. One that was there, and one of which scripts/gpu says so, must be usable:
+/// else the case ends as failed.
 std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
+  static bool there = std::getenv("EFIMD_CARD") != nullptr;
   auto device = open_cuda_device({.overlap = overlap});
+  there = there || device.has_value();
   if (device) return *std::move(device);
-  if (std::getenv("EFIMD_CARD") != nullptr)
-    FAIL_CHECK("a card is there, but: " << device.error().message());
-  else
-    WARN("SKIPPED  CUDA on a card: " << device.error().message());
+  INFO(device.error().message());
+  REQUIRE(!there);
+  WARN("SKIPPED  CUDA on a card: " << device.error().message());
   return nullptr;
 }
 std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with(true); }
+
+void on_card(void (*check)(engine::gpu::GpuDevice&)) {
+  if (const auto device = real_device()) check(*device);
+}
+void on_card(void (*check)(const OpenDevice&)) {
+  if (real_device()) check(real_device);
+}
+
+/// Where each kernel takes many times as long, what is repeated is done once.
+bool under_a_tool() {
+  const char* card = std::getenv("EFIMD_CARD");
+  return card != nullptr && std::string_view(card) == "under-a-tool";
+}
 
 }  // namespace
 
@@ -347,33 +364,82 @@ TEST_CASE("CUDA: whichever allocation fails, it is an error that names the amoun
   CHECK(before > 20);
 }
 
-TEST_CASE("CUDA on a card: operations and models agree with the specification") {
-  const auto device = real_device();
-  if (!device) return;
-  WARN("CUDA on " << device->name());
-  check_products(*device);
-  check_prompt_products(*device);
-  check_batch_invariance(*device, LargeTiles::kAll);
-  check_quantize(*device);
-  check_forms(*device);
-  check_halves(*device);
-  check_attention_in_halves(*device);
-  check_store_in_8_bits(*device);
-  check_attention_in_8_bits(*device);
-  check_architectures(real_device);
-  check_page_transfer(real_device);
-  check_architectures(real_device, KvType::kQ8);
-  check_huge_key_bias(real_device);
-  check_right_devices(real_device);
-  check_wrong_devices(real_device);
-  for (int round = 0; round < 20; ++round)  // what depends on who comes first may go well once
+TEST_CASE("CUDA on a card: products agree with the specification") {
+  if (const auto device = real_device()) WARN("CUDA on " << device->name());
+  on_card(check_products);
+}
+
+TEST_CASE("CUDA on a card: products of prompts agree with the specification") {
+  on_card(check_prompt_products);
+}
+
+TEST_CASE("CUDA on a card: a product's bits are the same in steps of any size") {
+  if (const auto device = real_device()) check_batch_invariance(*device, LargeTiles::kAll);
+}
+
+TEST_CASE("CUDA on a card: inputs are quantized as the specification says") {
+  on_card(check_quantize);
+}
+
+TEST_CASE("CUDA on a card: norms and activations write what products read") {
+  on_card(check_forms);
+}
+
+TEST_CASE("CUDA on a card: what goes to f16 is rounded to nearest even") { on_card(check_halves); }
+
+TEST_CASE("CUDA on a card: attention over f16 KV agrees with f64") {
+  on_card(check_attention_in_halves);
+}
+
+TEST_CASE("CUDA on a card: KV goes to 8 bits as the specification says") {
+  on_card(check_store_in_8_bits);
+}
+
+TEST_CASE("CUDA on a card: attention over 8-bit KV agrees with f64") {
+  on_card(check_attention_in_8_bits);
+}
+
+TEST_CASE("CUDA on a card: every architecture's logits are the scalar CPU's") {
+  if (real_device()) check_architectures(real_device);
+}
+
+TEST_CASE("CUDA on a card: with 8-bit KV every architecture's logits are the scalar CPU's") {
+  if (real_device()) check_architectures(real_device, KvType::kQ8);
+}
+
+TEST_CASE("CUDA on a card: a huge bias of keys costs 8-bit KV nothing") {
+  on_card(check_huge_key_bias);
+}
+
+TEST_CASE("CUDA on a card: pages that are on their way are there when they are needed") {
+  on_card(check_page_transfer);
+}
+
+TEST_CASE("CUDA on a card: pages that go to another device and back are read as they were") {
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    if (real_device()) check_pages(real_device, kv_type);
+}
+
+TEST_CASE("CUDA on a card: rows of two sequences in one step have the bits of each alone") {
+  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+    if (real_device()) check_sequences_together(real_device, kv_type);
+}
+
+TEST_CASE("CUDA on a card: the check of a device finds nothing") { on_card(check_right_devices); }
+
+TEST_CASE("CUDA on a card: an operation that is left out is told") { on_card(check_wrong_devices); }
+
+TEST_CASE("CUDA on a card: kernels that overlap have the bits of those one after another") {
+  if (!real_device()) return;
+  const int rounds = under_a_tool() ? 1 : 20;  // what depends on who comes first may go well once
+  for (int round = 0; round < rounds; ++round)
     check_same_logits(varieties(), real_device, [] { return real_device_with(false); });
-  for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) {
-    check_pages(real_device, kv_type);
-    check_sequences_together(real_device, kv_type);
-  }
+}
+
+TEST_CASE("CUDA on a card: greedy tokens of every architecture are the CPU's") {
+  if (!real_device()) return;
   for (const Variety& variety : varieties())
-    check_greedy(variety, TensorType::kF32, 256, 1e-3, real_device);
+    check_greedy(variety, TensorType::kF32, under_a_tool() ? 16 : 256, 1e-3, real_device);
 }
 
 }  // namespace efimd::test

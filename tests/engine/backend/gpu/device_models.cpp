@@ -134,8 +134,9 @@ void check_same_logits(std::span<const Variety> architectures, const OpenDevice&
       const MemoryModel model(variety.shape, variety.options);
       const auto tokens = random_tokens(23, model.shape.vocabulary, 1);
       const auto logits = [&, kv = kv_type](const OpenDevice& open) {
-        return evaluate(*on_device(model.shape, model.weights, open, kv), model, tokens, {17, 1, 4},
-                        pages_from(5, 7));
+        const auto backend = on_device(model.shape, model.weights, open, kv);
+        REQUIRE(backend != nullptr);
+        return evaluate(*backend, model, tokens, {17, 1, 4}, pages_from(5, 7));
       };
       check_same_bits(logits(one), logits(other));
     }
@@ -296,6 +297,7 @@ void check_page_transfer(const OpenDevice& open) {
   CHECK(evaluated != marked_page(*backend, 5));
   // What was just written is what the next step sees.
   const auto other = on_device(model.shape, model.weights, open, KvType::kF16);
+  REQUIRE(other != nullptr);
   REQUIRE(other->write_page(9, evaluated));
   const std::vector<TokenId> second(tokens.begin() + engine::kPageTokens, tokens.end());
   const std::vector<engine::PageIndex> table = {9, 1};
