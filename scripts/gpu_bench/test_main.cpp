@@ -1,9 +1,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
 #include <cstring>
+#include <string>
+#include <vector>
 
 namespace {
 
@@ -35,27 +38,30 @@ bool passes_apart(const Test& test) {
 
 }  // namespace
 
-/// Runs every test; with --card only those that need one, with --without TEXT none whose name has the text, with --apart each
-/// in a process of its own. Ends with 1 where one failed.
+/// Runs every test; with --card only those that need one, with --without TEXT, any number of times, none whose name has the
+/// text, with --apart each in a process of its own. Ends with 1 where one failed.
 int main(int argc, char** argv) {
   bool only_card = false, apart = false;
-  const char* without = nullptr;
+  std::vector<std::string> without;
   for (int i = 1; i < argc; ++i) {
     if (std::strcmp(argv[i], "--card") == 0) {
       only_card = true;
     } else if (std::strcmp(argv[i], "--apart") == 0) {
       apart = true;
     } else if (std::strcmp(argv[i], "--without") == 0 && i + 1 < argc) {
-      without = argv[++i];
+      without.emplace_back(argv[++i]);
     } else {
-      std::fprintf(stderr, "usage: cuda_test [--card] [--apart] [--without TEXT]\n");
+      std::fprintf(stderr, "usage: cuda_test [--card] [--apart] [--without TEXT]...\n");
       return 2;
     }
   }
   int failed = 0;
   for (const Test& test : catch_stand_in::tests()) {
     if (only_card && std::strstr(test.name, "on a card") == nullptr) continue;
-    if (without != nullptr && std::strstr(test.name, without) != nullptr) continue;
+    const auto named = [&](const std::string& text) {
+      return std::strstr(test.name, text.c_str()) != nullptr;
+    };
+    if (std::ranges::any_of(without, named)) continue;
     const bool good = apart ? passes_apart(test) : passes(test);
     if (!good) ++failed;
     std::cout << (good ? "passed  " : "FAILED  ") << test.name << std::endl;

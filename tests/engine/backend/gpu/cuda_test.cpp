@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <functional>
 #include <iterator>
 #include <string_view>
 
@@ -62,11 +63,12 @@ std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
 }
 std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with(true); }
 
-void on_card(void (*check)(engine::gpu::GpuDevice&)) {
+void with_card(void (*check)(engine::gpu::GpuDevice&)) {
   if (const auto device = real_device()) check(*device);
 }
-void on_card(void (*check)(const OpenDevice&)) {
-  if (real_device()) check(real_device);
+/// A device is held meanwhile: with the last of them the card's context goes, which is slow to make.
+void on_card(const std::function<void(const OpenDevice&)>& check) {
+  if (const auto held = real_device()) check(real_device);
 }
 
 /// Where each kernel takes many times as long, what is repeated is done once.
@@ -366,11 +368,11 @@ TEST_CASE("CUDA: whichever allocation fails, it is an error that names the amoun
 
 TEST_CASE("CUDA on a card: products agree with the specification") {
   if (const auto device = real_device()) WARN("CUDA on " << device->name());
-  on_card(check_products);
+  with_card(check_products);
 }
 
 TEST_CASE("CUDA on a card: products of prompts agree with the specification") {
-  on_card(check_prompt_products);
+  with_card(check_prompt_products);
 }
 
 TEST_CASE("CUDA on a card: a product's bits are the same in steps of any size") {
@@ -378,33 +380,35 @@ TEST_CASE("CUDA on a card: a product's bits are the same in steps of any size") 
 }
 
 TEST_CASE("CUDA on a card: inputs are quantized as the specification says") {
-  on_card(check_quantize);
+  with_card(check_quantize);
 }
 
 TEST_CASE("CUDA on a card: norms and activations write what products read") {
-  on_card(check_forms);
+  with_card(check_forms);
 }
 
-TEST_CASE("CUDA on a card: what goes to f16 is rounded to nearest even") { on_card(check_halves); }
+TEST_CASE("CUDA on a card: what goes to f16 is rounded to nearest even") {
+  with_card(check_halves);
+}
 
 TEST_CASE("CUDA on a card: attention over f16 KV agrees with f64") {
-  on_card(check_attention_in_halves);
+  with_card(check_attention_in_halves);
 }
 
 TEST_CASE("CUDA on a card: KV goes to 8 bits as the specification says") {
-  on_card(check_store_in_8_bits);
+  with_card(check_store_in_8_bits);
 }
 
 TEST_CASE("CUDA on a card: attention over 8-bit KV agrees with f64") {
-  on_card(check_attention_in_8_bits);
+  with_card(check_attention_in_8_bits);
 }
 
 TEST_CASE("CUDA on a card: every architecture's logits are the scalar CPU's") {
-  if (real_device()) check_architectures(real_device);
+  on_card([](const OpenDevice& open) { check_architectures(open); });
 }
 
 TEST_CASE("CUDA on a card: with 8-bit KV every architecture's logits are the scalar CPU's") {
-  if (real_device()) check_architectures(real_device, KvType::kQ8);
+  on_card([](const OpenDevice& open) { check_architectures(open, KvType::kQ8); });
 }
 
 TEST_CASE("CUDA on a card: a huge bias of keys costs 8-bit KV nothing") {
@@ -416,13 +420,16 @@ TEST_CASE("CUDA on a card: pages that are on their way are there when they are n
 }
 
 TEST_CASE("CUDA on a card: pages that go to another device and back are read as they were") {
-  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
-    if (real_device()) check_pages(real_device, kv_type);
+  on_card([](const OpenDevice& open) {
+    for (const KvType kv_type : {KvType::kF16, KvType::kQ8}) check_pages(open, kv_type);
+  });
 }
 
 TEST_CASE("CUDA on a card: rows of two sequences in one step have the bits of each alone") {
-  for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
-    if (real_device()) check_sequences_together(real_device, kv_type);
+  on_card([](const OpenDevice& open) {
+    for (const KvType kv_type : {KvType::kF16, KvType::kQ8})
+      check_sequences_together(open, kv_type);
+  });
 }
 
 TEST_CASE("CUDA on a card: the check of a device finds nothing") { on_card(check_right_devices); }
@@ -430,16 +437,19 @@ TEST_CASE("CUDA on a card: the check of a device finds nothing") { on_card(check
 TEST_CASE("CUDA on a card: an operation that is left out is told") { on_card(check_wrong_devices); }
 
 TEST_CASE("CUDA on a card: kernels that overlap have the bits of those one after another") {
-  if (!real_device()) return;
   const int rounds = under_a_tool() ? 1 : 20;  // what depends on who comes first may go well once
-  for (int round = 0; round < rounds; ++round)
-    check_same_logits(varieties(), real_device, [] { return real_device_with(false); });
+  on_card([&](const OpenDevice& open) {
+    for (int round = 0; round < rounds; ++round)
+      check_same_logits(varieties(), open, [] { return real_device_with(false); });
+  });
 }
 
 TEST_CASE("CUDA on a card: greedy tokens of every architecture are the CPU's") {
-  if (!real_device()) return;
-  for (const Variety& variety : varieties())
-    check_greedy(variety, TensorType::kF32, under_a_tool() ? 16 : 256, 1e-3, real_device);
+  const int tokens = under_a_tool() ? 16 : 256;
+  on_card([&](const OpenDevice& open) {
+    for (const Variety& variety : varieties())
+      check_greedy(variety, TensorType::kF32, tokens, 1e-3, open);
+  });
 }
 
 }  // namespace efimd::test
