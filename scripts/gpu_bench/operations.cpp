@@ -114,7 +114,8 @@ class Products {
     std::deque<std::vector<std::byte>> storage;
     std::mt19937 random(1);
     const TensorView tensor = repeated_tensor(storage, type, rows, cols, 1, random);
-    weights_ = repeated(*device_, std::as_bytes(std::span(packed_rows(tensor))), copies_ * bytes_);
+    const std::vector<std::uint32_t> packed = packed_rows(tensor);
+    weights_ = repeated(*device_, std::as_bytes(std::span(packed)), copies_ * bytes_);
     const std::size_t inputs = static_cast<std::size_t>(cols) *
                                static_cast<std::size_t>(bench.extent.product_tokens.back());
     if (gpu::is_quantized(gpu::packed_type(type)))

@@ -1,15 +1,8 @@
-// Weights of 7B models within seconds: to make random ones and to pack them takes minutes a model, and a device is as fast
-// with rows that come again after 1 MiB. They are random all the same, for power, and with it the clock, depends on the bits.
-//
-// This file takes the place of engine/backend/gpu/packed_weights.cpp, whose pack_row() it calls for the rows that are there.
-#define pack_row pack_one_row
-#include "engine/backend/gpu/packed_weights.cpp"  // NOLINT(bugprone-suspicious-include)
-#undef pack_row
-
-#include <map>
-#include <tuple>
-
 #include "repeated_rows.h"
+
+#include <algorithm>
+
+#include "engine/backend/gpu/packed_weights.h"
 #include "tests/engine/backend/weight_values.h"
 
 using namespace efimd;
@@ -30,33 +23,27 @@ TensorView repeated_tensor(std::deque<std::vector<std::byte>>& storage, engine::
                            std::int64_t rows, std::int64_t cols, float scale,
                            std::mt19937& random) {
   TensorView tensor{type, nullptr, rows, cols};
-  tensor.data = test::random_tensor(storage, type, rows_of_tile(tensor), cols, scale, random).data;
+  std::deque<std::vector<std::byte>> of_tile;
+  const TensorView tile =
+      test::random_tensor(of_tile, type, rows_of_tile(tensor), cols, scale, random);
+  const std::span bytes(tile.data, static_cast<std::size_t>(tile.rows) * tile.row_bytes());
+  std::vector<std::byte>& all = storage.emplace_back();
+  const std::size_t total = static_cast<std::size_t>(rows) * tensor.row_bytes();
+  all.reserve(total);
+  while (all.size() < total) {
+    const auto next = bytes.first(std::min(bytes.size(), total - all.size()));
+    all.insert(all.end(), next.begin(), next.end());
+  }
+  tensor.data = all.data();
   return tensor;
 }
 
-const std::vector<std::uint32_t>& packed_rows(const TensorView& tensor) {
-  // Memory that is given back and taken again finds the rows of a tensor that was there: as good as its own.
-  using Key = std::tuple<const std::byte*, engine::TensorType, std::int64_t, std::int64_t>;
-  static std::map<Key, std::vector<std::uint32_t>> tiles;
-  const std::int64_t rows = rows_of_tile(tensor);
-  std::vector<std::uint32_t>& words = tiles[{tensor.data, tensor.type, tensor.cols, rows}];
-  if (!words.empty()) return words;
+std::vector<std::uint32_t> packed_rows(const TensorView& tensor) {
   const auto layout = engine::gpu::row_layout(tensor.type, tensor.cols);
-  words.resize(static_cast<std::size_t>(rows) * layout.row_words);
-  for (std::int64_t row = 0; row < rows; ++row)
-    engine::gpu::pack_one_row(
-        tensor, row, layout,
-        std::span(words).subspan(static_cast<std::size_t>(row) * layout.row_words,
-                                 layout.row_words));
+  std::vector<std::uint32_t> words(static_cast<std::size_t>(rows_of_tile(tensor)) *
+                                   layout.row_words);
+  for (std::size_t at = 0; at < words.size(); at += layout.row_words)
+    engine::gpu::pack_row(tensor, static_cast<std::int64_t>(at / layout.row_words), layout,
+                          std::span(words).subspan(at, layout.row_words));
   return words;
 }
-
-namespace efimd::engine::gpu {
-
-void pack_row(const TensorView& tensor, std::int64_t row, const kernels::RowLayout& layout,
-              std::span<std::uint32_t> words) {
-  const auto at = static_cast<std::size_t>(row % rows_of_tile(tensor)) * layout.row_words;
-  std::ranges::copy(std::span(packed_rows(tensor)).subspan(at, layout.row_words), words.begin());
-}
-
-}  // namespace efimd::engine::gpu

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <random>
 #include <vector>
@@ -8,11 +9,11 @@
 #include "engine/backend/gpu/gpu_device.h"
 #include "engine/model/gguf.h"
 
-/// A tensor of which about 1 MiB of random rows is in memory; the others are these over and over. Only the pack_row() of
-/// this benchmark may read it.
+/// A tensor of random rows that come again after 1 MiB: to make as many random ones as a 7B model has takes minutes, and a
+/// device is as fast with these. Not zeros, for power, and with it the clock, depends on the bits.
 efimd::engine::TensorView repeated_tensor(std::deque<std::vector<std::byte>>& storage,
                                           efimd::engine::TensorType type, std::int64_t rows,
                                           std::int64_t cols, float scale, std::mt19937& random);
 
 /// The rows that such a tensor repeats, packed.
-const std::vector<std::uint32_t>& packed_rows(const efimd::engine::TensorView& tensor);
+std::vector<std::uint32_t> packed_rows(const efimd::engine::TensorView& tensor);

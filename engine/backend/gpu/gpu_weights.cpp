@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+#include <memory>
+#include <system_error>
 #include <tuple>
 #include <utility>
 
+#include "engine/backend/cpu/worker_pool.h"
 #include "engine/backend/gpu/packed_weights.h"
 
 namespace efimd::engine::gpu {
@@ -27,9 +30,19 @@ bool tied(const ModelWeights& weights) {
   return weights.output.data == weights.token_embedding.data;
 }
 
+/// Threads that pack rows; where no more can be started, the caller alone.
+std::unique_ptr<cpu::WorkerPool> packers() {
+  try {
+    return std::make_unique<cpu::WorkerPool>(cpu::physical_cores());
+  } catch (const std::system_error&) {
+    return std::make_unique<cpu::WorkerPool>(1);
+  }
+}
+
 class Uploader {
  public:
-  Uploader(GpuDevice& device, BufferId staging) : device_(device), staging_(staging) {}
+  Uploader(GpuDevice& device, BufferId staging)
+      : device_(device), staging_(staging), packers_(packers()) {}
 
   /// Tensors that are there, one below the other. With experts each is a part, for all of it must be reachable at once.
   Result<GpuMatrix> matrix(const std::vector<const TensorView*>& tensors, int experts = 0) {
@@ -137,9 +150,10 @@ class Uploader {
     for (std::int64_t row = 0; row < rows; row += rows_of_piece) {
       const std::int64_t count = std::min(rows_of_piece, rows - row);
       packed_.resize(size(count) * layout.row_words);
-      for (std::int64_t i = 0; i < count; ++i)
+      packers_->parallel_for(static_cast<int>(count), [&](int i) {
         pack(tensors, first + row + i, layout,
              std::span(packed_).subspan(size(i) * layout.row_words, layout.row_words));
+      });
       std::ranges::copy(std::as_bytes(std::span(packed_)), device_.mapped(staging_).begin());
       if (auto sent = send({*buffer, size(row) * row_bytes, size(count) * row_bytes}); !sent)
         return tl::unexpected(std::move(sent).error());
@@ -149,6 +163,7 @@ class Uploader {
 
   GpuDevice& device_;
   const BufferId staging_;
+  const std::unique_ptr<cpu::WorkerPool> packers_;
   std::vector<float> vectors_;
   std::vector<std::uint32_t> packed_;  ///< rows on their way to the staging memory
 };
