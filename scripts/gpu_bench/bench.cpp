@@ -11,21 +11,30 @@
 using namespace efimd;
 using namespace efimd::engine;
 
-const Extent kWhole = {500,
-                       5,
-                       std::size_t{1} << 30U,
-                       std::size_t{512} << 20U,
-                       std::size_t{4} << 30U,
-                       {512, 4096, 16384 - 1},
-                       {512, 2048, 8192},
-                       4096,
-                       2048,
-                       {1, 2, 3, 4, 8, 16},
-                       {1, 8, 16, 24, 64, 512, 2048},
-                       8};
-const Extent kTiny = {
-    0,       1, std::size_t{1} << 20U, 40'000, 80'000, {20, 40, 69}, {16, 33}, 40, 33, {1, 3},
-    {1, 16}, 8};
+const Extent kWhole = {.sample_ms = 500,
+                       .samples_min = 5,
+                       .copy_bytes = std::size_t{1} << 30U,
+                       .operand_bytes = std::size_t{512} << 20U,
+                       .list_bytes = std::size_t{4} << 30U,
+                       .contexts = {512, 4096, 16384 - 1},
+                       .prompts = {512, 2048, 8192},
+                       .context = 4096,
+                       .prompt = 2048,
+                       .keystroke = {1, 2, 3, 4, 8, 16},
+                       .product_tokens = {1, 8, 16, 24, 64, 512, 2048},
+                       .few_tokens = 8};
+const Extent kTiny = {.sample_ms = 0,
+                      .samples_min = 1,
+                      .copy_bytes = std::size_t{1} << 20U,
+                      .operand_bytes = 40'000,
+                      .list_bytes = 80'000,
+                      .contexts = {20, 40, 69},
+                      .prompts = {16, 33},
+                      .context = 40,
+                      .prompt = 33,
+                      .keystroke = {1, 3},
+                      .product_tokens = {1, 16},
+                      .few_tokens = 8};
 
 std::unique_ptr<gpu::GpuDevice> open_device(bool overlap) {
   auto device = cuda::open_cuda_device({.overlap = overlap});

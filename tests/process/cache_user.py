@@ -70,4 +70,5 @@ class CacheUser(UserTest):
         self.assertEqual(warm["promptTokens"], cold["promptTokens"])
         # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
         self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
-        self.assertLessEqual(warm["evaluatedTokens"], 40, warm)
+        # Less than two pages: what the last one lacks, or all of the little that the first answer of a busy machine shows.
+        self.assertLess(warm["evaluatedTokens"], 64, warm)
