@@ -32,7 +32,7 @@ class CacheUser(UserTest):
         """A fresh editor opens the file and asks, until the whole window is shown (unless not `whole`: once).
 
         How much the first answer shows depends on the machine's speed (A-10). The last one's receipt, with what was restored for
-        all of them and the most that one of them evaluated; and what it suggested.
+        all of them, the most that one of the whole prompt evaluated, and that one of less did; and what it suggested.
         """
         editor = self.editor()
         editor.initialize(receipts=True)
@@ -52,8 +52,10 @@ class CacheUser(UserTest):
         editor.leave()
         items, receipt = answers[-1]
         restored = sum(each["restoredTokens"] for _, each in answers)
-        evaluated = max(each["evaluatedTokens"] for _, each in answers)
-        return receipt | {"restoredTokens": restored, "evaluatedTokens": evaluated}, [item["insertText"] for item in items]
+        whole_prompt = receipt["promptTokens"]
+        evaluated = max(each["evaluatedTokens"] for _, each in answers if each["promptTokens"] == whole_prompt)
+        of_less = max((each["evaluatedTokens"] for _, each in answers if each["promptTokens"] != whole_prompt), default=0)
+        return receipt | {"restoredTokens": restored, "evaluatedTokens": evaluated, "evaluatedOfLess": of_less}, [item["insertText"] for item in items]
 
     def stored(self, uri=None):
         """The tokens on disk of a file, by the daemon or by the store itself."""
@@ -70,5 +72,6 @@ class CacheUser(UserTest):
         self.assertEqual(warm["promptTokens"], cold["promptTokens"])
         # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
         self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
-        # Less than two pages: what the last one lacks, or all of the little that the first answer of a busy machine shows.
-        self.assertLess(warm["evaluatedTokens"], 64, warm)
+        self.assertLessEqual(warm["evaluatedTokens"], 40, warm)
+        # A busy machine's first answer shows little, of which no page may have been kept.
+        self.assertLess(warm["evaluatedOfLess"], 64, warm)
