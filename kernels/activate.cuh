@@ -5,6 +5,13 @@
 
 namespace efimd::kernels {
 
+/// SiLU, or GELU by its tanh. Sums by name, so that every kernel has the same bits.
+__device__ __forceinline__ float activated(float x, u32 gelu) {
+  // 1.59576912 is 2 sqrt(2 / pi).
+  const float slope = gelu != 0 ? 1.59576912F * fmaf(0.044715F * x * x, x, x) : x;
+  return x / (1.0F + expf(-slope));
+}
+
 // activation(gate) * up * scale, or activation(x) * scale, element by element.
 //   x [T][2 F] f32, gates in front, or [T][F]   result [T][F] of s.forms
 //   grid (F / kElementThreads, T), block (kElementThreads)
@@ -14,10 +21,7 @@ __device__ __forceinline__ void activate(const float* x, const Result& result,
   const u32 k = blockIdx.x * kElementThreads + threadIdx.x;
   if (k >= s.width) return;  // where it is quantized, whole warps
   const float* row = x + static_cast<size_t>(blockIdx.y) * s.width * (s.gated != 0 ? 2 : 1);
-  const float gate = row[k];
-  // 1.59576912 is 2 sqrt(2 / pi).
-  const float slope = s.gelu != 0 ? 1.59576912F * (gate + 0.044715F * gate * gate * gate) : gate;
-  const float active = gate / (1.0F + expf(-slope));
+  const float active = activated(row[k], s.gelu);
   write_form(result, s.forms, static_cast<size_t>(blockIdx.y) * s.width + k,
              (s.gated != 0 ? active * row[s.width + k] : active) * s.scale);
 }

@@ -14,10 +14,9 @@ namespace efimd::kernels {
 
 constexpr u32 kUpper = 0, kLower = 1;  ///< rows g and g + 8
 
-/// Saturating, nearest even; low in the lower half.
+/// Low in the lower half.
 __device__ __forceinline__ u32 two_halves(float low, float high) {
-  return float_to_half(fminf(fmaxf(low, -65504.0F), 65504.0F)) |
-         float_to_half(fminf(fmaxf(high, -65504.0F), 65504.0F)) << 16U;
+  return to_half(low) | to_half(high) << 16U;
 }
 
 /// A head of a token.

@@ -22,6 +22,11 @@ namespace efimd::kernels {
 
 constexpr u32 kWholeWarp = 0xFFFFFFFFU;
 
+/// To f16, nearest even, saturating.
+__device__ __forceinline__ u32 to_half(float value) {
+  return float_to_half(fminf(fmaxf(value, -65504.0F), 65504.0F));
+}
+
 __device__ __forceinline__ float2 both_halves(u32 word) {
   return make_float2(half_to_float(word & 0xFFFFU), half_to_float(word >> 16U));
 }

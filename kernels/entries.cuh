@@ -14,6 +14,8 @@
 #include "kernels/matmul_tiles.cuh"
 #include "kernels/merge.cuh"
 #include "kernels/norm_rows.cuh"
+#include "kernels/normed_halves.cuh"
+#include "kernels/normed_products.cuh"
 #include "kernels/route.cuh"
 #include "kernels/store_rows.cuh"
 
@@ -115,8 +117,25 @@ EFIMD_TYPED_KERNELS(10)
                                const float* bias, const u32*, float* result, MatmulSizes s) { \
     matmul_tiles<static_cast<Packed>(number), tile>(w, x, scales, bias, result, s);           \
   }
-#define EFIMD_QUANTIZED_KERNELS(number) \
-  EFIMD_TILED_KERNEL(number, 32) EFIMD_TILED_KERNEL(number, 64)
+#define EFIMD_NORMED_KERNELS(name, warps, blocks, heads, gates)                          \
+  __global__ void __launch_bounds__(32 * warps, blocks) norm_heads_##name(               \
+      const u32* w, const float* x, const float* norm, const float* bias, float* qkv,    \
+      const float* turns, u32* kv, const u32* places, HeadsSizes s) {                    \
+    heads(w, x, norm, bias, qkv, turns, kv, places, s);                                  \
+  }                                                                                      \
+  __global__ void __launch_bounds__(32 * warps, blocks) norm_gates_##name(               \
+      const u32* w, const float* x, const float* norm, const float* bias, float* floats, \
+      u32* quants, float2* scales, unsigned short* halves, GatesSizes s) {               \
+    gates(w, x, norm, bias, {floats, quants, scales, halves}, s);                        \
+  }
+#define EFIMD_QUANTIZED_KERNELS(number)                                                           \
+  EFIMD_TILED_KERNEL(number, 32)                                                                  \
+  EFIMD_TILED_KERNEL(number, 64)                                                                  \
+  EFIMD_NORMED_KERNELS(number##_1, kNormedWarps, 2, (norm_heads<static_cast<Packed>(number), 1>), \
+                       (norm_gates<static_cast<Packed>(number), 1>))                              \
+  EFIMD_NORMED_KERNELS(number##_8, kNormedWarps, 1,                                               \
+                       (norm_heads<static_cast<Packed>(number), kTokensOfTile>),                  \
+                       (norm_gates<static_cast<Packed>(number), kTokensOfTile>))
 EFIMD_QUANTIZED_KERNELS(3)
 EFIMD_QUANTIZED_KERNELS(4)
 EFIMD_QUANTIZED_KERNELS(5)
@@ -146,10 +165,14 @@ EFIMD_QUANTIZED_KERNELS(10)
   __global__ void __launch_bounds__(2 * kHalvesTileLarge) matmul_halves_##number##_128(          \
       const u32* w, const u32* x, const float* bias, const u32*, float* result, MatmulSizes s) { \
     matmul_halves_tiles<static_cast<Packed>(number), kHalvesTileLarge>(w, x, bias, result, s);   \
-  }
+  }                                                                                              \
+  EFIMD_NORMED_KERNELS(number##_1, kHalvesWarps, 4,                                              \
+                       norm_heads_halves<static_cast<Packed>(number)>,                           \
+                       norm_gates_halves<static_cast<Packed>(number)>)
 EFIMD_HALVES_KERNELS(1)
 EFIMD_HALVES_KERNELS(2)
 #undef EFIMD_HALVES_KERNELS
+#undef EFIMD_NORMED_KERNELS
 
 }  // extern "C"
 

@@ -26,6 +26,8 @@ constexpr Entry kEntries[] = {
     {"attention_tiles", {32, kHeadsOfTile / kHeadsOfWarp}},
     {"merge_f32", {kElementThreads, 1}, {1, 1}, {1, kFormElements / kElementThreads}},
     {"activate_f32", {kElementThreads, 1}, {1, 1}, {kFormElements / kElementThreads, 1}},
+    {"norm_heads", {32, kNormedWarps}, {kNormedWarps, 1}},
+    {"norm_gates", {32, kNormedWarps}, {kNormedGates, 1}},
     {"route_f32", {kElementThreads, 1}},
     {"combine_f32", {kElementThreads, 1}}};
 constexpr int kEmbedRows = 0;
@@ -34,6 +36,8 @@ constexpr int kMatmulHalves = 3;
 constexpr int kStoreRows = 4;
 constexpr int kAttention = 5;
 constexpr int kAttentionTiles = 6;
+constexpr int kNormHeads = 9;
+constexpr int kNormGates = 10;
 
 // Both are estimates that no card has confirmed yet; gpu_bench measures on either side of them.
 /// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
@@ -65,7 +69,21 @@ std::uint32_t product_tile(int kernel, std::uint32_t type, bool many,
 }
 static_assert((kPromptTilesMin - 1) * kTokensOfTile == kHalvesTokens);
 
-/// Of products the first axis of the grid goes through tokens.
+// Of products the first axis of the grid goes through tokens.
+
+Launch launch_of_fused(int kernel, std::uint32_t type, bool many,
+                       const std::array<std::uint32_t, 3>& groups) {
+  const bool quantized = static_cast<Packed>(type) >= Packed::kQ8_0;
+  Entry entry = kEntries[kernel];
+  if (!quantized)
+    entry = {
+        entry.name, {32, kHalvesWarps}, {kernel == kNormHeads ? kHalvesRows / 2 : kHalvesRows, 1}};
+  return {std::string(entry.name) + "_" + std::to_string(type) + "_" +
+              std::to_string(many ? kTokensOfTile : 1),
+          {groups[1], over(groups[0], entry.joined[0]), 1},
+          entry.block};
+}
+
 Launch launch_of_product(int kernel, std::uint32_t type, bool many,
                          const std::array<std::uint32_t, 3>& groups) {
   const Entry& entry = kEntries[kernel];
@@ -87,6 +105,8 @@ Launch launch_of(int kernel, std::uint32_t type, bool many,
                  const std::array<std::uint32_t, 3>& groups) {
   if (kernel == kMatmul || kernel == kMatmulHalves)
     return launch_of_product(kernel, type, many, groups);
+  if (kernel == kNormHeads || kernel == kNormGates)
+    return launch_of_fused(kernel, type, many, groups);
   const Entry& entry = kEntries[kernel];
   std::string name = entry.name;
   if (kernel == kEmbedRows) name += "_" + std::to_string(type);

@@ -28,19 +28,35 @@ struct TileTokens {
 #pragma unroll
     for (u32 t = 0; t < kTile; ++t) begin[t] = (first + t) / s.share * width;
   }
+  /// One behind another.
+  __device__ __forceinline__ TileTokens(u32 of_count, u32 width) : count(of_count) {
+#pragma unroll
+    for (u32 t = 0; t < kTile; ++t) begin[t] = t * width;
+  }
   /// Known of a tile of one when it is compiled: no branch stands in front of the next loads.
   __device__ __forceinline__ bool has(u32 t) const { return kTile == 1 || t < count; }
 };
 
+/// 32 weights of a row.
+template <Packed kType>
+struct WeightGroup {
+  u32 quants[8];
+  typename Weights<kType>::ScaleBits scales;
+
+  __device__ __forceinline__ void load(const u32* row, const RowLayout& layout, u32 group) {
+    Weights<kType>::load_group(row, layout, group, quants);
+    scales = Weights<kType>::scale_bits(row, layout, group);
+  }
+};
+
 // A group of 32 weights against the same group of up to kTile tokens.
 template <Packed kType, u32 kTile>
-__device__ __forceinline__ void add_group(const u32* row, const u32* x, const float2* scales,
-                                          const MatmulSizes& s, u32 group,
+__device__ __forceinline__ void add_group(const WeightGroup<kType>& of_row, const u32* x,
+                                          const float2* scales, u32 group,
                                           const TileTokens<kTile>& tokens, float (&sums)[kTile]) {
   using Of = Weights<kType>;
-  u32 quants[8];
-  Of::load_group(row, s.row, group, quants);
-  const auto weight = Of::scales(row, s.row, group);
+  const u32(&quants)[8] = of_row.quants;
+  const auto weight = Of::scales(of_row.scales);
 #pragma unroll
   for (u32 t = 0; t < kTile; ++t) {
     if (!tokens.has(t)) break;
@@ -99,8 +115,8 @@ __device__ __forceinline__ void add_eight(const u32* row, const float* x, const 
 //   grid (T / kTile, min(N, 32768) / kMatmulWarps, N / 32768), block (32, kMatmulWarps): a warp for each row and tile, tiles
 //   of the same rows beside each other, so that the cache has the rows for all but the first; lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
 //   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: products of a group
-//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are, and in matmul_tiles.cuh,
-//   which takes the place of this kernel for prompts.
+//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are, in matmul_tiles.cuh,
+//   which takes the place of this kernel for prompts, and in normed_products.cuh.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
                                        const float* bias, const u32* experts, float* result,
@@ -120,8 +136,11 @@ __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2*
   for (u32 t = 0; t < kTile; ++t) sums[t] = 0;
   if constexpr (Of::kQuantized) {
 #pragma unroll 2
-    for (u32 group = lane; group < s.cols / 32; group += 32)
-      add_group<kType, kTile>(row, x, scales, s, group, tokens, sums);
+    for (u32 group = lane; group < s.cols / 32; group += 32) {
+      WeightGroup<kType> weights;
+      weights.load(row, s.row, group);
+      add_group<kType, kTile>(weights, x, scales, group, tokens, sums);
+    }
   } else {
 #pragma unroll 4
     for (u32 k = lane * 8; k < s.cols; k += 256)

@@ -62,6 +62,36 @@ __device__ __forceinline__ u32 piece_of_warp(u32 i) {
   return 2 * (threadIdx.y + i / 2 * kHalvesWarps) + i % 2;
 }
 
+// This warp's class of the products of 16 rows, of which this lane has g and g + 8, with the tokens whose columns of the lane
+// begin at `tokens`.
+template <Packed kType, u32 kColumns>
+__device__ __forceinline__ void add_class(const u32* upper, const u32* lower,
+                                          const u32* const (&tokens)[kColumns], u32 cols,
+                                          float (&sums)[kColumns][4]) {
+  const auto add_pieces = [&](u32 first, auto count) {
+    constexpr u32 kCount = decltype(count)::kValue;
+    uint4 of_upper[kCount], of_lower[kCount];
+#pragma unroll
+    for (u32 i = 0; i < kCount; ++i) {
+      const u32 at = piece_of_warp(first + i) * kPieceWords;
+      of_upper[i] = four_words(upper + at), of_lower[i] = four_words(lower + at);
+    }
+#pragma unroll
+    for (u32 i = 0; i < kCount; ++i) {
+      const u32 at = piece_of_warp(first + i) * kPieceWords;
+#pragma unroll
+      for (u32 column = 0; column < kColumns; ++column)
+        add_half_piece<kType>(of_upper[i], of_lower[i], four_words(tokens[column] + at),
+                              sums[column]);
+    }
+  };
+  const u32 pieces = pieces_of_warp(cols / 32);
+  u32 piece = 0;
+  for (; piece + kPiecesAtOnce <= pieces; piece += kPiecesAtOnce)
+    add_pieces(piece, Count<kPiecesAtOnce>{});
+  for (; piece < pieces; ++piece) add_pieces(piece, Count<1>{});
+}
+
 // Rows of a weight matrix times rows of inputs, as matmul() has them, for up to 8 kColumns tokens.
 //   w, bias, experts, result as of matmul()   x [T / share][K] of the weights' type   K % 32 == 0
 //   grid (T / (8 kColumns), or T with experts; min(N, 32768) / kHalvesRows; N / 32768), block (32, kHalvesWarps): a block for
@@ -94,28 +124,7 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
         x + static_cast<size_t>(at_most(token + 8 * column + g, behind) / s.share) * (s.cols / 2) +
         4 * c;
   float sums[kColumns][4] = {};
-  const auto add_pieces = [&](u32 first, auto count) {
-    constexpr u32 kCount = decltype(count)::kValue;
-    uint4 of_upper[kCount], of_lower[kCount];
-#pragma unroll
-    for (u32 i = 0; i < kCount; ++i) {
-      const u32 at = piece_of_warp(first + i) * kPieceWords;
-      of_upper[i] = four_words(upper + at), of_lower[i] = four_words(lower + at);
-    }
-#pragma unroll
-    for (u32 i = 0; i < kCount; ++i) {
-      const u32 at = piece_of_warp(first + i) * kPieceWords;
-#pragma unroll
-      for (u32 column = 0; column < kColumns; ++column)
-        add_half_piece<kType>(of_upper[i], of_lower[i], four_words(tokens[column] + at),
-                              sums[column]);
-    }
-  };
-  const u32 pieces = pieces_of_warp(s.cols / 32);
-  u32 piece = 0;
-  for (; piece + kPiecesAtOnce <= pieces; piece += kPiecesAtOnce)
-    add_pieces(piece, Count<kPiecesAtOnce>{});
-  for (; piece < pieces; ++piece) add_pieces(piece, Count<1>{});
+  add_class<kType>(upper, lower, tokens, s.cols, sums);
 #pragma unroll
   for (u32 i = 0; i < 4 * kColumns; ++i)
     classes[threadIdx.y][i / 4 * 8 + 2 * c + i % 2][g + i % 4 / 2 * 8] = sums[i / 4][i % 4];

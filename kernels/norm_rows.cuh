@@ -5,6 +5,11 @@
 
 namespace efimd::kernels {
 
+/// What a row of `width` is multiplied with whose squares have this sum.
+__device__ __forceinline__ float norm_scale(float squares, u32 width, float epsilon) {
+  return 1.0F / sqrtf(squares / static_cast<float>(width) + epsilon);
+}
+
 // Norms of chosen rows of x: RMS, or layer norm with its bias.
 //   rows [N] of x   x [.][D] f32   weight, bias [D]   result [N][D] of s.forms
 //   grid (N), block (kNormBlock).  Sums in f32, each thread its share, then over the threads.
@@ -22,8 +27,7 @@ __device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const
   float squares = 0;
   for (u32 k = threadIdx.x; k < s.width; k += kNormBlock)
     squares = fmaf(from[k] - mean, from[k] - mean, squares);
-  const float scale =
-      1.0F / sqrtf(block_sum<kNormBlock>(squares) / static_cast<float>(s.width) + s.epsilon);
+  const float scale = norm_scale(block_sum<kNormBlock>(squares), s.width, s.epsilon);
   for (u32 k = threadIdx.x; k < s.width; k += kNormBlock) {
     const float value = (from[k] - mean) * scale * weight[k];
     write_form(result, s.forms, static_cast<size_t>(blockIdx.x) * s.width + k,

@@ -46,4 +46,9 @@ __device__ __forceinline__ void fetch_weights(const u32* w, const MatmulSizes& s
     fetch_line(begin + word);
 }
 
+/// Begins to fetch a row of weights; by a warp.
+__device__ __forceinline__ void fetch_row(const u32* row, u32 words) {
+  for (u32 word = threadIdx.x * 32; word < words; word += 32 * 32) fetch_line(row + word);
+}
+
 }  // namespace efimd::kernels

@@ -20,6 +20,11 @@ inline constexpr u32 kFormElements = 256;
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
+/// Warps of a block in norm_heads and norm_gates, each for two rows at once; columns that a row of theirs may have; outputs of
+/// a block in norm_gates: a group.
+inline constexpr u32 kNormedWarps = 16;
+inline constexpr u32 kNormedColsMax = 4096;
+inline constexpr u32 kNormedGates = 32;
 /// Heads of tokens that a warp of the tensor cores takes, and a block of them in steps of many tokens.
 inline constexpr u32 kHeadsOfWarp = 16;
 inline constexpr u32 kHeadsOfTile = 64;
@@ -157,6 +162,34 @@ struct ActivateSizes {
   u32 width;  ///< F
   u32 gated;  ///< 1: a row has F gates, then F values; 0: F values
   u32 gelu;   ///< else SiLU
+  float scale;
+  Forms forms;
+};
+
+struct HeadsSizes {
+  RowLayout row;
+  u32 cols;    ///< D
+  u32 rows;    ///< of this part
+  u32 first;   ///< row of the product that the part begins with; whole heads
+  u32 tokens;  ///< T
+  u32 biased;
+  float epsilon;
+  u32 heads;  ///< as the others in StoreSizes
+  u32 kv_heads;
+  u32 head_width;
+  u32 half;
+  u32 adjacent;
+  float score_scale;
+};
+
+struct GatesSizes {
+  RowLayout row;
+  u32 cols;    ///< D
+  u32 width;   ///< F
+  u32 tokens;  ///< T
+  u32 biased;
+  float epsilon;
+  u32 gelu;  ///< as in ActivateSizes
   float scale;
   Forms forms;
 };

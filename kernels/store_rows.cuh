@@ -5,16 +5,18 @@
 
 namespace efimd::kernels {
 
+/// RoPE of a pair. Sums by name, so that every kernel has the same bits.
+__device__ __forceinline__ float2 turned(float2 pair, float cosine, float sine) {
+  return make_float2(fmaf(pair.x, cosine, -(pair.y * sine)), fmaf(pair.x, sine, pair.y * cosine));
+}
+
 // One head of one token into its page; `block` is the page's K or V of the KV head.
 //   head [E] f32 in shared memory   block: kernels::Kv has the layout
-//   To f16: nearest even, saturating.
 __device__ __forceinline__ void store_halves(const float* head, u32* block, size_t slot,
                                              u32 width) {
   u32* to = block + slot * (width / 2);
   for (u32 pair = threadIdx.x; pair < width / 2; pair += 32) {
-    const float low = fminf(fmaxf(head[2 * pair], -65504.0F), 65504.0F);
-    const float high = fminf(fmaxf(head[2 * pair + 1], -65504.0F), 65504.0F);
-    to[pair] = float_to_half(low) | float_to_half(high) << 16U;
+    to[pair] = to_half(head[2 * pair]) | to_half(head[2 * pair + 1]) << 16U;
   }
 }
 
@@ -69,9 +71,9 @@ __device__ __forceinline__ void store_rows(float* qkv, const float* turns, const
       const float sine = turns[(t * 2 + 1) * s.half + i];
       const u32 first = s.adjacent != 0 ? 2 * i : i;
       const u32 second = s.adjacent != 0 ? 2 * i + 1 : i + s.half;
-      const float a = head[first], b = head[second];
-      head[first] = a * cosine - b * sine;
-      head[second] = a * sine + b * cosine;
+      const float2 pair = turned(make_float2(head[first], head[second]), cosine, sine);
+      head[first] = pair.x;
+      head[second] = pair.y;
     }
     __syncthreads();
   }

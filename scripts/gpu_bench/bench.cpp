@@ -36,8 +36,8 @@ const Extent kTiny = {.sample_ms = 0,
                       .product_tokens = {1, 16},
                       .few_tokens = 8};
 
-std::unique_ptr<gpu::GpuDevice> open_device(bool overlap) {
-  auto device = cuda::open_cuda_device({.overlap = overlap});
+std::unique_ptr<gpu::GpuDevice> open_device(const cuda::CudaOptions& options) {
+  auto device = cuda::open_cuda_device(options);
   must_have(device);
   return *std::move(device);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/backend/cuda/cuda_device.h"
 #include "engine/backend/gpu/gpu_device.h"
 #include "engine/model/model.h"
 #include "report.h"
@@ -75,7 +76,8 @@ struct Bench {
   double median_ms(const Call& call) const;
 };
 
-std::unique_ptr<efimd::engine::gpu::GpuDevice> open_device(bool overlap = true);
+std::unique_ptr<efimd::engine::gpu::GpuDevice> open_device(
+    const efimd::engine::cuda::CudaOptions& options = {});
 
 /// Steps of a model with those sizes, by weight type and type of KV.
 void measure_model(Bench& bench, const Shape& shape);

@@ -66,13 +66,19 @@ using namespace efimd::kernels;
       {"matmul_" #number "_1", launcher(matmul_##number##_1)}, { \
     "matmul_" #number "_8", launcher(matmul_##number##_8)        \
   }
-#define TILED(number)                                          \
-  {"matmul_" #number "_32", launcher(matmul_##number##_32)}, { \
-    "matmul_" #number "_64", launcher(matmul_##number##_64)    \
+#define TILED(number)                                                    \
+  {"matmul_" #number "_32", launcher(matmul_##number##_32)},             \
+      {"matmul_" #number "_64", launcher(matmul_##number##_64)},         \
+      {"norm_heads_" #number "_1", launcher(norm_heads_##number##_1)},   \
+      {"norm_heads_" #number "_8", launcher(norm_heads_##number##_8)},   \
+      {"norm_gates_" #number "_1", launcher(norm_gates_##number##_1)}, { \
+    "norm_gates_" #number "_8", launcher(norm_gates_##number##_8)        \
   }
 #define HALVES(number)                                                           \
   {"matmul_halves_" #number "_8", launcher(matmul_halves_##number##_8)},         \
       {"matmul_halves_" #number "_16", launcher(matmul_halves_##number##_16)},   \
+      {"norm_heads_" #number "_1", launcher(norm_heads_##number##_1)},           \
+      {"norm_gates_" #number "_1", launcher(norm_gates_##number##_1)},           \
       {"matmul_halves_" #number "_64", launcher(matmul_halves_##number##_64)}, { \
     "matmul_halves_" #number "_128", launcher(matmul_halves_##number##_128)      \
   }

@@ -14,7 +14,7 @@
 #define __device__
 #define __forceinline__ inline
 #define __shared__ static  // one block runs at a time
-#define __launch_bounds__(threads)
+#define __launch_bounds__(...)
 
 struct alignas(8) uint2 {
   unsigned x, y;

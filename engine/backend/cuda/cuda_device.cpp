@@ -46,7 +46,10 @@ kernels::Launch launch_of(const Operation& operation) {
 class CudaDevice final : public gpu::GpuDevice {
  public:
   CudaDevice(const CudaApi& api, const CudaOptions& options)
-      : api_(api), memory_bytes_(options.memory_bytes), overlap_(options.overlap) {}
+      : api_(api),
+        memory_bytes_(options.memory_bytes),
+        overlap_(options.overlap),
+        fuse_(options.fuse) {}
   ~CudaDevice() override;
 
   Result<void> open();
@@ -54,7 +57,14 @@ class CudaDevice final : public gpu::GpuDevice {
   std::string kind() const override { return "cuda"; }
   std::string name() const override { return name_; }
   gpu::DeviceLimits limits() const override {
-    return {std::size_t{1} << 32U, 256, memory_bytes_, true, code_capability_ >= 80, true};
+    gpu::DeviceLimits limits;
+    limits.range_bytes_max = std::size_t{1} << 32U;
+    limits.offset_alignment = 256;
+    limits.memory_bytes = memory_bytes_;
+    limits.f16_products = limits.f16_attention = true;
+    limits.bf16_products = code_capability_ >= 80;
+    limits.fused_products = fuse_;
+    return limits;
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
@@ -102,6 +112,7 @@ class CudaDevice final : public gpu::GpuDevice {
   const CudaApi api_;
   std::size_t memory_bytes_;
   bool overlap_;  ///< after open(): whether kernels do
+  const bool fuse_;
   std::string name_ = "CUDA";
   /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
   int code_capability_ = kCapabilityMin;

@@ -10,6 +10,7 @@ struct CudaOptions {
   const char* library = "libcuda.so.1";
   std::size_t memory_bytes = 0;  ///< at most; 0: what the device has free
   bool overlap = true;           ///< kernels beside one another, where driver and device can
+  bool fuse = true;              ///< products of few tokens together with what stands around them
 };
 
 /// The NVIDIA device with most free memory. kNotFound without driver or device; kUnsupported for a driver that is older

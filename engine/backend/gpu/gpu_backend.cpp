@@ -12,6 +12,7 @@
 
 #include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/gpu/gpu_fit.h"
+#include "engine/backend/gpu/gpu_fused.h"
 #include "engine/backend/gpu/gpu_kv.h"
 #include "engine/backend/gpu/gpu_warm_up.h"
 #include "engine/backend/gpu/gpu_weights.h"
@@ -110,6 +111,9 @@ class GpuBackend final : public Backend {
   // Each writes the forms that `next` reads, of which f32 goes to a buffer of its own, and quants to at_.quants.
   void norm(const GpuNorm& norm, const Range& rows, int count, Forms next);
   void activate(const GpuLayer& layer, int rows);
+  // A layer's norm, product and what follows it as one.
+  void norm_heads(const GpuLayer& layer, const Range& kv);
+  void norm_gates(const GpuLayer& layer);
   /// out = or += matrix x (+ bias), for rows that the operation in front has written.
   void multiply(const GpuMatrix& matrix, const Range& bias, const Range& x, const Range& out,
                 Sum sum, int rows, Slots slots = {});
@@ -249,11 +253,10 @@ void GpuBackend::multiply(const GpuMatrix& matrix, const Range& bias, const Rang
                           const Range& out, Sum sum, int rows, Slots slots) {
   const bool with_experts = slots.experts > 0;
   const bool many = rows > 1 && !with_experts;
-  const u32 tile = many ? kTokensOfTile : 1;
   for (const GpuMatrix::Part& part : matrix.parts) {
     const u32 outputs = number(with_experts ? part.rows / slots.experts : part.rows);
     const std::array<u32, 3> groups = {std::min(outputs, kMatmulRowsMax),
-                                       (number(rows) + tile - 1) / tile,
+                                       many ? groups_for(size(rows), kTokensOfTile) : number(rows),
                                        (outputs + kMatmulRowsMax - 1) / kMatmulRowsMax};
     const MatmulSizes sizes{part.layout,
                             number(matrix.cols),
@@ -278,6 +281,10 @@ void GpuBackend::multiply(const GpuMatrix& matrix, const Range& bias, const Rang
 
 Result<void> GpuBackend::attention_input(int layer) {
   const GpuLayer& weights = weights_.layers[size(layer)];
+  if (with_norm_heads(device_->limits(), shape_, weights, kv_form(kv_type_), rows_)) {
+    norm_heads(weights, kv_[size(layer)]);
+    return {};
+  }
   norm(weights.attention_norm, record_.all_rows(), rows_, weights.qkv.inputs());
   multiply(weights.qkv, weights.qkv_bias, at_.normed, at_.qkv, Sum::kIsAll, rows_);
   add(Kernel::kStoreRows, {number(rows_), number(shape_.heads + 2 * shape_.kv_heads), 1},
@@ -290,6 +297,24 @@ Result<void> GpuBackend::attention_input(int layer) {
                  shape_.norm_epsilon, shape_.score_scale()})
       .type = static_cast<u32>(kv_form(kv_type_));
   return {};
+}
+
+void GpuBackend::norm_heads(const GpuLayer& layer, const Range& kv) {
+  for (const GpuMatrix::Part& part : layer.qkv.parts)
+    set_fused(add(Kernel::kNormHeads, {},
+                  {part.range, at_.x, layer.attention_norm.weight, layer.qkv_bias, at_.qkv,
+                   record_.turns(), kv, record_.places()},
+                  heads_sizes(shape_, layer, part, rows_, static_cast<u32>(frequencies_.size()))),
+              part, rows_);
+}
+
+void GpuBackend::norm_gates(const GpuLayer& layer) {
+  const GpuMatrix::Part& part = layer.gate_up.parts.front();
+  set_fused(add(Kernel::kNormGates, {},
+                {part.range, at_.x, layer.feed_forward_norm.weight, layer.gate_up_bias, at_.hidden,
+                 at_.quants, at_.scales, at_.halves},
+                gates_sizes(shape_, layer, rows_)),
+            part, rows_);
 }
 
 Result<void> GpuBackend::attention(int layer) {
@@ -331,6 +356,10 @@ Result<void> GpuBackend::feed_forward_input(int layer) {
   const GpuLayer& weights = weights_.layers[size(layer)];
   if (shape_.experts > 0) {
     experts_input(weights);
+    return {};
+  }
+  if (with_norm_gates(device_->limits(), shape_, weights, rows_)) {
+    norm_gates(weights);
     return {};
   }
   norm(weights.feed_forward_norm, record_.all_rows(), rows_, weights.gate_up.inputs());

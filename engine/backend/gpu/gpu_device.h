@@ -24,11 +24,13 @@ enum class Kernel : std::uint8_t {
   kAttentionTiles,  ///< instead of it where DeviceLimits has it and the head is one of its widths; no shader
   kMerge,
   kActivate,
+  kNormHeads,  ///< kNormRows, kMatmul and kStoreRows as one, where DeviceLimits has it; no shader
+  kNormGates,  ///< kNormRows, kMatmul and kActivate; likewise
   kRoute,
   kCombine,
   kCopy,  ///< bytes from operand 0 to operand 1; no workgroups
 };
-inline constexpr int kKernels = 12;
+inline constexpr int kKernels = 14;
 
 enum class BufferId : std::uint32_t { kNone = 0 };
 
@@ -47,11 +49,11 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// the same to what is in the operands, so that a list of them can be prepared once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products and kEmbedRows: the weight type, kernels::Packed.  kStoreRows: kernels::Kv.  kAttention:
+  /// Products, fused ones and kEmbedRows: the weight type, kernels::Packed.  kStoreRows: kernels::Kv.  kAttention:
   /// kernels::attention_type().  kAttentionTiles: pieces of 32 elements of a head.
   std::uint32_t type = 0;
-  /// Products: whether workgroups take kTokensOfTile tokens, and no experts.  kAttention: whether heads of tokens share what
-  /// they read, where the device has that.  kAttentionTiles: whether tokens do.
+  /// Products, fused or not: whether workgroups take kTokensOfTile tokens, and no experts.  kAttention: whether heads of tokens
+  /// share what they read, where the device has that.  kAttentionTiles: whether tokens do.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -75,7 +77,8 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
-  bool f16_attention = false;  ///< kAttentionTiles
+  bool f16_attention = false;   ///< kAttentionTiles
+  bool fused_products = false;  ///< kNormHeads, kNormGates
   /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so many workgroups then; 0: never.
   std::uint32_t shared_attention_min = 0;
 };

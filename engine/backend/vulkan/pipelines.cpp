@@ -18,9 +18,9 @@ namespace {
 constexpr std::size_t kCacheBytesMax = std::size_t{64} << 20;
 constexpr std::uint32_t kHeaderVersion = 1;
 
-constexpr const char* kShaders[gpu::kKernels] = {"embed_rows", "norm_rows", "matmul",  nullptr,
-                                                 "store_rows", "attention", nullptr,   "merge",
-                                                 "activate",   "route",     "combine", nullptr};
+constexpr const char* kShaders[gpu::kKernels] = {
+    "embed_rows", "norm_rows", "matmul", nullptr, "store_rows", "attention", nullptr,
+    "merge",      "activate",  nullptr,  nullptr, "route",      "combine",   nullptr};
 
 /// What a workgroup takes of many: tokens in products, heads of tokens in attention.
 std::uint32_t tile_of(const gpu::Operation& operation) {

@@ -29,6 +29,7 @@ namespace {
 
 using engine::KvType;
 using engine::TensorType;
+using engine::cuda::CudaOptions;
 using engine::cuda::open_cuda_device;
 
 /// A function of the stand-in.
@@ -42,18 +43,19 @@ Function* fake(const char* name) {
 }
 #define FAKE(name) fake<decltype(name)>(#name)
 
-std::unique_ptr<engine::gpu::GpuDevice> fake_device_with(bool overlap) {
-  auto device = open_cuda_device({.library = EFIMD_FAKE_CUDA, .overlap = overlap});
+std::unique_ptr<engine::gpu::GpuDevice> fake_device_with(CudaOptions options) {
+  options.library = EFIMD_FAKE_CUDA;
+  auto device = open_cuda_device(options);
   REQUIRE(device);
   return *std::move(device);
 }
-std::unique_ptr<engine::gpu::GpuDevice> fake_device() { return fake_device_with(true); }
+std::unique_ptr<engine::gpu::GpuDevice> fake_device() { return fake_device_with({}); }
 
 /// The card; null where there is none, which is told. One that was there, and one of which scripts/gpu says so, must be usable:
 /// else the case ends as failed.
-std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
+std::unique_ptr<engine::gpu::GpuDevice> real_device_with(const CudaOptions& options) {
   static bool there = std::getenv("EFIMD_CARD") != nullptr;
-  auto device = open_cuda_device({.overlap = overlap});
+  auto device = open_cuda_device(options);
   there = there || device.has_value();
   if (device) return *std::move(device);
   INFO(device.error().message());
@@ -61,7 +63,7 @@ std::unique_ptr<engine::gpu::GpuDevice> real_device_with(bool overlap) {
   WARN("SKIPPED  CUDA on a card: " << device.error().message());
   return nullptr;
 }
-std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with(true); }
+std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with({}); }
 
 void with_card(void (*check)(engine::gpu::GpuDevice&)) {
   if (const auto device = real_device()) check(*device);
@@ -70,6 +72,9 @@ void with_card(void (*check)(engine::gpu::GpuDevice&)) {
 void on_card(const std::function<void(const OpenDevice&)>& check) {
   if (const auto held = real_device()) check(real_device);
 }
+
+/// In what models are held that show whether two devices agree.
+constexpr Held kHeld[] = {{TensorType::kF16, KvType::kF16}, {TensorType::kQ8_0, KvType::kQ8}};
 
 /// Where each kernel takes many times as long, what is repeated is done once.
 bool under_a_tool() {
@@ -142,6 +147,21 @@ TEST_CASE(
   const kernels::Launch tiles = kernels::launch_of(kTiles, 4, true, {7, 4, 8});
   CHECK((tiles.grid[0] == 7 && tiles.grid[1] == 4 && tiles.grid[2] == 8));
   CHECK((tiles.block[0] == 32 && tiles.block[1] == 4));
+}
+
+TEST_CASE("CUDA: fused products go by pairs of rows, and by gates, for tiles of tokens") {
+  const auto told = [](engine::gpu::Kernel kernel, bool many, std::uint32_t pairs,
+                       std::uint32_t type = 8) {
+    const auto launch =
+        kernels::launch_of(static_cast<int>(kernel), type, many, {pairs, many ? 2U : 1U, 1});
+    return launch.name + " " + std::to_string(launch.grid[0]) + " " +
+           std::to_string(launch.grid[1]) + " " + std::to_string(launch.block[1]);
+  };
+  CHECK(told(engine::gpu::Kernel::kNormHeads, false, 576) == "norm_heads_8_1 1 36 16");
+  CHECK(told(engine::gpu::Kernel::kNormHeads, true, 577) == "norm_heads_8_8 2 37 16");
+  CHECK(told(engine::gpu::Kernel::kNormGates, true, 4864) == "norm_gates_8_8 2 152 16");
+  CHECK(told(engine::gpu::Kernel::kNormHeads, false, 577, 2) == "norm_heads_2_1 1 73 8");
+  CHECK(told(engine::gpu::Kernel::kNormGates, false, 4864, 1) == "norm_gates_1_1 1 304 8");
 }
 
 TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the card has them") {
@@ -222,12 +242,21 @@ TEST_CASE("CUDA kernels on the CPU: in whatever order threads run, the bits are 
 TEST_CASE("CUDA kernels on the CPU: those that overlap have the bits of those one after another") {
   FAKE(fake_cuda_reset)();
   FAKE(fake_cuda_set_capability)(90, 90);
-  const auto alone = [] { return fake_device_with(false); };
+  const auto alone = [] { return fake_device_with({.overlap = false}); };
   std::vector<Variety> few = {varieties()[1]};
   std::ranges::copy_if(varieties(), std::back_inserter(few),
                        [](const Variety& each) { return each.shape.experts > 0; });
-  check_same_logits(few, fake_device, alone);
+  check_same_logits(few, kHeld, fake_device, alone);
   CHECK(FAKE(fake_cuda_kernels_overlapped)() > 100);
+  FAKE(fake_cuda_run_backward)();
+  check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
+}
+
+TEST_CASE("CUDA kernels on the CPU: fused products have the bits of a prompt's") {
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_set_capability)(90, 90);
+  check_fused_products(fake_device);
+  CHECK(!fake_device_with({.fuse = false})->limits().fused_products);
   FAKE(fake_cuda_run_backward)();
   check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
 }
@@ -236,7 +265,7 @@ TEST_CASE("CUDA: kernels overlap where device, driver and the code for it can") 
   const auto overlapped = [](int code, bool wanted) {
     FAKE(fake_cuda_reset)();
     FAKE(fake_cuda_set_capability)(90, code);
-    REQUIRE(tiny_backend(fake_device_with(wanted)));
+    REQUIRE(tiny_backend(fake_device_with({.overlap = wanted})));
     return FAKE(fake_cuda_kernels_overlapped)() > 0;
   };
   CHECK(overlapped(90, true));
@@ -440,8 +469,13 @@ TEST_CASE("CUDA on a card: kernels that overlap have the bits of those one after
   const int rounds = under_a_tool() ? 1 : 20;  // what depends on who comes first may go well once
   on_card([&](const OpenDevice& open) {
     for (int round = 0; round < rounds; ++round)
-      check_same_logits(varieties(), open, [] { return real_device_with(false); });
+      check_same_logits(varieties(), kHeld, open,
+                        [] { return real_device_with({.overlap = false}); });
   });
+}
+
+TEST_CASE("CUDA on a card: fused products have the bits of a prompt's") {
+  on_card(check_fused_products);
 }
 
 TEST_CASE("CUDA on a card: greedy tokens of every architecture are the CPU's") {

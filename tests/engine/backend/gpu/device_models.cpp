@@ -9,9 +9,11 @@
 
 #include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/gpu/packed_weights.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/gpu/wrapped_device.h"
+#include "tests/engine/backend/weight_values.h"
 
 namespace efimd::test {
 
@@ -124,19 +126,18 @@ void check_architectures(const OpenDevice& open, KvType kv_type) {
   }
 }
 
-void check_same_logits(std::span<const Variety> architectures, const OpenDevice& one,
-                       const OpenDevice& other) {
+void check_same_logits(std::span<const Variety> architectures, std::span<const Held> held,
+                       const OpenDevice& one, const OpenDevice& other) {
   for (Variety variety : architectures)
-    for (const auto& [type, kv_type] :
-         {std::pair{TensorType::kF16, KvType::kF16}, std::pair{TensorType::kQ8_0, KvType::kQ8}}) {
+    for (const auto& [type, kv_type] : held) {
       INFO(tensor_type_name(type) << ", " << variety.name << ", KV " << kv_type_name(kv_type));
       variety.options.type = type;
       const MemoryModel model(variety.shape, variety.options);
-      const auto tokens = random_tokens(23, model.shape.vocabulary, 1);
+      const auto tokens = random_tokens(33, model.shape.vocabulary, 1);
       const auto logits = [&, kv = kv_type](const OpenDevice& open) {
         const auto backend = on_device(model.shape, model.weights, open, kv);
         REQUIRE(backend != nullptr);
-        return evaluate(*backend, model, tokens, {17, 1, 4}, pages_from(5, 7));
+        return evaluate(*backend, model, tokens, {17, 1, 4, 11}, pages_from(5, 7));
       };
       check_same_bits(logits(one), logits(other));
     }
@@ -364,6 +365,79 @@ void check_right_devices(const OpenDevice& open) {
   }
 }
 
+namespace {
+
+/// A device that counts its fused products.
+class CountingDevice final : public WrappedDevice {
+ public:
+  CountingDevice(std::unique_ptr<engine::gpu::GpuDevice> device, std::size_t& count)
+      : WrappedDevice(std::move(device)), count_(count) {}
+  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
+    using engine::gpu::Kernel;
+    for (const auto& operation : operations)
+      count_ += operation.kernel == Kernel::kNormHeads || operation.kernel == Kernel::kNormGates;
+    return WrappedDevice::run(operations);
+  }
+
+ private:
+  std::size_t& count_;
+};
+
+}  // namespace
+
+void check_fused_products(const OpenDevice& open) {
+  std::size_t fused = 0;
+  const OpenDevice counted = [&]() -> std::unique_ptr<engine::gpu::GpuDevice> {
+    auto device = open();
+    if (!device) return nullptr;
+    return std::make_unique<CountingDevice>(std::move(device), fused);
+  };
+  const auto check = [&](Variety variety, TensorType type) {
+    INFO(tensor_type_name(type) << ", " << variety.name << ", heads of "
+                                << variety.shape.head_width);
+    variety.shape.layers = 1;
+    variety.options.type = type;
+    const MemoryModel model(variety.shape, variety.options);
+    const auto tokens = random_tokens(29, model.shape.vocabulary, 1);
+    const auto backend = on_device(model.shape, model.weights, counted, KvType::kF16);
+    if (!backend) return;
+    const auto whole = evaluate(*backend, model, tokens, {64}, pages_from(5, 7));
+    const std::size_t before = fused;
+    REQUIRE(backend->write_page(21, marked_page(*backend, 1)));
+    check_same_bits(evaluate(*backend, model, tokens, {1, 9, 2, 16, 1}, pages_from(20, 3)), whole);
+    CHECK(page_of(*backend, 21) == marked_page(*backend, 1));  // behind the sequence's
+    // Of five steps; of weights of 16 bits those of one token.
+    const bool quantized = engine::gpu::is_quantized(engine::gpu::packed_type(type));
+    CHECK(fused - before == (quantized ? 10 : type == TensorType::kF32 ? 0 : 4));
+  };
+  Variety of_types = wide(varieties()[1]);
+  of_types.shape.feed_forward = of_types.shape.width;
+  for (const TensorType type : kWeightTypes) check(of_types, type);
+  // Pairs that fill no block, some of which RoPE leaves.
+  for (Variety odd : {varieties()[0], varieties()[1]}) {
+    odd.shape.heads = 8;
+    odd.shape.kv_heads = 1;
+    odd.shape.head_width = 36;
+    odd.shape.rope_width = 24;
+    for (const TensorType type : {TensorType::kQ8_0, TensorType::kF16}) check(odd, type);
+  }
+}
+
+namespace {
+
+/// What the check of a device says of one that leaves a kind of operation out.
+void check_left_out(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuDevice> device,
+                    engine::gpu::Kernel left_out) {
+  INFO("without kernel " << static_cast<int>(left_out));
+  const auto found =
+      checked(model, std::make_unique<IdleDevice>(std::move(device), left_out), KvType::kF16);
+  REQUIRE(!found);
+  CHECK(found.error().fault == Fault::kUnsupported);
+  CHECK(found.error().what.find("otherwise than the CPU") != std::string::npos);
+}
+
+}  // namespace
+
 void check_wrong_devices(const OpenDevice& open) {
   using engine::gpu::Kernel;
   Variety experts = varieties().back();
@@ -379,12 +453,16 @@ void check_wrong_devices(const OpenDevice& open) {
     const engine::gpu::DeviceLimits limits = device->limits();
     if (left_out == Kernel::kMatmulHalves && !limits.f16_products) continue;
     if (left_out == (limits.f16_attention ? Kernel::kAttention : Kernel::kAttentionTiles)) continue;
-    INFO("without kernel " << kernel);
-    const auto found =
-        checked(model, std::make_unique<IdleDevice>(std::move(device), left_out), KvType::kF16);
-    REQUIRE(!found);
-    CHECK(found.error().fault == Fault::kUnsupported);
-    CHECK(found.error().what.find("otherwise than the CPU") != std::string::npos);
+    if (left_out == Kernel::kNormHeads || left_out == Kernel::kNormGates) continue;  // below
+    check_left_out(model, std::move(device), left_out);
+  }
+  Variety quantized = varieties()[1];
+  quantized.options.type = TensorType::kQ8_0;
+  const MemoryModel of_products(quantized.shape, quantized.options);
+  for (const Kernel left_out : {Kernel::kNormHeads, Kernel::kNormGates}) {
+    auto device = open();
+    if (device && device->limits().fused_products)
+      check_left_out(of_products, std::move(device), left_out);
   }
 }
 

@@ -29,9 +29,18 @@ void check_greedy(const Variety& variety, engine::TensorType type, int tokens, d
 void compare_greedy(engine::Backend& cpu, engine::Backend& device, const engine::ModelShape& shape,
                     int tokens, double tie);
 
+/// In what a model and its KV are held.
+struct Held {
+  engine::TensorType weights;
+  engine::KvType kv;
+};
 /// Both devices give these architectures' logits, in steps of several sizes, the same bits.
-void check_same_logits(std::span<const Variety> architectures, const OpenDevice& one,
-                       const OpenDevice& other);
+void check_same_logits(std::span<const Variety> architectures, std::span<const Held> held,
+                       const OpenDevice& one, const OpenDevice& other);
+
+/// A device fuses products of few tokens with what stands around them, and gives, with every type of weights, the logits that
+/// it has in a prompt, bit for bit. For devices that multiply halves.
+void check_fused_products(const OpenDevice& open);
 
 /// Pages on their way: what is written is what later steps and reads find, what is read is what stands there then.
 void check_page_transfer(const OpenDevice& open);

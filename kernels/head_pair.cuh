@@ -1,0 +1,51 @@
+#pragma once
+
+#include "kernels/store_rows.cuh"
+
+namespace efimd::kernels {
+
+/// Elements of a head that RoPE turns as one, or two neighbours that it leaves.
+struct HeadPair {
+  u32 head;  ///< of all: queries, keys, values
+  u32 turn;  ///< the pair's number
+  bool turns;
+  u32 first, second;
+
+  __device__ __forceinline__ HeadPair(u32 pair, const HeadsSizes& s) {
+    const u32 pairs = s.head_width / 2;
+    head = s.first / s.head_width + pair / pairs;
+    turn = pair % pairs;
+    turns = head < s.heads + s.kv_heads && turn < s.half;
+    const bool apart = turns && s.adjacent == 0;
+    first = apart ? turn : 2 * turn;
+    second = apart ? turn + s.half : 2 * turn + 1;
+  }
+  /// Row of the product.
+  __device__ __forceinline__ u32 row(u32 element, const HeadsSizes& s) const {
+    return head * s.head_width + element;
+  }
+};
+
+// A token's pair of a head where store_rows() has it: turned, queries to qkv, keys and values to their pages of f16.
+__device__ __forceinline__ void store_pair(const HeadPair& of, float2 pair, u32 token, float* qkv,
+                                           const float* turns, u32* kv, const u32* places,
+                                           const HeadsSizes& s) {
+  if (of.turns)
+    pair = turned(pair, turns[token * 2 * s.half + of.turn],
+                  turns[(token * 2 + 1) * s.half + of.turn]);
+  if (of.head < s.heads) {
+    float* row =
+        qkv + (static_cast<size_t>(token) * (s.heads + 2 * s.kv_heads) + of.head) * s.head_width;
+    row[of.first] = pair.x * s.score_scale;
+    row[of.second] = pair.y * s.score_scale;
+    return;
+  }
+  const u32 of_kv = of.head - s.heads;
+  const size_t page = places[token] / 32, slot = places[token] % 32;
+  const size_t block = (page * s.kv_heads + of_kv % s.kv_heads) * 2 + of_kv / s.kv_heads;
+  auto* halves = reinterpret_cast<unsigned short*>(kv) + (block * 32 + slot) * s.head_width;
+  halves[of.first] = static_cast<unsigned short>(to_half(pair.x));
+  halves[of.second] = static_cast<unsigned short>(to_half(pair.y));
+}
+
+}  // namespace efimd::kernels

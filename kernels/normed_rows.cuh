@@ -1,0 +1,80 @@
+#pragma once
+
+#include "kernels/forms.cuh"
+#include "kernels/norm_rows.cuh"
+
+namespace efimd::kernels {
+
+/// The sum of a row's squares by kNormBlock threads, of which this is number `own`: each warp's share to `parts`.
+__device__ __forceinline__ void sum_squares(const float* row, u32 cols, u32 own, float* parts) {
+  float squares = 0;
+  for (u32 k = own; k < cols; k += kNormBlock) squares = fmaf(row[k], row[k], squares);
+  squares = warp_sum(squares);
+  if (own % 32 == 0) parts[own / 32] = squares;
+}
+/// What such a row is multiplied with: the bits of norm_rows().
+__device__ __forceinline__ float scale_of_parts(const float* parts, u32 cols, float epsilon) {
+  float squares = 0;
+#pragma unroll
+  for (u32 i = 0; i < kNormBlock / 32; ++i) squares += parts[i];
+  return norm_scale(squares, cols, epsilon);
+}
+
+/// Over eight lanes, the same bits in each.
+__device__ __forceinline__ float max_of_eight(float value) {
+  for (int distance = 4; distance > 0; distance /= 2)
+    value = fmaxf(value, __shfl_xor_sync(kWholeWarp, value, distance));
+  return value;
+}
+__device__ __forceinline__ float sum_of_eight(float value) {
+  for (int distance = 4; distance > 0; distance /= 2)
+    value += __shfl_xor_sync(kWholeWarp, value, distance);
+  return value;
+}
+
+/// RMS norms of up to kTile rows in the shared memory of a block of kNormedWarps warps, quantized: the bits of norm_rows().
+template <u32 kTile>
+struct NormedRows {
+  alignas(16) u32 quants[kTile * kNormedColsMax / 4];  ///< [count][cols]
+  float2 scales[kTile * kNormedColsMax / 32];
+  float parts[kTile][kNormBlock / 32];  ///< sums of squares
+
+  // x [count][cols] f32   weight [cols]   cols % 32 == 0; by the whole block
+  __device__ __forceinline__ void fill(const float* x, const float* weight, u32 count, u32 cols,
+                                       float epsilon) {
+    constexpr u32 kRowsAtOnce = 32 * kNormedWarps / kNormBlock;
+    const u32 lane = threadIdx.x, thread = threadIdx.y * 32 + lane, own = thread % kNormBlock;
+    for (u32 t = thread / kNormBlock; t < count; t += kRowsAtOnce)  // whole warps
+      sum_squares(x + t * cols, cols, own, parts[t]);
+    __syncthreads();
+    // Eight lanes have a group, four of its elements each.
+    const u32 groups = cols / 32, fours = (groups + 3) / 4;
+    for (u32 i = threadIdx.y; i < count * fours; i += kNormedWarps) {
+      const u32 t = i / fours, group = i % fours * 4 + lane / 8;
+      const bool there = group < groups;
+      const u32 k = there ? group * 32 + lane % 8 * 4 : 0;
+      const float scale = scale_of_parts(parts[t], cols, epsilon);
+      const float4 of_x = *reinterpret_cast<const float4*>(x + t * cols + k);
+      const float4 by = *reinterpret_cast<const float4*>(weight + k);
+      const float values[4] = {of_x.x * scale * by.x, of_x.y * scale * by.y, of_x.z * scale * by.z,
+                               of_x.w * scale * by.w};
+      const Levels levels(max_of_eight(fmaxf(fmaxf(fabsf(values[0]), fabsf(values[1])),
+                                             fmaxf(fabsf(values[2]), fabsf(values[3])))));
+      u32 word = 0;
+      float sum = 0;  // exact: at most 32 * 127
+#pragma unroll
+      for (u32 byte = 0; byte < 4; ++byte) {
+        const float level = levels.of(values[byte]);
+        word |= (static_cast<u32>(static_cast<int>(level)) & 0xFFU) << (8 * byte);
+        sum += level;
+      }
+      sum = sum_of_eight(sum);
+      if (!there) continue;
+      quants[(t * cols + k) / 4] = word;
+      if (lane % 8 == 0) scales[t * groups + group] = make_float2(levels.scale, sum * levels.scale);
+    }
+    __syncthreads();
+  }
+};
+
+}  // namespace efimd::kernels
