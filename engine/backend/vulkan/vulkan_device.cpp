@@ -2,6 +2,7 @@
 #include "engine/backend/vulkan/vulkan_device.h"
 
 #include <algorithm>
+#include <chrono>
 #include <list>
 #include <utility>
 #include <vector>
@@ -27,6 +28,9 @@ constexpr std::size_t kProgramsMax = 16;
 constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
+/// A list that takes longer than the limit for a submission is cut into several, but not into ones of fewer operations, about a
+/// layer's: a machine that slept meanwhile is not to make each step slow.
+constexpr std::size_t kSubmittedMin = 10;
 /// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
 constexpr std::uint32_t kLargeWorkgroupsMin = 512;
 /// Of a device's memory, that this program takes at most: the rest is the desktop's.
@@ -38,7 +42,8 @@ class VulkanDevice final : public gpu::GpuDevice {
       : context_(std::move(context)),
         pipelines_(*context_, options.pipeline_cache),
         range_bytes_max_(options.range_bytes_max),
-        memory_bytes_(options.memory_bytes) {}
+        memory_bytes_(options.memory_bytes),
+        submission_max_(options.submission_max) {}
   ~VulkanDevice() override;
 
   Result<void> open();
@@ -71,7 +76,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   struct Program {
     std::vector<Operation> operations;
     VkDescriptorPool sets = VK_NULL_HANDLE;
-    VkCommandBuffer commands = VK_NULL_HANDLE;
+    std::vector<VkCommandBuffer> commands;  ///< submitted one after another
     Stale stale;
   };
 
@@ -90,12 +95,16 @@ class VulkanDevice final : public gpu::GpuDevice {
   VkResult allocate_commands(VkCommandBuffer& commands);
   Result<void> record(Program& program);
   Result<VkDescriptorSet> operand_set(const Program& program, const Operation& operation);
-  Result<void> record_operation(const Program& program, const Operation& operation);
+  Result<void> record_operation(const Program& program, VkCommandBuffer commands,
+                                const Operation& operation);
   void record_copy(VkCommandBuffer commands, const Operation& operation);
   /// Operations behind it see what was written in front of it.
   void record_between(VkCommandBuffer commands);
   void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
   void drop(Program& program);
+  Result<void> run(const Program& program);
+  /// Cuts lists smaller where this one took too long for its submissions.
+  void learn(const Program& program, std::chrono::nanoseconds took);
   Result<void> submit(VkCommandBuffer commands, VkFence fence);
   Result<void> wait(VkFence fence, const Stale& stale);
   Result<void> issue(Copies& copies, std::span<const Operation> operations);
@@ -111,6 +120,8 @@ class VulkanDevice final : public gpu::GpuDevice {
   Pipelines pipelines_;
   const std::size_t range_bytes_max_;
   const std::size_t memory_bytes_;
+  const std::chrono::nanoseconds submission_max_;
+  std::size_t submitted_max_ = SIZE_MAX;  ///< operations of a submission
   std::vector<Buffer> buffers_;
   std::size_t allocated_bytes_ = 0;
   VkCommandPool pool_ = VK_NULL_HANDLE;
@@ -221,11 +232,35 @@ Result<void> VulkanDevice::run(std::span<const Operation> operations) {
   if (lost_) return tl::unexpected(*lost_);
   if (operations.empty()) return {};
   auto found = program(operations);
-  Result<void> done =
-      found ? submit((*found)->commands, fence_) : Result<void>(tl::unexpected(found.error()));
-  if (done) done = wait(fence_, (*found)->stale);
+  Result<void> done = found ? run(**found) : Result<void>(tl::unexpected(found.error()));
   if (done) pipelines_.keep();
   return noted(std::move(done));
+}
+
+Result<void> VulkanDevice::run(const Program& program) {
+  const auto begin = std::chrono::steady_clock::now();
+  Result<void> done = {};
+  for (VkCommandBuffer commands : program.commands)
+    if (done)
+      done = submit(commands, commands == program.commands.back() ? fence_ : VK_NULL_HANDLE);
+  // Some of it may be under way.
+  if (!done) api_.DeviceWaitIdle(context_->device);
+  if (done) done = wait(fence_, program.stale);
+  if (done) learn(program, std::chrono::steady_clock::now() - begin);
+  return done;
+}
+
+void VulkanDevice::learn(const Program& program, std::chrono::nanoseconds took) {
+  const std::size_t count = program.operations.size();
+  if (took / program.commands.size() <= submission_max_) return;
+  const auto fit = static_cast<std::size_t>(static_cast<double>(count) *
+                                            static_cast<double>(submission_max_.count()) /
+                                            static_cast<double>(took.count()));
+  const std::size_t most = std::max(fit, kSubmittedMin);
+  if (most >= submitted_max_) return;
+  submitted_max_ = most;
+  for (Program& each : programs_) drop(each);
+  programs_.clear();
 }
 
 Result<CopyTicket> VulkanDevice::begin_copies(std::span<const Operation> operations) {
@@ -304,17 +339,23 @@ Result<void> VulkanDevice::record(Program& program) {
   sets.poolSizeCount = 1;
   sets.pPoolSizes = &size;
   VkResult done = api_.CreateDescriptorPool(context_->device, &sets, nullptr, &program.sets);
-  if (done == VK_SUCCESS) done = allocate_commands(program.commands);
   const VkCommandBufferBeginInfo begin = {VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO, nullptr, 0,
                                           nullptr};
-  if (done == VK_SUCCESS) done = api_.BeginCommandBuffer(program.commands, &begin);
-  if (done != VK_SUCCESS) return vulkan_failed("recording a step", done);
-  for (const Operation& operation : program.operations) {
-    if (auto recorded = record_operation(program, operation); !recorded) return recorded;
-    record_between(program.commands);
+  for (std::span<const Operation> rest = program.operations; done == VK_SUCCESS && !rest.empty();) {
+    VkCommandBuffer& commands = program.commands.emplace_back(VK_NULL_HANDLE);
+    done = allocate_commands(commands);
+    if (done == VK_SUCCESS) done = api_.BeginCommandBuffer(commands, &begin);
+    if (done != VK_SUCCESS) break;
+    const auto part = rest.first(std::min(submitted_max_, rest.size()));
+    rest = rest.subspan(part.size());
+    for (const Operation& operation : part) {
+      if (auto recorded = record_operation(program, commands, operation); !recorded)
+        return recorded;
+      record_between(commands);
+    }
+    if (rest.empty()) record_barrier(commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    done = api_.EndCommandBuffer(commands);
   }
-  record_barrier(program.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
-  done = api_.EndCommandBuffer(program.commands);
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed("recording a step", done);
 }
 
@@ -334,8 +375,8 @@ void VulkanDevice::record_barrier(VkCommandBuffer commands, VkPipelineStageFlags
                           to_stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
 }
 
-Result<void> VulkanDevice::record_operation(const Program& program, const Operation& operation) {
-  VkCommandBuffer commands = program.commands;
+Result<void> VulkanDevice::record_operation(const Program& program, VkCommandBuffer commands,
+                                            const Operation& operation) {
   if (operation.kernel == Kernel::kCopy) {
     record_copy(commands, operation);
     return {};
@@ -390,15 +431,16 @@ Result<VkDescriptorSet> VulkanDevice::operand_set(const Program& program,
 
 void VulkanDevice::drop(Program& program) {
   api_.DestroyDescriptorPool(context_->device, program.sets, nullptr);
-  if (program.commands != VK_NULL_HANDLE)
-    api_.FreeCommandBuffers(context_->device, pool_, 1, &program.commands);
+  for (VkCommandBuffer commands : program.commands)
+    if (commands != VK_NULL_HANDLE) api_.FreeCommandBuffers(context_->device, pool_, 1, &commands);
 }
 
 Result<void> VulkanDevice::submit(VkCommandBuffer commands, VkFence fence) {
   VkSubmitInfo info = {VK_STRUCTURE_TYPE_SUBMIT_INFO};
   info.commandBufferCount = 1;
   info.pCommandBuffers = &commands;
-  VkResult done = api_.ResetFences(context_->device, 1, &fence);
+  VkResult done =
+      fence == VK_NULL_HANDLE ? VK_SUCCESS : api_.ResetFences(context_->device, 1, &fence);
   if (done == VK_SUCCESS) done = api_.QueueSubmit(context_->queue, 1, &info, fence);
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -22,6 +23,10 @@ struct VulkanOptions {
   /// as good as none.
   std::filesystem::path pipeline_cache = {};
 
+  /// For how long a GPU is to work on what is submitted at once: drivers take one that is busy for seconds for hung, and
+  /// nothing else of its queue comes in between.
+  std::chrono::nanoseconds submission_max = std::chrono::milliseconds(100);
+
   // For tests.
   std::filesystem::path render_nodes =
       "/dev/dri";                     ///< where no GPU is found, whether one is refused
@@ -38,7 +43,8 @@ struct VulkanOptions {
 /// Vulkan 1.1.
 ///
 /// A list of operations becomes one command buffer, recorded once and submitted again for as long as it is among the
-/// kProgramsMax used last. Between operations stands a barrier over all memory.
+/// kProgramsMax used last; after a list that took longer than submission_max for each of its submissions all are cut into
+/// several. Between operations stands a barrier over all memory.
 Result<std::unique_ptr<gpu::GpuDevice>> open_vulkan_device(const VulkanOptions& options);
 
 }  // namespace efimd::engine::vulkan

@@ -1,5 +1,6 @@
 // What goes wrong with a Vulkan device: lost, out of memory, too small, a cache of another driver.
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -9,6 +10,7 @@
 #include "engine/backend/vulkan/vulkan_api.h"
 #include "engine/lasting_engine.h"
 #include "engine/local_engine.h"
+#include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/gpu/tiny_backend.h"
 #include "tests/engine/backend/gpu/vulkan_devices.h"
@@ -35,6 +37,14 @@ VKAPI_ATTR VkResult VKAPI_CALL run_out(VkDevice device, const VkMemoryAllocateIn
                                        VkDeviceMemory* memory) {
   return calls_left-- > 0 ? real_allocate(device, info, callbacks, memory)
                           : VK_ERROR_OUT_OF_DEVICE_MEMORY;
+}
+
+/// Counts what is submitted.
+int submissions = 0;
+VKAPI_ATTR VkResult VKAPI_CALL count_submissions(VkQueue queue, std::uint32_t count,
+                                                 const VkSubmitInfo* submits, VkFence fence) {
+  ++submissions;
+  return real_submit(queue, count, submits, fence);
 }
 
 /// A driver that says what is free of its memory, which is little.
@@ -107,6 +117,31 @@ std::string bytes_of(const std::filesystem::path& file) {
 }
 
 }  // namespace
+
+TEST_CASE("Vulkan: a step that takes too long for one submission is cut, and has the same bits") {
+  const auto tokens = random_tokens(40, tiny_model().shape.vocabulary, 2);
+  std::vector<std::vector<float>> told;
+  std::vector<int> counts;
+  for (const auto& limit : {std::chrono::nanoseconds(0), std::chrono::nanoseconds::max()}) {
+    VulkanOptions options;
+    options.submission_max = limit;
+    options.adjust = [](VulkanApi& api) {
+      real_submit = api.QueueSubmit;
+      api.QueueSubmit = count_submissions;
+    };
+    auto device = vulkan_device(options);
+    if (!device) return;
+    const auto backend = tiny_backend(std::move(device));
+    REQUIRE(backend);
+    submissions = 0;
+    const auto logits = evaluate(**backend, tiny_model(), tokens, {39, 1}, pages_from(0, 1));
+    told.emplace_back(logits.begin(), logits.end());
+    counts.push_back(submissions);
+  }
+  check_same_bits(told[0], told[1]);
+  CHECK(counts[0] >= 4);
+  CHECK(counts[1] == 2);
+}
 
 TEST_CASE("Vulkan: a lost device is an error of the step that met it, and of every later one") {
   calls_left = 1 << 30;
