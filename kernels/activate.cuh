@@ -9,7 +9,14 @@ namespace efimd::kernels {
 __device__ __forceinline__ float activated(float x, u32 gelu) {
   // 1.59576912 is 2 sqrt(2 / pi).
   const float slope = gelu != 0 ? 1.59576912F * fmaf(0.044715F * x * x, x, x) : x;
-  return x / (1.0F + expf(-slope));
+  return x / __fadd_rn(1.0F, expf(-slope));
+}
+
+/// A gate and its value, without their bias, as activate() has them.
+__device__ __forceinline__ float gated(const float2& values, const float* bias, u32 gate,
+                                       const GatesSizes& s) {
+  const float active = activated(s.biased != 0 ? values.x + bias[gate] : values.x, s.gelu);
+  return active * (s.biased != 0 ? values.y + bias[s.width + gate] : values.y) * s.scale;
 }
 
 // activation(gate) * up * scale, or activation(x) * scale, element by element.

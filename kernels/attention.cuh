@@ -174,10 +174,10 @@ struct RunningSoftmax {
 
   /// Takes the scores of a page's tokens, one a lane, -INFINITY of those that are not seen; by the whole warp. What the
   /// lane's token weighs.
-  __device__ __forceinline__ float take(float score, bool seen) {
+  __device__ __forceinline__ float take(float score) {
     const float raised = fmaxf(most, warp_max(score));
-    const float kept = most == -INFINITY ? 0.0F : expf(most - raised);
-    const float weight = seen ? expf(score - raised) : 0.0F;
+    const float kept = exp_from(most, raised);
+    const float weight = exp_from(score, raised);
     sum = fmaf(sum, kept, warp_sum(weight));
     most = raised;
 #pragma unroll
@@ -272,7 +272,7 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
     } else {
       if (seen) score = score_of(query, key + lane * words, s.head_width);
     }
-    const float weight = softmax.take(score, seen);
+    const float weight = softmax.take(score);
     const u32* values = key + half_page;
     if constexpr (kBytes)
       add_byte_values(softmax.acc, weight, values, begin - page * 32, end - page * 32, s.head_width,

@@ -108,7 +108,7 @@ struct TileSoftmax {
   /// Raises a row's maximum; what it held is to be multiplied with the result.
   __device__ __forceinline__ float raise(u32 row, float most_of_page) {
     const float raised = fmaxf(most[row], most_of_page);
-    const float kept = most[row] == -INFINITY ? 0.0F : expf(most[row] - raised);
+    const float kept = exp_from(most[row], raised);
     most[row] = raised;
     return kept;
   }

@@ -22,6 +22,11 @@ namespace efimd::kernels {
 
 constexpr u32 kWholeWarp = 0xFFFFFFFFU;
 
+/// exp(value - most), of -INFINITY 0 whatever `most` is. Not by a branch, behind which later loads would wait.
+__device__ __forceinline__ float exp_from(float value, float most) {
+  return expf(value == -INFINITY ? -INFINITY : value - most);
+}
+
 /// To f16, nearest even, saturating.
 __device__ __forceinline__ u32 to_half(float value) {
   return float_to_half(fminf(fmaxf(value, -65504.0F), 65504.0F));

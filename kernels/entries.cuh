@@ -10,12 +10,14 @@
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
+#include "kernels/matmul_few.cuh"
 #include "kernels/matmul_halves.cuh"
 #include "kernels/matmul_tiles.cuh"
 #include "kernels/merge.cuh"
 #include "kernels/norm_rows.cuh"
+#include "kernels/normed_few.cuh"
 #include "kernels/normed_halves.cuh"
-#include "kernels/normed_products.cuh"
+#include "kernels/normed_token.cuh"
 #include "kernels/route.cuh"
 #include "kernels/store_rows.cuh"
 
@@ -92,11 +94,6 @@ EFIMD_ATTENTION_KERNELS(8)
                                       const float* bias, const u32* experts, float* result,      \
                                       MatmulSizes s) {                                           \
     matmul<static_cast<Packed>(number), 1>(w, x, scales, bias, experts, result, s);              \
-  }                                                                                              \
-  __global__ void matmul_##number##_8(const u32* w, const u32* x, const float2* scales,          \
-                                      const float* bias, const u32* experts, float* result,      \
-                                      MatmulSizes s) {                                           \
-    matmul<static_cast<Packed>(number), kTokensOfTile>(w, x, scales, bias, experts, result, s);  \
   }
 EFIMD_TYPED_KERNELS(0)
 EFIMD_TYPED_KERNELS(1)
@@ -111,6 +108,23 @@ EFIMD_TYPED_KERNELS(9)
 EFIMD_TYPED_KERNELS(10)
 #undef EFIMD_TYPED_KERNELS
 
+#define EFIMD_FLOAT_KERNEL(number)                                                              \
+  __global__ void matmul_##number##_8(const u32* w, const u32* x, const float2* scales,         \
+                                      const float* bias, const u32* experts, float* result,     \
+                                      MatmulSizes s) {                                          \
+    matmul<static_cast<Packed>(number), kTokensOfTile>(w, x, scales, bias, experts, result, s); \
+  }
+EFIMD_FLOAT_KERNEL(0)
+EFIMD_FLOAT_KERNEL(1)
+EFIMD_FLOAT_KERNEL(2)
+#undef EFIMD_FLOAT_KERNEL
+
+#define EFIMD_FEW_KERNEL(number, tokens)                                                        \
+  __global__ void __launch_bounds__(32 * kFewWarps, 2)                                          \
+      matmul_##number##_##tokens(const u32* w, const u32* x, const float2* scales,              \
+                                 const float* bias, const u32*, float* result, MatmulSizes s) { \
+    matmul_few<static_cast<Packed>(number), tokens / 8>(w, x, scales, bias, result, s);         \
+  }
 #define EFIMD_TILED_KERNEL(number, tile)                                                      \
   __global__ void __launch_bounds__(4 * tile)                                                 \
       matmul_##number##_##tile(const u32* w, const u32* x, const float2* scales,              \
@@ -128,14 +142,15 @@ EFIMD_TYPED_KERNELS(10)
       u32* quants, float2* scales, unsigned short* halves, GatesSizes s) {               \
     gates(w, x, norm, bias, {floats, quants, scales, halves}, s);                        \
   }
-#define EFIMD_QUANTIZED_KERNELS(number)                                                           \
-  EFIMD_TILED_KERNEL(number, 32)                                                                  \
-  EFIMD_TILED_KERNEL(number, 64)                                                                  \
-  EFIMD_NORMED_KERNELS(number##_1, kNormedWarps, 2, (norm_heads<static_cast<Packed>(number), 1>), \
-                       (norm_gates<static_cast<Packed>(number), 1>))                              \
-  EFIMD_NORMED_KERNELS(number##_8, kNormedWarps, 1,                                               \
-                       (norm_heads<static_cast<Packed>(number), kTokensOfTile>),                  \
-                       (norm_gates<static_cast<Packed>(number), kTokensOfTile>))
+#define EFIMD_QUANTIZED_KERNELS(number)                                                       \
+  EFIMD_FEW_KERNEL(number, 8)                                                                 \
+  EFIMD_FEW_KERNEL(number, 16)                                                                \
+  EFIMD_TILED_KERNEL(number, 32)                                                              \
+  EFIMD_TILED_KERNEL(number, 64)                                                              \
+  EFIMD_NORMED_KERNELS(number##_1, kNormedWarps, 2, norm_heads<static_cast<Packed>(number)>,  \
+                       norm_gates<static_cast<Packed>(number)>)                               \
+  EFIMD_NORMED_KERNELS(number##_8, kFewWarps, 2, norm_heads_few<static_cast<Packed>(number)>, \
+                       norm_gates_few<static_cast<Packed>(number)>)
 EFIMD_QUANTIZED_KERNELS(3)
 EFIMD_QUANTIZED_KERNELS(4)
 EFIMD_QUANTIZED_KERNELS(5)
@@ -146,6 +161,7 @@ EFIMD_QUANTIZED_KERNELS(9)
 EFIMD_QUANTIZED_KERNELS(10)
 #undef EFIMD_QUANTIZED_KERNELS
 #undef EFIMD_TILED_KERNEL
+#undef EFIMD_FEW_KERNEL
 
 #define EFIMD_HALVES_KERNELS(number)                                                             \
   __global__ void __launch_bounds__(32 * kHalvesWarps)                                           \

@@ -26,10 +26,13 @@ struct HeadPair {
   }
 };
 
-// A token's pair of a head where store_rows() has it: turned, queries to qkv, keys and values to their pages of f16.
-__device__ __forceinline__ void store_pair(const HeadPair& of, float2 pair, u32 token, float* qkv,
-                                           const float* turns, u32* kv, const u32* places,
-                                           const HeadsSizes& s) {
+// A token's pair of a head, without its bias, where store_rows() has it: turned, queries to qkv, keys and values to their pages
+// of f16.
+__device__ __forceinline__ void store_pair(const HeadPair& of, float2 pair, const float* bias,
+                                           u32 token, float* qkv, const float* turns, u32* kv,
+                                           const u32* places, const HeadsSizes& s) {
+  if (s.biased != 0)
+    pair = make_float2(pair.x + bias[of.row(of.first, s)], pair.y + bias[of.row(of.second, s)]);
   if (of.turns)
     pair = turned(pair, turns[token * 2 * s.half + of.turn],
                   turns[(token * 2 + 1) * s.half + of.turn]);

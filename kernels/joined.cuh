@@ -12,8 +12,7 @@ struct Joined {
   /// with (x), and those of the next (y).
   __device__ __forceinline__ float2 take(float next_most, float next_sum) {
     const float raised = fmaxf(most, next_most);
-    const float2 shares = make_float2(most == -INFINITY ? 0.0F : expf(most - raised),
-                                      next_most == -INFINITY ? 0.0F : expf(next_most - raised));
+    const float2 shares = make_float2(exp_from(most, raised), exp_from(next_most, raised));
     most = raised;
     sum = fmaf(next_sum, shares.y, sum * shares.x);
     return shares;

@@ -8,7 +8,8 @@ namespace efimd::kernels {
 
 namespace {
 
-/// A kernel beside its shader: the threads of a block, and what a block takes of the first two axes.
+/// A kernel beside its shader: the threads of a block, and what a block takes of the first two axes. Products have more than one
+/// form.
 struct Entry {
   const char* name;
   std::array<std::uint32_t, 2> block;
@@ -19,15 +20,15 @@ struct Entry {
 constexpr Entry kEntries[] = {
     {"embed_rows", {kElementThreads, 1}},
     {"norm_rows_f32", {kNormBlock, 1}},
-    {"matmul", {32, kMatmulWarps}, {kMatmulWarps, 1}},
-    {"matmul_halves", {32, kHalvesWarps}, {kHalvesRows, 1}},
+    {"matmul", {}},
+    {"matmul_halves", {}},
     {"store_rows", {32, 1}},
     {"attention", {32, kAttentionWarps}, {1, kAttentionWarps}},
     {"attention_tiles", {32, kHeadsOfTile / kHeadsOfWarp}},
     {"merge_f32", {kElementThreads, 1}, {1, 1}, {1, kFormElements / kElementThreads}},
     {"activate_f32", {kElementThreads, 1}, {1, 1}, {kFormElements / kElementThreads, 1}},
-    {"norm_heads", {32, kNormedWarps}, {kNormedWarps, 1}},
-    {"norm_gates", {32, kNormedWarps}, {kNormedGates, 1}},
+    {"norm_heads", {}},
+    {"norm_gates", {}},
     {"route_f32", {kElementThreads, 1}},
     {"combine_f32", {kElementThreads, 1}}};
 constexpr int kEmbedRows = 0;
@@ -56,46 +57,51 @@ std::uint32_t prompt_tile(const std::array<std::uint32_t, 3>& groups, std::uint3
   return blocks < kLargeTilesMin ? small : large;
 }
 
-/// Tokens of a block in the product of these workgroups.
-std::uint32_t product_tile(int kernel, std::uint32_t type, bool many,
-                           const std::array<std::uint32_t, 3>& groups) {
-  const bool halves = kernel == kMatmulHalves;
-  if (!many) return halves ? kTokensOfTile : 1;
+bool is_quantized(std::uint32_t type) { return static_cast<Packed>(type) >= Packed::kQ8_0; }
+
+/// What a block of a product takes.
+struct Shape {
+  std::uint32_t rows, tokens, warps;
+};
+
+Shape shape_of_product(int kernel, std::uint32_t type, bool many,
+                       const std::array<std::uint32_t, 3>& groups) {
   const bool prompt = groups[1] >= kPromptTilesMin;
-  if (halves && prompt) return prompt_tile(groups, kHalvesTileSmall, kHalvesTileLarge);
-  if (halves) return groups[1] * kTokensOfTile;
-  const bool quantized = static_cast<Packed>(type) >= Packed::kQ8_0;
-  return prompt && quantized ? prompt_tile(groups, kTileSmall, kTileLarge) : kTokensOfTile;
+  if (kernel == kMatmulHalves) {
+    if (!many || !prompt)
+      return {kHalvesRows, many ? groups[1] * kTokensOfTile : kTokensOfTile, kHalvesWarps};
+    const std::uint32_t tile = prompt_tile(groups, kHalvesTileSmall, kHalvesTileLarge);
+    return {tile, tile, tile / 16};
+  }
+  if (!many) return {kMatmulWarps, 1, kMatmulWarps};
+  if (!is_quantized(type)) return {kMatmulWarps, kTokensOfTile, kMatmulWarps};
+  if (!prompt) return {kFewRows, groups[1] * kTokensOfTile, kFewWarps};
+  const std::uint32_t tile = prompt_tile(groups, kTileSmall, kTileLarge);
+  return {tile, tile, tile / 8};
 }
 static_assert((kPromptTilesMin - 1) * kTokensOfTile == kHalvesTokens);
 
 // Of products the first axis of the grid goes through tokens.
 
-Launch launch_of_fused(int kernel, std::uint32_t type, bool many,
-                       const std::array<std::uint32_t, 3>& groups) {
-  const bool quantized = static_cast<Packed>(type) >= Packed::kQ8_0;
-  Entry entry = kEntries[kernel];
-  if (!quantized)
-    entry = {
-        entry.name, {32, kHalvesWarps}, {kernel == kNormHeads ? kHalvesRows / 2 : kHalvesRows, 1}};
-  return {std::string(entry.name) + "_" + std::to_string(type) + "_" +
-              std::to_string(many ? kTokensOfTile : 1),
-          {groups[1], over(groups[0], entry.joined[0]), 1},
-          entry.block};
-}
-
 Launch launch_of_product(int kernel, std::uint32_t type, bool many,
                          const std::array<std::uint32_t, 3>& groups) {
-  const Entry& entry = kEntries[kernel];
-  const std::uint32_t tile = product_tile(kernel, type, many, groups);
-  std::uint32_t rows = entry.joined[0], warps = entry.block[1];
-  if (many && groups[1] >= kPromptTilesMin && tile > kTokensOfTile) {
-    rows = tile;
-    warps = kernel == kMatmulHalves ? tile / 16 : tile / 8;
-  }
-  const std::uint32_t tokens = many ? over(groups[1], tile / kTokensOfTile) : groups[1];
-  return {std::string(entry.name) + "_" + std::to_string(type) + "_" + std::to_string(tile),
-          {tokens, over(groups[0], rows), groups[2]},
+  const Shape shape = shape_of_product(kernel, type, many, groups);
+  const std::uint32_t tokens = many ? over(groups[1], shape.tokens / kTokensOfTile) : groups[1];
+  return {std::string(kEntries[kernel].name) + "_" + std::to_string(type) + "_" +
+              std::to_string(shape.tokens),
+          {tokens, over(groups[0], shape.rows), groups[2]},
+          {32, shape.warps}};
+}
+
+Launch launch_of_fused(int kernel, std::uint32_t type, bool many,
+                       const std::array<std::uint32_t, 3>& groups) {
+  const bool heads = kernel == kNormHeads, quantized = is_quantized(type);
+  const std::uint32_t warps = !quantized ? kHalvesWarps : many ? kFewWarps : kNormedWarps;
+  const std::uint32_t pairs = !quantized ? kHalvesRows / 2 : many ? kFewRows / 2 : kNormedWarps;
+  const std::uint32_t gates = quantized ? kNormedGates : kHalvesRows;
+  return {std::string(kEntries[kernel].name) + "_" + std::to_string(type) + "_" +
+              std::to_string(many ? kTokensOfTile : 1),
+          {1, over(groups[0], heads ? pairs : gates), 1},
           {32, warps}};
 }
 

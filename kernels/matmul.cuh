@@ -1,5 +1,6 @@
 #pragma once
 
+#include "kernels/outputs.cuh"
 #include "kernels/overlap.cuh"
 #include "kernels/weights.cuh"
 
@@ -17,7 +18,37 @@ __device__ __forceinline__ float sum_of_classes(float value) {
   return total;
 }
 
-/// Up to kTile tokens of a step, and where in x their rows begin, in groups of 32 or, of float types, in floats.
+// A group of 32 weights against the same group of a token.
+template <Packed kType>
+__device__ __forceinline__ void add_group(const typename Weights<kType>::Words& of_row,
+                                          const u32* x, const float2* scales, u32 group,
+                                          float& sum) {
+  using Of = Weights<kType>;
+  u32 quants[8];
+  Of::unpack(of_row, quants);
+  const auto weight = Of::scales(Of::scale_bits(of_row, group));
+  const uint4 first = *reinterpret_cast<const uint4*>(x + group * 8);
+  const uint4 second = *reinterpret_cast<const uint4*>(x + group * 8 + 4);
+  int low = __dp4a(static_cast<int>(quants[0]), static_cast<int>(first.x), 0);
+  low = __dp4a(static_cast<int>(quants[1]), static_cast<int>(first.y), low);
+  low = __dp4a(static_cast<int>(quants[2]), static_cast<int>(first.z), low);
+  low = __dp4a(static_cast<int>(quants[3]), static_cast<int>(first.w), low);
+  int high = __dp4a(static_cast<int>(quants[4]), static_cast<int>(second.x), 0);
+  high = __dp4a(static_cast<int>(quants[5]), static_cast<int>(second.y), high);
+  high = __dp4a(static_cast<int>(quants[6]), static_cast<int>(second.z), high);
+  high = __dp4a(static_cast<int>(quants[7]), static_cast<int>(second.w), high);
+  const float2 scale = scales[group];
+  // Joined by name, so that no compiler joins them in one kernel and not in another.
+  if constexpr (Of::kHalves) {
+    sum = fmaf(static_cast<float>(low), weight.low * scale.x, sum);
+    sum = fmaf(static_cast<float>(high), weight.high * scale.x, sum);
+  } else {
+    sum = fmaf(static_cast<float>(low + high), weight.low * scale.x, sum);
+  }
+  if constexpr (Of::kMinimum) sum = fmaf(-weight.minimum, scale.y, sum);
+}
+
+/// Up to kTile tokens of a step, and where in x their rows begin.
 template <u32 kTile>
 struct TileTokens {
   u32 count;
@@ -28,60 +59,9 @@ struct TileTokens {
 #pragma unroll
     for (u32 t = 0; t < kTile; ++t) begin[t] = (first + t) / s.share * width;
   }
-  /// One behind another.
-  __device__ __forceinline__ TileTokens(u32 of_count, u32 width) : count(of_count) {
-#pragma unroll
-    for (u32 t = 0; t < kTile; ++t) begin[t] = t * width;
-  }
   /// Known of a tile of one when it is compiled: no branch stands in front of the next loads.
   __device__ __forceinline__ bool has(u32 t) const { return kTile == 1 || t < count; }
 };
-
-/// 32 weights of a row.
-template <Packed kType>
-struct WeightGroup {
-  u32 quants[8];
-  typename Weights<kType>::ScaleBits scales;
-
-  __device__ __forceinline__ void load(const u32* row, const RowLayout& layout, u32 group) {
-    Weights<kType>::load_group(row, layout, group, quants);
-    scales = Weights<kType>::scale_bits(row, layout, group);
-  }
-};
-
-// A group of 32 weights against the same group of up to kTile tokens.
-template <Packed kType, u32 kTile>
-__device__ __forceinline__ void add_group(const WeightGroup<kType>& of_row, const u32* x,
-                                          const float2* scales, u32 group,
-                                          const TileTokens<kTile>& tokens, float (&sums)[kTile]) {
-  using Of = Weights<kType>;
-  const u32(&quants)[8] = of_row.quants;
-  const auto weight = Of::scales(of_row.scales);
-#pragma unroll
-  for (u32 t = 0; t < kTile; ++t) {
-    if (!tokens.has(t)) break;
-    const size_t of_x = tokens.begin[t] + group;
-    const uint4 first = *reinterpret_cast<const uint4*>(x + of_x * 8);
-    const uint4 second = *reinterpret_cast<const uint4*>(x + of_x * 8 + 4);
-    int low = __dp4a(static_cast<int>(quants[0]), static_cast<int>(first.x), 0);
-    low = __dp4a(static_cast<int>(quants[1]), static_cast<int>(first.y), low);
-    low = __dp4a(static_cast<int>(quants[2]), static_cast<int>(first.z), low);
-    low = __dp4a(static_cast<int>(quants[3]), static_cast<int>(first.w), low);
-    int high = __dp4a(static_cast<int>(quants[4]), static_cast<int>(second.x), 0);
-    high = __dp4a(static_cast<int>(quants[5]), static_cast<int>(second.y), high);
-    high = __dp4a(static_cast<int>(quants[6]), static_cast<int>(second.z), high);
-    high = __dp4a(static_cast<int>(quants[7]), static_cast<int>(second.w), high);
-    const float2 scale = scales[of_x];
-    // Joined by name, so that no compiler joins them in one variant and not in another.
-    if constexpr (Of::kHalves) {
-      sums[t] = fmaf(static_cast<float>(low), weight.low * scale.x, sums[t]);
-      sums[t] = fmaf(static_cast<float>(high), weight.high * scale.x, sums[t]);
-    } else {
-      sums[t] = fmaf(static_cast<float>(low + high), weight.low * scale.x, sums[t]);
-    }
-    if constexpr (Of::kMinimum) sums[t] = fmaf(-weight.minimum, scale.y, sums[t]);
-  }
-}
 
 // Eight weights of a float type, or what is left of the row.
 template <Packed kType, u32 kTile>
@@ -114,46 +94,45 @@ __device__ __forceinline__ void add_eight(const u32* row, const float* x, const 
 //   quantized ones four quants a word   scales [T / share][K/32]   bias [..]   experts [T]   result [T][out_stride]
 //   grid (T / kTile, min(N, 32768) / kMatmulWarps, N / 32768), block (32, kMatmulWarps): a warp for each row and tile, tiles
 //   of the same rows beside each other, so that the cache has the rows for all but the first; lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
-//   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: products of a group
-//   in integers, exact; then f32. A token's sum has the same order whatever kTile and T are, in matmul_tiles.cuh,
-//   which takes the place of this kernel for prompts, and in normed_products.cuh.
+//   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: one token, or as many
+//   as experts have; products of a group in integers, exact; then f32. A token's sum has the same order in the kernels that
+//   take this one's place: matmul_few.cuh for some tokens, matmul_tiles.cuh for prompts, normed_token.cuh.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
                                        const float* bias, const u32* experts, float* result,
                                        const MatmulSizes& s) {
+  using Of = Weights<kType>;
+  static_assert(!Of::kQuantized || kTile == 1);
   const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.y * kMatmulWarps + threadIdx.y;
   const u32 lane = threadIdx.x;
   const u32 token = blockIdx.x * kTile;
-  fetch_weights<kMatmulWarps>(w, s);
+  fetch_weights<kMatmulWarps, kMatmulWarps>(w, s);
   await_operands();
   if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
   const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
   const u32* row = w + index * s.row.row_words;
-  using Of = Weights<kType>;
-  const TileTokens<kTile> tokens(token, Of::kQuantized ? s.cols / 32 : s.cols, s);
-  float sums[kTile];
-#pragma unroll
-  for (u32 t = 0; t < kTile; ++t) sums[t] = 0;
   if constexpr (Of::kQuantized) {
+    const u32 groups = s.cols / 32;
+    const size_t begin = static_cast<size_t>(token / s.share) * groups;
+    float sum = 0;
 #pragma unroll 2
-    for (u32 group = lane; group < s.cols / 32; group += 32) {
-      WeightGroup<kType> weights;
-      weights.load(row, s.row, group);
-      add_group<kType, kTile>(weights, x, scales, group, tokens, sums);
+    for (u32 group = lane; group < groups; group += 32) {
+      add_group<kType>(Of::words(row, s.row, group), x + begin * 8, scales + begin, group, sum);
     }
+    sum = sum_of_classes(sum);
+    if (lane == 0) write_product(sum, bias, result, n, token, s);
   } else {
+    const TileTokens<kTile> tokens(token, s.cols, s);
+    float sums[kTile] = {};
 #pragma unroll 4
     for (u32 k = lane * 8; k < s.cols; k += 256)
       add_eight<kType, kTile>(row, reinterpret_cast<const float*>(x), s, k, tokens, sums);
-  }
 #pragma unroll
-  for (u32 t = 0; t < kTile; ++t) {
-    if (!tokens.has(t)) break;
-    const float sum = Of::kQuantized ? sum_of_classes(sums[t]) : warp_sum(sums[t]);
-    if (lane != 0) continue;
-    float* to = result + static_cast<size_t>(token + t) * s.out_stride + s.first + n;
-    const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
-    *to = s.add != 0 ? *to + product : product;
+    for (u32 t = 0; t < kTile; ++t) {
+      if (!tokens.has(t)) break;
+      const float sum = warp_sum(sums[t]);
+      if (lane == 0) write_product(sum, bias, result, n, token + t, s);
+    }
   }
 }
 

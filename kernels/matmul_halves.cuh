@@ -1,7 +1,9 @@
 #pragma once
 
+#include "kernels/block_sums.cuh"
 #include "kernels/copy_async.cuh"
 #include "kernels/mma.cuh"
+#include "kernels/outputs.cuh"
 #include "kernels/overlap.cuh"
 #include "kernels/sizes.h"
 
@@ -32,17 +34,6 @@ __device__ __forceinline__ void add_half_piece(const uint4& upper, const uint4& 
 
 __device__ __forceinline__ uint4 four_words(const u32* from) {
   return *reinterpret_cast<const uint4*>(from);
-}
-
-__device__ __forceinline__ u32 at_most(u32 index, u32 count) {
-  return index < count ? index : count - 1;
-}
-
-__device__ __forceinline__ void write_product(float sum, const float* bias, float* result, u32 n,
-                                              u32 token, const MatmulSizes& s) {
-  float* to = result + static_cast<size_t>(token) * s.out_stride + s.first + n;
-  const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
-  *to = s.add != 0 ? *to + product : product;
 }
 
 /// Pieces whose weights are on their way at once.
@@ -102,9 +93,9 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
                                               const u32* experts, float* result,
                                               const MatmulSizes& s) {
   constexpr u32 kTokens = 8 * kColumns;
-  __shared__ float classes[kHalvesWarps][kTokens][kHalvesRows];
+  __shared__ BlockSums<kHalvesWarps, kColumns> classes;
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kHalvesRows;
-  fetch_weights<kHalvesRows>(w, s);
+  fetch_weights<kHalvesRows, kHalvesWarps>(w, s);
   await_operands();
   if (first_row >= s.rows) return;  // whole blocks
   const u32 token = s.experts != 0 ? blockIdx.x : blockIdx.x * kTokens;
@@ -125,18 +116,12 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
         4 * c;
   float sums[kColumns][4] = {};
   add_class<kType>(upper, lower, tokens, s.cols, sums);
-#pragma unroll
-  for (u32 i = 0; i < 4 * kColumns; ++i)
-    classes[threadIdx.y][i / 4 * 8 + 2 * c + i % 2][g + i % 4 / 2 * 8] = sums[i / 4][i % 4];
+  classes.put(sums);
   __syncthreads();
   for (u32 i = threadIdx.y * 32 + threadIdx.x; i < kTokens * kHalvesRows; i += 32 * kHalvesWarps) {
     const u32 n = first_row + i % kHalvesRows, t = token + i / kHalvesRows;
     if (n >= s.rows || t >= behind) continue;
-    float total = 0;
-#pragma unroll
-    for (u32 warp = 0; warp < kHalvesWarps; ++warp)
-      total += classes[warp][i / kHalvesRows][i % kHalvesRows];
-    write_product(total, bias, result, n, t, s);
+    write_product(classes.sum(i / kHalvesRows, i % kHalvesRows), bias, result, n, t, s);
   }
 }
 

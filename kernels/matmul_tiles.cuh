@@ -1,18 +1,11 @@
 #pragma once
 
 #include "kernels/copy_async.cuh"
-#include "kernels/mma.cuh"
+#include "kernels/group_products.cuh"
+#include "kernels/outputs.cuh"
 #include "kernels/overlap.cuh"
-#include "kernels/weights.cuh"
 
 namespace efimd::kernels {
-
-// The integer that is added to a sum of products of a group, |sum| < 2^19: the bits are then those of the float
-// 1.5 * 2^23 + sum, and a subtraction makes the sum a float. Conversions run at a quarter of that rate or less.
-constexpr int kFloatBits = 0x4B400000;
-__device__ __forceinline__ float float_of_sum(int sum) {
-  return __uint_as_float(static_cast<u32>(sum)) - 12582912.0F;
-}
 
 /// Four groups of the rows and tokens of a tile, in shared memory. The weights are packed as they are; strides are such
 /// that the lanes of a warp read other banks.
@@ -97,8 +90,7 @@ struct Tile {
   }
   static __device__ __forceinline__ void store_scales(Stage& to, const Scales& scales) {
     const u32 index = thread() / 4, own = thread() % 4;
-    const auto of_row = Of::scales(scales.of_row);
-    to.scales[own][index] = make_float2(of_row.low, Of::kHalves ? of_row.high : of_row.minimum);
+    to.scales[own][index] = row_scales<kType>(scales.of_row);
     to.x_scales[own][index] = scales.of_token.x;
     if constexpr (Of::kMinimum) to.x_sums[own][index] = scales.of_token.y;
   }
@@ -108,84 +100,34 @@ struct Tile {
 template <u32 kColumns>
 using TileSums = float[kColumns][4];
 
-// The quants of a group that this lane gives to the products of 16 rows. With one scale, a lane takes eight neighbours;
-// else quads of both halves.
-template <Packed kType, u32 kTile>
-__device__ __forceinline__ void load_rows(const TileStage<kType, kTile>& from, u32 first, u32 group,
-                                          u32 (&a)[4]) {
-  using Of = Weights<kType>;
-  using Stage = TileStage<kType, kTile>;
-  const u32 c = threadIdx.x % 4;
-#pragma unroll
-  for (u32 half = 0; half < 2; ++half) {
-    const u32 row = first + threadIdx.x / 4 + 8 * half;
-    const u32* low = from.low + row * Stage::kLowStride + group * Of::kLowWords;
-    const u32* high = from.high + row * Stage::kHighStride + group * Of::kHighWords;
-    if constexpr (kType == Packed::kQ8_0) {
-      const uint2 both = *reinterpret_cast<const uint2*>(low + 2 * c);
-      a[half] = both.x, a[2 + half] = both.y;
-    } else if constexpr (Of::kHalves) {
-      a[half] = Of::quad(low[c / 2], high[0], c);
-      a[2 + half] = Of::quad(low[2 + c / 2], high[1], 4 + c);
-    } else {
-      const u32 word = low[c], bits = Of::kHigh1 ? high[0] : 0;
-      a[half] = Of::quad(word, bits, 2 * c);
-      a[2 + half] = Of::quad(word, bits, 2 * c + 1);
-    }
-  }
-}
-
-// The same of eight tokens.
-template <Packed kType, u32 kTile>
-__device__ __forceinline__ void load_tokens(const TileStage<kType, kTile>& from, u32 first,
-                                            u32 group, u32 (&b)[2]) {
-  const u32 c = threadIdx.x % 4;
-  const u32* x = from.x + (first + threadIdx.x / 4) * TileStage<kType, kTile>::kXStride + group * 8;
-  if constexpr (Weights<kType>::kHalves) {
-    b[0] = x[c], b[1] = x[4 + c];
-  } else {
-    const uint2 both = *reinterpret_cast<const uint2*>(x + 2 * c);
-    b[0] = both.x, b[1] = both.y;
-  }
-}
-
 // Adds one group of a stage to the sums of its class.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void add_group_of_tile(const TileStage<kType, kTile>& from, u32 group,
                                                   TileSums<kTile / 16>& sums) {
   using Of = Weights<kType>;
+  using Stage = TileStage<kType, kTile>;
   const u32 first_row = threadIdx.y / 2 * 16, first_token = threadIdx.y % 2 * (kTile / 2);
   const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
   u32 a[4];
-  load_rows<kType, kTile>(from, first_row, group, a);
+#pragma unroll
+  for (u32 half = 0; half < 2; ++half) {
+    const u32 row = first_row + g + 8 * half;
+    row_quads<kType>(from.low + row * Stage::kLowStride + group * Of::kLowWords,
+                     from.high + row * Stage::kHighStride + group * Of::kHighWords, a[half],
+                     a[2 + half]);
+  }
   const float2 of_rows[2] = {from.scales[group][first_row + g],
                              from.scales[group][first_row + g + 8]};
 #pragma unroll
   for (u32 column = 0; column < kTile / 16; ++column) {
     const u32 token = first_token + 8 * column;
     u32 b[2];
-    load_tokens<kType, kTile>(from, token, group, b);
+    token_quads<kType>(from.x + (token + g) * Stage::kXStride + group * 8, b);
     const float2 of_tokens = *reinterpret_cast<const float2*>(&from.x_scales[group][token + 2 * c]);
-    int low[4] = {kFloatBits, kFloatBits, kFloatBits, kFloatBits};
-    int high[4] = {kFloatBits, kFloatBits, kFloatBits, kFloatBits};
-    if constexpr (Of::kHalves) {
-      mma_16x8x16(a[0], a[1], b[0], low);
-      mma_16x8x16(a[2], a[3], b[1], high);
-    } else {
-      mma_16x8x32(a, b, low);
-    }
     float2 of_sums = make_float2(0, 0);
     if constexpr (Of::kMinimum)
       of_sums = *reinterpret_cast<const float2*>(&from.x_sums[group][token + 2 * c]);
-#pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-      const float2 of_row = of_rows[i / 2];
-      const float of_token = i % 2 == 0 ? of_tokens.x : of_tokens.y;
-      float& sum = sums[column][i];
-      sum = fmaf(float_of_sum(low[i]), of_row.x * of_token, sum);
-      if constexpr (Of::kHalves) sum = fmaf(float_of_sum(high[i]), of_row.y * of_token, sum);
-      if constexpr (Of::kMinimum) sum = fmaf(-of_row.y, i % 2 == 0 ? of_sums.x : of_sums.y, sum);
-    }
+    add_products<kType>(a, b, of_rows, of_tokens, of_sums, sums[column]);
   }
 }
 
@@ -257,10 +199,7 @@ __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const f
   for (u32 i = 0; i < 4 * Part::kColumns; ++i) {
     const u32 n = row + i % 4 / 2 * 8, t = token + i / 4 * 8 + i % 2;
     if (n >= s.rows || t >= s.tokens) continue;
-    float* to = result + static_cast<size_t>(t) * s.out_stride + s.first + n;
-    const float sum = totals[i / 4][i % 4];
-    const float product = s.biased != 0 ? sum + bias[s.first + n] : sum;
-    *to = s.add != 0 ? *to + product : product;
+    write_product(totals[i / 4][i % 4], bias, result, n, t, s);
   }
 }
 

@@ -20,10 +20,25 @@ __device__ __forceinline__ void merge(const float* records, const uint2* rows, c
   const u32 count = records_of(rows[blockIdx.x].x, s.splits, s.split_pages);
   Joined joined;
   float value = 0;
-  for (u32 i = 0; i < count; ++i) {
-    const float* record = begin + i * width;
-    const float2 shares = joined.take(record[0], record[1]);
-    value = join(value, record[kRecordHead + at % s.head_width], shares);
+  // A record takes as long to come as a batch of them.
+  constexpr u32 kBatch = 8;
+  for (u32 first = 0; first < count; first += kBatch) {
+    float most[kBatch], sum[kBatch], values[kBatch];
+#pragma unroll
+    for (u32 i = 0; i < kBatch; ++i) {
+      const float* record = begin + (first + i < count ? first + i : count - 1) * width;
+      const float2 softmax = *reinterpret_cast<const float2*>(record);  // E is even
+      most[i] = softmax.x, sum[i] = softmax.y;
+      values[i] = record[kRecordHead + at % s.head_width];
+    }
+#pragma unroll
+    for (u32 i = 0; i < kBatch; ++i) {
+      // Behind the last record nothing changes a bit. No branch, which would keep the loads behind it.
+      const bool there = first + i < count;
+      const float2 shares = joined.take(there ? most[i] : -INFINITY, there ? sum[i] : 0.0F);
+      const float next = join(value, values[i], shares);
+      value = there ? next : value;
+    }
   }
   write_form(result, s.forms, static_cast<size_t>(blockIdx.x) * s.heads * s.head_width + at,
              value / joined.sum * s.scale);

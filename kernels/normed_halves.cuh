@@ -5,8 +5,8 @@
 #include "kernels/matmul_halves.cuh"
 #include "kernels/normed_rows.cuh"
 
-// As normed_products.cuh, of one token with f16 and bf16 weights: the bits of norm_rows(), matmul_halves() and store_rows() or
-// activate() one after another.
+// As normed_token.cuh, with f16 and bf16 weights: the bits of norm_rows(), matmul_halves() and store_rows() or activate() one
+// after another.
 namespace efimd::kernels {
 
 /// The RMS norm of a row in the shared memory of a block of kHalvesWarps warps, in the weights' type, and what the block has of
@@ -14,8 +14,8 @@ namespace efimd::kernels {
 template <Packed kType, u32 kSixteens>
 struct NormedHalves {
   alignas(16) u32 words[kNormedColsMax / 2];
-  float parts[kNormBlock / 32];  ///< sums of squares
-  float classes[kSixteens][kHalvesWarps][kHalvesRows];
+  float parts[kNormBlock / 32];                   ///< sums of squares
+  BlockSums<kHalvesWarps, 1> classes[kSixteens];  ///< the token in each column
   static_assert(32 * kHalvesWarps == kNormBlock);
 
   // x, weight [cols] f32   cols % 32 == 0; by the whole block
@@ -37,22 +37,16 @@ struct NormedHalves {
   /// Of rows g and g + 8, lane 4 g + c, which begin at `upper` and `lower`, this warp's class.
   __device__ __forceinline__ void multiply(const u32* upper, const u32* lower, u32 cols,
                                            u32 sixteen) {
-    const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
+    const u32 c = threadIdx.x % 4;
     const u32* const token[1] = {words + 4 * c};
     float sums[1][4] = {};
     add_class<kType>(upper + 4 * c, lower + 4 * c, token, cols, sums);
-    // All eight columns are the token.
-    if (c != 0) return;
-    classes[sixteen][threadIdx.y][g] = sums[0][0];
-    classes[sixteen][threadIdx.y][g + 8] = sums[0][2];
+    classes[sixteen].put(sums);
   }
 
   /// The product of a row of these 16; behind a barrier.
   __device__ __forceinline__ float product(u32 sixteen, u32 row) const {
-    float total = 0;
-#pragma unroll
-    for (u32 warp = 0; warp < kHalvesWarps; ++warp) total += classes[sixteen][warp][row];
-    return total;
+    return classes[sixteen].sum(0, row);
   }
 };
 
@@ -72,8 +66,8 @@ __device__ __forceinline__ void norm_heads_halves(const u32* w, const float* x, 
     return w + static_cast<size_t>(of.row(second ? of.second : of.first, s) - s.first) *
                    s.row.row_words;
   };
-  fetch_row(row(first + threadIdx.y, false), s.row.row_words);
-  fetch_row(row(first + threadIdx.y, true), s.row.row_words);
+  fetch_rows<2>([&](u32 i) { return row(first + threadIdx.y, i != 0); }, s.row.row_words);
+  fetch_norm(norm, s.cols);
   await_operands();
   normed.fill(x, norm, s.cols, s.epsilon);
   const u32 own = first + threadIdx.x / 4;
@@ -81,13 +75,9 @@ __device__ __forceinline__ void norm_heads_halves(const u32* w, const float* x, 
   __syncthreads();
   const u32 pair = first + threadIdx.x;
   if (threadIdx.y != 0 || threadIdx.x >= kPairs || pair >= pairs) return;
-  const HeadPair of(pair, s);
-  float2 values =
-      make_float2(normed.product(0, threadIdx.x), normed.product(0, kPairs + threadIdx.x));
-  if (s.biased != 0)
-    values =
-        make_float2(values.x + bias[of.row(of.first, s)], values.y + bias[of.row(of.second, s)]);
-  store_pair(of, values, 0, qkv, turns, kv, places, s);
+  store_pair(HeadPair(pair, s),
+             make_float2(normed.product(0, threadIdx.x), normed.product(0, kPairs + threadIdx.x)),
+             bias, 0, qkv, turns, kv, places, s);
 }
 
 // norm_gates() of one token.
@@ -102,11 +92,10 @@ __device__ __forceinline__ void norm_gates_halves(const u32* w, const float* x, 
   __shared__ NormedHalves<kType, kTwice> normed;
   const auto row = [&](u32 index) { return w + static_cast<size_t>(index) * s.row.row_words; };
   const u32 first = blockIdx.y * kTwice * kGates;
-#pragma unroll
-  for (u32 gate = first + threadIdx.y; gate < first + kTwice * kGates; gate += kHalvesWarps) {
-    fetch_row(row(gate), s.row.row_words);
-    fetch_row(row(s.width + gate), s.row.row_words);
-  }
+  fetch_rows<2 * kTwice>(
+      [&](u32 i) { return row(first + threadIdx.y + i / 2 * kGates + i % 2 * s.width); },
+      s.row.row_words);
+  fetch_norm(norm, s.cols);
   await_operands();
   normed.fill(x, norm, s.cols, s.epsilon);
 #pragma unroll
@@ -117,9 +106,8 @@ __device__ __forceinline__ void norm_gates_halves(const u32* w, const float* x, 
   __syncthreads();
   if (threadIdx.y != 0 || threadIdx.x >= kTwice * kGates) return;
   const u32 i = threadIdx.x / kGates, of = threadIdx.x % kGates, gate = first + threadIdx.x;
-  float2 values = make_float2(normed.product(i, of), normed.product(i, kGates + of));
-  if (s.biased != 0) values = make_float2(values.x + bias[gate], values.y + bias[s.width + gate]);
-  write_form(result, s.forms, gate, activated(values.x, s.gelu) * values.y * s.scale);
+  const float2 values = make_float2(normed.product(i, of), normed.product(i, kGates + of));
+  write_form(result, s.forms, gate, gated(values, bias, gate, s));
 }
 
 }  // namespace efimd::kernels

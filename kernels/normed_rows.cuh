@@ -7,9 +7,7 @@ namespace efimd::kernels {
 
 /// The sum of a row's squares by kNormBlock threads, of which this is number `own`: each warp's share to `parts`.
 __device__ __forceinline__ void sum_squares(const float* row, u32 cols, u32 own, float* parts) {
-  float squares = 0;
-  for (u32 k = own; k < cols; k += kNormBlock) squares = fmaf(row[k], row[k], squares);
-  squares = warp_sum(squares);
+  const float squares = warp_sum(share_of_squares(row, 0, cols, own));
   if (own % 32 == 0) parts[own / 32] = squares;
 }
 /// What such a row is multiplied with: the bits of norm_rows().
@@ -32,24 +30,28 @@ __device__ __forceinline__ float sum_of_eight(float value) {
   return value;
 }
 
-/// RMS norms of up to kTile rows in the shared memory of a block of kNormedWarps warps, quantized: the bits of norm_rows().
-template <u32 kTile>
+/// RMS norms of up to kTokens rows in the shared memory of a block of kWarps warps, quantized: the bits of norm_rows().
+template <u32 kTokens, u32 kWarps>
 struct NormedRows {
-  alignas(16) u32 quants[kTile * kNormedColsMax / 4];  ///< [count][cols]
-  float2 scales[kTile * kNormedColsMax / 32];
-  float parts[kTile][kNormBlock / 32];  ///< sums of squares
+  // So far apart that eight lanes, each with a row of its own, read other banks.
+  static constexpr u32 kStrideMax = kNormedColsMax / 4 + 8;
+  static __device__ __forceinline__ u32 stride(u32 cols) { return (cols / 4 + 31) / 32 * 32 + 8; }
+
+  alignas(16) u32 quants[kTokens * kStrideMax];  ///< [count][stride(cols)]
+  float2 scales[kTokens * kNormedColsMax / 32];  ///< [count][cols / 32]
+  float parts[kTokens][kNormBlock / 32];         ///< sums of squares
 
   // x [count][cols] f32   weight [cols]   cols % 32 == 0; by the whole block
-  __device__ __forceinline__ void fill(const float* x, const float* weight, u32 count, u32 cols,
+  __device__ __forceinline__ void fill(const float* x, const float* weight, u32 cols, u32 count,
                                        float epsilon) {
-    constexpr u32 kRowsAtOnce = 32 * kNormedWarps / kNormBlock;
+    constexpr u32 kRowsAtOnce = 32 * kWarps / kNormBlock;
     const u32 lane = threadIdx.x, thread = threadIdx.y * 32 + lane, own = thread % kNormBlock;
     for (u32 t = thread / kNormBlock; t < count; t += kRowsAtOnce)  // whole warps
       sum_squares(x + t * cols, cols, own, parts[t]);
     __syncthreads();
     // Eight lanes have a group, four of its elements each.
     const u32 groups = cols / 32, fours = (groups + 3) / 4;
-    for (u32 i = threadIdx.y; i < count * fours; i += kNormedWarps) {
+    for (u32 i = threadIdx.y; i < count * fours; i += kWarps) {
       const u32 t = i / fours, group = i % fours * 4 + lane / 8;
       const bool there = group < groups;
       const u32 k = there ? group * 32 + lane % 8 * 4 : 0;
@@ -70,7 +72,7 @@ struct NormedRows {
       }
       sum = sum_of_eight(sum);
       if (!there) continue;
-      quants[(t * cols + k) / 4] = word;
+      quants[t * stride(cols) + k / 4] = word;
       if (lane % 8 == 0) scales[t * groups + group] = make_float2(levels.scale, sum * levels.scale);
     }
     __syncthreads();

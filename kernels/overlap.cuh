@@ -28,27 +28,33 @@ __device__ __forceinline__ void fetch_line(const u32* from) {
 }
 #endif
 
-/// Blocks of a product that are on a card before it has ended the kernel in front: about as many as the largest hold.
-constexpr u32 kFirstBlocks = 2048;
-
-/// Begins to fetch the weights of this block's kRows rows, which the model was loaded with. Of an expert's nobody knows yet
-/// which they are.
-template <u32 kRows>
-__device__ __forceinline__ void fetch_weights(const u32* w, const MatmulSizes& s) {
-  constexpr u32 kLineWords = 32;
-  const u32 first = blockIdx.y * kRows;
-  if (s.experts != 0 || blockIdx.x != 0 || blockIdx.z != 0 || blockIdx.y >= kFirstBlocks) return;
-  if (first >= s.rows) return;
-  const u32 rows = s.rows - first < kRows ? s.rows - first : kRows;
-  const u32* begin = w + static_cast<size_t>(first) * s.row.row_words;
-  for (u32 word = (threadIdx.y * 32 + threadIdx.x) * kLineWords; word < rows * s.row.row_words;
-       word += blockDim.x * blockDim.y * kLineWords)
-    fetch_line(begin + word);
+/// Begins to fetch the first weights of kRows rows; by a warp, a line by each lane. So much of all blocks that are on a card at
+/// once fits the L2 cache.
+template <u32 kRows, class Row>
+__device__ __forceinline__ void fetch_rows(const Row& row, u32 words) {
+  constexpr u32 kLines = 32 / kRows;
+  const u32 word = threadIdx.x % kLines * 32;
+  if (word < words) fetch_line(row(threadIdx.x / kLines) + word);
 }
 
-/// Begins to fetch a row of weights; by a warp.
-__device__ __forceinline__ void fetch_row(const u32* row, u32 words) {
-  for (u32 word = threadIdx.x * 32; word < words; word += 32 * 32) fetch_line(row + word);
+/// The same of a product's block of kRows rows, which go to kWarps warps in turn. Of an expert's nobody knows yet which they
+/// are; tiles of more tokens find them in the cache.
+template <u32 kRows, u32 kWarps>
+__device__ __forceinline__ void fetch_weights(const u32* w, const MatmulSizes& s) {
+  if (s.experts != 0 || blockIdx.x != 0) return;
+  const u32 first = blockIdx.z * kMatmulRowsMax + blockIdx.y * kRows + threadIdx.y;
+  fetch_rows<kRows / kWarps>(
+      [&](u32 i) {
+        const u32 index = first + i * kWarps;
+        return w + static_cast<size_t>(index < s.rows ? index : s.rows - 1) * s.row.row_words;
+      },
+      s.row.row_words);
+}
+
+/// The same of a norm's weights, which all blocks need; by the first.
+__device__ __forceinline__ void fetch_norm(const float* weight, u32 cols) {
+  const u32 at = (threadIdx.y * 32 + threadIdx.x) * 32;
+  if (blockIdx.y == 0 && at < cols) fetch_line(reinterpret_cast<const u32*>(weight + at));
 }
 
 }  // namespace efimd::kernels

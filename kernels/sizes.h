@@ -10,7 +10,7 @@ using u32 = unsigned int;
 
 /// Threads of a workgroup that work on one row of a product, or on one page of attention: P, the tokens per page.
 inline constexpr u32 kLanes = 32;
-/// Tokens that one reading of the weights serves in the variant for many tokens.
+/// Tokens that one reading of the weights serves in the variant for many tokens, at least.
 inline constexpr u32 kTokensOfTile = 8;
 /// Threads of a workgroup in operations that go element by element.
 inline constexpr u32 kElementThreads = 64;
@@ -20,8 +20,11 @@ inline constexpr u32 kFormElements = 256;
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
-/// Warps of a block in norm_heads and norm_gates, each for two rows at once; columns that a row of theirs may have; outputs of
-/// a block in norm_gates: a group.
+/// What a block of matmul_few takes on the tensor cores: rows; and its warps, each for four classes of groups.
+inline constexpr u32 kFewRows = 16;
+inline constexpr u32 kFewWarps = 8;
+/// Of one token, warps of a block in norm_heads and norm_gates, each for two rows at once; columns that a row of theirs may
+/// have; outputs of a block in norm_gates: a group.
 inline constexpr u32 kNormedWarps = 16;
 inline constexpr u32 kNormedColsMax = 4096;
 inline constexpr u32 kNormedGates = 32;

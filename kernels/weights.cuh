@@ -36,40 +36,63 @@ struct Weights {
     return quad;
   }
 
+  /// A group's words as they lie in the row: until they are unpacked nobody waits for them.
+  struct Words {
+    u32 low[kLowWords];
+    u32 high[kHighWords == 0 ? 1 : kHighWords];
+    u32 scale, super;
+  };
+  static __device__ __forceinline__ Words words(const u32* row, const RowLayout& layout,
+                                                u32 group) {
+    Words words;
+#pragma unroll
+    for (u32 i = 0; i < kLowWords; i += 4) {
+      const uint4 four = *reinterpret_cast<const uint4*>(row + group * kLowWords + i);
+      words.low[i] = four.x, words.low[i + 1] = four.y;
+      words.low[i + 2] = four.z, words.low[i + 3] = four.w;
+    }
+    if constexpr (kHighWords >= 1) words.high[0] = row[layout.high_at + group * kHighWords];
+    if constexpr (kHighWords == 2) words.high[1] = row[layout.high_at + group * kHighWords + 1];
+    words.scale = scale_word(row, layout, group);
+    words.super = super_word(row, layout, group);
+    return words;
+  }
+
   /// The 32 quants of a group as signed bytes, four a word.
+  static __device__ __forceinline__ void unpack(const Words& words, u32 (&quants)[8]) {
+#pragma unroll
+    for (u32 i = 0; i < 8; ++i)
+      quants[i] = quad(words.low[i * kLowWords / 8],
+                       kHighWords == 0 ? 0 : words.high[i * kHighWords / 8], i);
+  }
   static __device__ __forceinline__ void load_group(const u32* row, const RowLayout& layout,
                                                     u32 group, u32 (&quants)[8]) {
-    if constexpr (kType == Packed::kQ8_0) {
-      const uint4 first = *reinterpret_cast<const uint4*>(row + group * 8);
-      const uint4 second = *reinterpret_cast<const uint4*>(row + group * 8 + 4);
-      quants[0] = first.x, quants[1] = first.y, quants[2] = first.z, quants[3] = first.w;
-      quants[4] = second.x, quants[5] = second.y, quants[6] = second.z, quants[7] = second.w;
-    } else {
-      const uint4 low = *reinterpret_cast<const uint4*>(row + group * 4);
-      const u32 words[4] = {low.x, low.y, low.z, low.w};
-      const u32 high = kHigh1 ? row[layout.high_at + group] : 0;
-      u32 highs[2] = {0, 0};
-      if constexpr (kType == Packed::kQ6_K) {
-        highs[0] = row[layout.high_at + group * 2];
-        highs[1] = row[layout.high_at + group * 2 + 1];
-      }
-#pragma unroll
-      for (u32 i = 0; i < 8; ++i) quants[i] = quad(words[i / 2], kHigh1 ? high : highs[i / 4], i);
-    }
+    unpack(words(row, layout, group), quants);
+  }
+
+  static constexpr bool kWordOfScales = kType == Packed::kQ4_1 || kType == Packed::kQ5_1;
+  static __device__ __forceinline__ u32 scale_word(const u32* row, const RowLayout& layout,
+                                                   u32 group) {
+    return row[layout.scale_at + (kWordOfScales ? group : group / 2)];
+  }
+  static __device__ __forceinline__ u32 super_word(const u32* row, const RowLayout& layout,
+                                                   u32 group) {
+    return kWordOfScales || kHalfScale ? 0 : row[layout.super_at + group / 8];
   }
 
   /// A group's scales as they lie in the row.
   struct ScaleBits {
     u32 of_group, of_super;
   };
+  static __device__ __forceinline__ ScaleBits scale_bits(u32 scale, u32 super, u32 group) {
+    return {kWordOfScales ? scale : scale >> (16 * (group % 2)) & 0xFFFFU, super};
+  }
+  static __device__ __forceinline__ ScaleBits scale_bits(const Words& words, u32 group) {
+    return scale_bits(words.scale, words.super, group);
+  }
   static __device__ __forceinline__ ScaleBits scale_bits(const u32* row, const RowLayout& layout,
                                                          u32 group) {
-    if constexpr (kType == Packed::kQ4_1 || kType == Packed::kQ5_1) {
-      return {row[layout.scale_at + group], 0};
-    } else {
-      const u32 of_group = row[layout.scale_at + group / 2] >> (16 * (group % 2)) & 0xFFFFU;
-      return {of_group, kHalfScale ? 0 : row[layout.super_at + group / 8]};
-    }
+    return scale_bits(scale_word(row, layout, group), super_word(row, layout, group), group);
   }
 
   struct Scales {
@@ -77,7 +100,7 @@ struct Weights {
     float minimum;    ///< a weight is scale * quant - minimum
   };
   static __device__ __forceinline__ Scales scales(const ScaleBits& bits) {
-    if constexpr (kType == Packed::kQ4_1 || kType == Packed::kQ5_1) {
+    if constexpr (kWordOfScales) {
       const float2 both = both_halves(bits.of_group);
       return {both.x, both.x, -both.y};
     } else if constexpr (kHalfScale) {

@@ -41,6 +41,7 @@ struct State {
   int kernels_overlapped = 0;
   int capability = 80;
   int code_capability = 80;
+  int multiprocessors = 132;
 };
 State state;
 
@@ -61,13 +62,16 @@ std::function<Threads(void**)> launcher(void (*kernel)(Arguments...)) {
 }
 
 using namespace efimd::kernels;
-#define TYPED(number)                                            \
-  {"embed_rows_" #number, launcher(embed_rows_##number)},        \
-      {"matmul_" #number "_1", launcher(matmul_##number##_1)}, { \
-    "matmul_" #number "_8", launcher(matmul_##number##_8)        \
+#define TYPED(number)                                       \
+  {"embed_rows_" #number, launcher(embed_rows_##number)}, { \
+    "matmul_" #number "_1", launcher(matmul_##number##_1)   \
   }
+#define FEW(number) \
+  { "matmul_" #number "_8", launcher(matmul_##number##_8) }
 #define TILED(number)                                                    \
   {"matmul_" #number "_32", launcher(matmul_##number##_32)},             \
+      {"matmul_" #number "_8", launcher(matmul_##number##_8)},           \
+      {"matmul_" #number "_16", launcher(matmul_##number##_16)},         \
       {"matmul_" #number "_64", launcher(matmul_##number##_64)},         \
       {"norm_heads_" #number "_1", launcher(norm_heads_##number##_1)},   \
       {"norm_heads_" #number "_8", launcher(norm_heads_##number##_8)},   \
@@ -113,6 +117,9 @@ std::map<std::string, std::function<Threads(void**)>> kernels_by_name = {
     TYPED(8),
     TYPED(9),
     TYPED(10),
+    FEW(0),
+    FEW(1),
+    FEW(2),
     TILED(3),
     TILED(4),
     TILED(5),
@@ -124,6 +131,7 @@ std::map<std::string, std::function<Threads(void**)>> kernels_by_name = {
     HALVES(1),
     HALVES(2)};
 #undef TYPED
+#undef FEW
 #undef TILED
 #undef HALVES
 #undef ATTENTION
@@ -198,7 +206,7 @@ void fake_cuda_reset() {
   state.faults.clear(), state.sticky = CUDA_SUCCESS, state.driver_version = CUDA_VERSION,
                         state.memory_bytes = std::size_t{1} << 30, state.order = Order::kForward,
                         state.graphs_made = 0, state.kernels_overlapped = 0, state.capability = 80,
-                        state.code_capability = 80;
+                        state.code_capability = 80, state.multiprocessors = 132;
 }
 void fake_cuda_fail(const char* function, int result, int calls_before) {
   state.faults[function] = {static_cast<CUresult>(result), calls_before};
@@ -209,6 +217,7 @@ void fake_cuda_set_capability(int capability, int of_code) {
   state.capability = capability;
   state.code_capability = of_code;
 }
+void fake_cuda_set_multiprocessors(int count) { state.multiprocessors = count; }
 void fake_cuda_run_backward() { state.order = Order::kBackward; }
 int fake_cuda_graphs_made() { return state.graphs_made; }
 int fake_cuda_kernels_overlapped() { return state.kernels_overlapped; }
@@ -240,6 +249,7 @@ CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice) {
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? state.capability / 10
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? state.capability % 10
+           : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? state.multiprocessors
                                                                        : 0;
   return CUDA_SUCCESS;
 }

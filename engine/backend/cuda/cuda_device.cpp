@@ -35,6 +35,9 @@ constexpr std::size_t kEvents = 8;
 constexpr int kCapabilityMin = 75;
 /// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for CUDA 12.3.
 constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
+/// Pairs of rows of a fused product for each multiprocessor, where kernels do not overlap: every block norms the rows anew, and
+/// behind a few of them that takes longer than a kernel of its own. An estimate that no card has confirmed yet.
+constexpr std::size_t kFusedPairs = 192;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -63,7 +66,7 @@ class CudaDevice final : public gpu::GpuDevice {
     limits.memory_bytes = memory_bytes_;
     limits.f16_products = limits.f16_attention = true;
     limits.bf16_products = code_capability_ >= 80;
-    limits.fused_products = fuse_;
+    limits.fused_pairs_max = fused_pairs_max_;
     return limits;
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
@@ -86,6 +89,7 @@ class CudaDevice final : public gpu::GpuDevice {
 
   /// 80 is 8.0.
   int capability_of(CUdevice device) const;
+  std::size_t multiprocessors() const;
   Result<void> choose_device();
   Result<void> load_module();
   CUdeviceptr at(const Range& range) const {
@@ -113,6 +117,7 @@ class CudaDevice final : public gpu::GpuDevice {
   std::size_t memory_bytes_;
   bool overlap_;  ///< after open(): whether kernels do
   const bool fuse_;
+  std::size_t fused_pairs_max_ = 0;
   std::string name_ = "CUDA";
   /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
   int code_capability_ = kCapabilityMin;
@@ -179,6 +184,7 @@ Result<void> CudaDevice::open() {
   Result<void> done = choose_device();
   if (done) done = load_module();
   overlap_ = overlap_ && code_capability_ >= kOverlapCapability && version >= kOverlapDriver;
+  if (fuse_) fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * multiprocessors();
   if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
   if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
   for (CUevent& event : events_)
@@ -191,6 +197,12 @@ int CudaDevice::capability_of(CUdevice device) const {
   api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   return 10 * major + minor;
+}
+
+std::size_t CudaDevice::multiprocessors() const {
+  int count = 0;
+  api_.cuDeviceGetAttribute_(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_);
+  return static_cast<std::size_t>(std::max(count, 1));
 }
 
 Result<void> CudaDevice::choose_device() {

@@ -8,9 +8,10 @@ namespace {
 
 using kernels::u32;
 
-constexpr int kSplitPagesMin = 4;
+// With fewer pages the joining of the splits takes as long as these.
+constexpr int kSplitPagesMin = 2;
 /// A row has no more splits than this, so that their records fit step_buffers.h's.
-constexpr int kSplitsMax = 128;
+constexpr int kSplitsMax = 256;
 /// So many rows times heads fill a large card: each then goes through its splits alone, for records would be written and
 /// read for nothing.
 constexpr std::size_t kWholeRowsMin = 8192;

@@ -12,17 +12,17 @@ using kernels::u32;
 
 u32 number(int count) { return static_cast<u32>(count); }
 
-/// Up to these a product is bound by bandwidth; more go to the tensor cores, whose blocks are no whole heads.
-constexpr int kRowsMax = 2 * static_cast<int>(kernels::kTokensOfTile);
-/// Products on halves keep their rows in 16 bits an element, of which shared memory holds one.
+/// So many rows' quants fit the shared memory of every card.
+constexpr int kRowsMax = static_cast<int>(kernels::kTokensOfTile);
+/// Products on halves have a kernel for one token.
 constexpr int kHalvesRowsMax = 1;
 
 bool can_fuse(const DeviceLimits& limits, const GpuNorm& norm, const GpuMatrix& matrix, int rows) {
   const auto has_kernel = [&](const GpuMatrix::Part& part) {
     return part.halves ? rows <= kHalvesRowsMax : is_quantized(part.type) && rows <= kRowsMax;
   };
-  return limits.fused_products && norm.bias.bytes == 0 &&
-         matrix.cols <= static_cast<int>(kernels::kNormedColsMax) &&
+  return static_cast<std::size_t>(matrix.rows) / 2 <= limits.fused_pairs_max &&
+         norm.bias.bytes == 0 && matrix.cols <= static_cast<int>(kernels::kNormedColsMax) &&
          std::ranges::all_of(matrix.parts, has_kernel);
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 /// Sixteen rows over the longest context in as many splits as there can be; more where a step has many rows, up to where
 /// they need no splits.
-constexpr std::size_t kRecordsMin = 2048, kRecordsOfRow = 16, kRecordsMax = 8192;
+constexpr std::size_t kRecordsMin = 4096, kRecordsOfRow = 16, kRecordsMax = 8192;
 
 std::size_t size(int count) { return static_cast<std::size_t>(count); }
 

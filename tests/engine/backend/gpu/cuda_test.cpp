@@ -74,7 +74,9 @@ void on_card(const std::function<void(const OpenDevice&)>& check) {
 }
 
 /// In what models are held that show whether two devices agree.
-constexpr Held kHeld[] = {{TensorType::kF16, KvType::kF16}, {TensorType::kQ8_0, KvType::kQ8}};
+constexpr Held kHeld[] = {{TensorType::kF16, KvType::kF16},
+                          {TensorType::kQ8_0, KvType::kF16},
+                          {TensorType::kQ8_0, KvType::kQ8}};
 
 /// Where each kernel takes many times as long, what is repeated is done once.
 bool under_a_tool() {
@@ -117,7 +119,8 @@ TEST_CASE("CUDA kernels on the CPU: a product's bits are the same in steps of an
   check_batch_invariance(*fake_device(), LargeTiles::kNone);
 }
 
-TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where they fill a card") {
+TEST_CASE(
+    "CUDA: products of some tokens go to tensor cores, prompts' in large tiles that fill a card") {
   constexpr int kMatmul = static_cast<int>(engine::gpu::Kernel::kMatmul);
   const auto name = [](kernels::Packed type, bool many, std::uint32_t rows, std::uint32_t tiles) {
     return kernels::launch_of(kMatmul, static_cast<std::uint32_t>(type), many, {rows, tiles, 1})
@@ -125,10 +128,13 @@ TEST_CASE("CUDA: products of prompts go to tensor cores, in large tiles where th
   };
   using kernels::Packed;
   CHECK(name(Packed::kQ8_0, false, 8200, 64) == "matmul_3_1");  // experts
-  CHECK(name(Packed::kQ8_0, true, 8200, 2) == "matmul_3_8");
+  CHECK(name(Packed::kQ8_0, true, 8200, 1) == "matmul_3_8");
+  CHECK(name(Packed::kQ8_0, true, 8200, 2) == "matmul_3_16");
   CHECK(name(Packed::kQ8_0, true, 35, 3) == "matmul_3_32");
   CHECK(name(Packed::kQ8_0, true, 8129, 3) == "matmul_3_64");
   CHECK(name(Packed::kF16, true, 8200, 64) == "matmul_1_8");
+  const kernels::Launch few = kernels::launch_of(kMatmul, 3, true, {8200, 2, 1});
+  CHECK((few.grid[0] == 1 && few.grid[1] == 513 && few.block[1] == 8));
   const kernels::Launch launch = kernels::launch_of(kMatmul, 3, true, {8200, 9, 1});
   CHECK((launch.grid[0] == 2 && launch.grid[1] == 129 && launch.grid[2] == 1));
   CHECK((launch.block[0] == 32 && launch.block[1] == 8));
@@ -152,14 +158,14 @@ TEST_CASE(
 TEST_CASE("CUDA: fused products go by pairs of rows, and by gates, for tiles of tokens") {
   const auto told = [](engine::gpu::Kernel kernel, bool many, std::uint32_t pairs,
                        std::uint32_t type = 8) {
-    const auto launch =
-        kernels::launch_of(static_cast<int>(kernel), type, many, {pairs, many ? 2U : 1U, 1});
+    const auto launch = kernels::launch_of(static_cast<int>(kernel), type, many, {pairs, 1, 1});
     return launch.name + " " + std::to_string(launch.grid[0]) + " " +
            std::to_string(launch.grid[1]) + " " + std::to_string(launch.block[1]);
   };
   CHECK(told(engine::gpu::Kernel::kNormHeads, false, 576) == "norm_heads_8_1 1 36 16");
-  CHECK(told(engine::gpu::Kernel::kNormHeads, true, 577) == "norm_heads_8_8 2 37 16");
-  CHECK(told(engine::gpu::Kernel::kNormGates, true, 4864) == "norm_gates_8_8 2 152 16");
+  CHECK(told(engine::gpu::Kernel::kNormHeads, true, 577) == "norm_heads_8_8 1 73 8");
+  CHECK(told(engine::gpu::Kernel::kNormGates, false, 4864) == "norm_gates_8_1 1 152 16");
+  CHECK(told(engine::gpu::Kernel::kNormGates, true, 4864) == "norm_gates_8_8 1 152 8");
   CHECK(told(engine::gpu::Kernel::kNormHeads, false, 577, 2) == "norm_heads_2_1 1 73 8");
   CHECK(told(engine::gpu::Kernel::kNormGates, false, 4864, 1) == "norm_gates_1_1 1 304 8");
 }
@@ -256,7 +262,10 @@ TEST_CASE("CUDA kernels on the CPU: fused products have the bits of a prompt's")
   FAKE(fake_cuda_reset)();
   FAKE(fake_cuda_set_capability)(90, 90);
   check_fused_products(fake_device);
-  CHECK(!fake_device_with({.fuse = false})->limits().fused_products);
+  CHECK(fake_device()->limits().fused_pairs_max > 1'000'000);
+  CHECK(fake_device_with({.fuse = false})->limits().fused_pairs_max == 0);
+  FAKE(fake_cuda_set_multiprocessors)(24);
+  CHECK(fake_device_with({.overlap = false})->limits().fused_pairs_max == 24 * 192);
   FAKE(fake_cuda_run_backward)();
   check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
 }

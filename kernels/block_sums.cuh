@@ -1,0 +1,29 @@
+#pragma once
+
+#include "kernels/device.cuh"
+
+namespace efimd::kernels {
+
+/// What the warps of a block have of the products of 16 rows with 8 kColumns tokens, as mma.cuh lays it out, in shared memory,
+/// to be added up in their order.
+template <u32 kWarps, u32 kColumns>
+struct BlockSums {
+  float parts[kWarps][8 * kColumns][16];
+
+  /// This warp's.
+  __device__ __forceinline__ void put(const float (&sums)[kColumns][4]) {
+    const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
+#pragma unroll
+    for (u32 i = 0; i < 4 * kColumns; ++i)
+      parts[threadIdx.y][i / 4 * 8 + 2 * c + i % 2][g + i % 4 / 2 * 8] = sums[i / 4][i % 4];
+  }
+  /// Behind a barrier.
+  __device__ __forceinline__ float sum(u32 token, u32 row) const {
+    float total = 0;
+#pragma unroll
+    for (u32 warp = 0; warp < kWarps; ++warp) total += parts[warp][token][row];
+    return total;
+  }
+};
+
+}  // namespace efimd::kernels
