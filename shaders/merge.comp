@@ -17,18 +17,32 @@ layout(push_constant) uniform Sizes {
 #include "forms.glsl"
 #include "joined.glsl"
 
-float merged(uint t, uint at) {
+// Elements at .. at + count - 1 of a row, of one head.
+vec4 merged(uint t, uint at, uint count) {
   const uint width = 2 + s.head_width;
-  const uint begin = (t * s.heads + at / s.head_width) * s.splits * width;
-  const uint count = s.splits == 1 ? 1 : rows[t].x / 32 / s.split_pages + 1;
+  const uint begin = (t * s.heads + at / s.head_width) * s.splits * width, element = at % s.head_width;
+  const uint all = s.splits == 1 ? 1 : rows[t].x / 32 / s.split_pages + 1;
   Joined joined = Joined(kNone, 0);
-  float value = 0;
-  for (uint i = 0; i < count; ++i) {
-    const uint record = begin + i * width;
-    const vec2 shares = take(joined, records[record], records[record + 1]);
-    value = join(value, records[record + 2 + at % s.head_width], shares);
+  vec4 values = vec4(0);
+  // A record takes as long to come as a batch of them.
+  const uint kBatch = 8;
+  for (uint first = 0; first < all; first += kBatch) {
+    vec2 softmax[kBatch];
+    vec4 next[kBatch];
+    for (uint i = 0; i < kBatch; ++i) {
+      const uint record = begin + min(first + i, all - 1) * width;
+      softmax[i] = vec2(records[record], records[record + 1]);
+      for (uint j = 0; j < 4; ++j) next[i][j] = records[record + 2 + element + min(j, count - 1)];
+    }
+    for (uint i = 0; i < kBatch; ++i) {
+      // Behind the last record nothing changes a bit.
+      const bool there = first + i < all;
+      const vec2 shares = take(joined, there ? softmax[i].x : kNone, there ? softmax[i].y : 0);
+      const vec4 with_next = join(values, next[i], shares);
+      values = there ? with_next : values;
+    }
   }
-  return value / joined.sum * s.scale;
+  return values / joined.sum * s.scale;
 }
 
 void main() {
@@ -36,6 +50,12 @@ void main() {
   const uint first = 4 * (gl_WorkGroupID.y * gl_WorkGroupSize.x + gl_LocalInvocationID.x);
   const uint inside = first < all ? min(4, all - first) : 0;
   vec4 values = vec4(0);
-  for (uint i = 0; i < inside; ++i) values[i] = merged(t, first + i);
+  // Heads of an odd number of pairs may meet within the four.
+  const uint in_head = inside == 0 ? 0 : min(inside, s.head_width - first % s.head_width);
+  if (in_head > 0) values = merged(t, first, in_head);
+  if (in_head < inside) {
+    const vec4 rest = merged(t, first + in_head, inside - in_head);
+    for (uint i = in_head; i < inside; ++i) values[i] = rest[i - in_head];
+  }
   write_form(t * all + first, values, inside);
 }
