@@ -44,14 +44,14 @@ struct TileQueries {
                                          const AttentionSizes& s) {
 #pragma unroll
     for (u32 r = 0; r < 2; ++r) {
-      const float* q =
-          qkv + (static_cast<size_t>(rows[r].token) * (s.heads + 2 * s.kv_heads) + rows[r].head) *
-                    (32 * kPieces);
+      // Where there is no row the first is read, and sees nothing: no branch stands between the loads.
+      const bool there = rows[r].token < s.tokens;
+      const size_t row = static_cast<size_t>(rows[r].token) * (s.heads + 2 * s.kv_heads);
+      const float* q = qkv + (there ? row + rows[r].head : 0) * (32 * kPieces);
 #pragma unroll
       for (u32 i = 0; i < 2 * kPieces; ++i) {
-        float4 four = {0, 0, 0, 0};
-        if (rows[r].token < s.tokens)
-          four = *reinterpret_cast<const float4*>(q + i / 2 * 32 + threadIdx.x % 4 * 8 + i % 2 * 4);
+        const auto four =
+            *reinterpret_cast<const float4*>(q + i / 2 * 32 + threadIdx.x % 4 * 8 + i % 2 * 4);
         halves[i / 2][i % 2][r] = two_halves(four.x, four.y);
         halves[i / 2][i % 2][r + 2] = two_halves(four.z, four.w);
       }

@@ -39,32 +39,42 @@ __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv,
   const u32 last_page =
       !whole && first_page + s.split_pages < behind ? first_page + s.split_pages : behind;
 
+  // Slots that hold nothing yet may hold anything. The page's first is read instead: no branch stands between loads.
   RowSums<2 * kSixteens, true> sums;
-  const auto read_keys = [&](u32 of_page, uint4(&keys)[kPieces]) {
-    const u32* at = page_of(kv, pages[place.y + of_page], kv_head, 32 * kWords, s) +
-                    (8 * warp + g) * kWords + 4 * c;
+  // By the page's place in the sequence and in memory.
+  const auto read_keys = [&](u32 of_page, u32 at_page, uint4(&keys)[kPieces]) {
     const bool there = of_page * 32 + 8 * warp + g < visible;
+    const u32* at =
+        page_of(kv, at_page, kv_head, 32 * kWords, s) + (there ? 8 * warp + g : 0) * kWords + 4 * c;
 #pragma unroll
-    for (u32 i = 0; i < kPieces; ++i)
-      keys[i] = there ? *reinterpret_cast<const uint4*>(at + 16 * i) : uint4{0, 0, 0, 0};
+    for (u32 i = 0; i < kPieces; ++i) {
+      const uint4 key = *reinterpret_cast<const uint4*>(at + 16 * i);
+      keys[i] = {there ? key.x : 0, there ? key.y : 0, there ? key.z : 0, there ? key.w : 0};
+    }
   };
+  // Where a page lies is known two pages ahead of it, its keys are on their way one ahead.
+  const auto place_of = [&](u32 of_page) {
+    return pages[place.y + (of_page < last_page ? of_page : last_page - 1)];
+  };
+  u32 at_page = place_of(page), at_next = place_of(page + 1);
   uint4 keys[kPieces];
-  if (page < last_page) read_keys(page, keys);
+  if (page < last_page) read_keys(page, at_page, keys);
   for (; page < last_page; ++page) {
     if (whole && page % s.split_pages == 0) sums.join_split();
     float scores[4] = {};
 #pragma unroll
     for (u32 i = 0; i < kPieces; ++i) add_scores(queries.halves[i], keys[i], scores);
     // What comes next is on its way while the warps wait for one another.
-    if (page + 1 < last_page) read_keys(page + 1, keys);
-    const u32* value = page_of(kv, pages[place.y + page], kv_head, 32 * kWords, s) + 32 * kWords;
+    if (page + 1 < last_page) read_keys(page + 1, at_next, keys);
+    const u32* value = page_of(kv, at_page, kv_head, 32 * kWords, s) + 32 * kWords;
+    at_page = at_next, at_next = place_of(page + 2);
     u32 words[kSixteens][2][4];
 #pragma unroll
     for (u32 i = 0; i < 8 * kSixteens; ++i) {
       const u32 sixteen = warp + kWarps * (i / 8), slot = value_token(i / 4 % 2, i % 4);
-      // Slots that hold nothing yet may hold anything.
       const bool there = sixteen < 2 * kPieces && page * 32 + slot < visible;
-      words[i / 8][i / 4 % 2][i % 4] = there ? value[slot * kWords + 8 * sixteen + g] : 0;
+      const u32 word = value[there ? slot * kWords + 8 * sixteen + g : g];
+      words[i / 8][i / 4 % 2][i % 4] = there ? word : 0;
     }
 
     hide_unseen(page * 32 + 8 * warp + 2 * c, own, scores);
