@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/backend/size.h"
+
 namespace efimd::engine {
 namespace {
 
@@ -14,8 +16,6 @@ constexpr int kPromptTokens = 24, kSingleTokens = 4;
 static_assert(kPromptTokens + kSingleTokens <= kPageTokens);
 constexpr int kVocabulary = 1024;
 constexpr double kErrorMax = 0.1;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 /// The first layer, and so much of the vocabulary as is compared.
 struct FirstLayer {

@@ -25,6 +25,7 @@
 #include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/rope.h"
 #include "engine/backend/cpu/worker_pool.h"
+#include "engine/backend/size.h"
 #include "engine/backend/step_checks.h"
 
 namespace efimd::engine {
@@ -37,8 +38,6 @@ const std::vector<float> kNoBias;
 
 /// Elements from which on it pays to share a row-by-row operation.
 constexpr std::size_t kSharedElements = 16 * 1024;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 void scale_row(float* row, int width, float scale) {
   if (scale == 1.0F) return;

@@ -7,12 +7,11 @@
 
 #include "engine/backend/cpu/half.h"
 #include "engine/backend/cpu/kernels.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::cpu {
 
 namespace {
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 int groups_of(int elements) { return (elements + kGroup - 1) / kGroup; }
 

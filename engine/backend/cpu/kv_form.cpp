@@ -7,12 +7,11 @@
 #include "engine/backend/cpu/key_bias.h"
 #include "engine/backend/cpu/kv8_memory.h"
 #include "engine/backend/cpu/kv_memory.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::cpu {
 
 namespace {
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 KvSizes sizes_of(const ModelShape& shape, int page_count) {
   return {shape.layers, shape.kv_heads, shape.head_width, page_count};

@@ -3,13 +3,13 @@
 #include <cassert>
 #include <cstring>
 
+#include "engine/backend/size.h"
+
 namespace efimd::engine::cpu {
 
 namespace {
 
 constexpr int kValueAlignment = 16;  ///< lanes of the widest vectors
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 std::size_t head_elements(int head_width) {
   return size(kPageTokens) * (size(head_width) + size(value_width_of(head_width)));

@@ -6,11 +6,11 @@
 #include <string>
 #include <utility>
 
+#include "engine/backend/size.h"
+
 namespace efimd::engine::cpu {
 
 namespace {
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 tl::unexpected<Error> no_memory(int page_count, std::size_t page_bytes) {
   return fail(Fault::kNoMemory,

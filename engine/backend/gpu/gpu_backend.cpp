@@ -21,6 +21,7 @@
 #include "engine/backend/gpu/step_buffers.h"
 #include "engine/backend/gpu/step_record.h"
 #include "engine/backend/rope_frequencies.h"
+#include "engine/backend/size.h"
 #include "engine/backend/step_checks.h"
 
 namespace efimd::engine::gpu {
@@ -32,7 +33,6 @@ using namespace kernels;
 constexpr u32 kEverything = u32{1} << 30U;
 constexpr int kHeadWidthMax = 256;
 
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 u32 number(int count) { return static_cast<u32>(count); }
 u32 groups_for(std::size_t elements, u32 of_group = kElementThreads) {
   return static_cast<u32>((elements + of_group - 1) / of_group);

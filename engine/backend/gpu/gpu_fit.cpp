@@ -6,6 +6,7 @@
 #include "engine/backend/gpu/gpu_kv.h"
 #include "engine/backend/gpu/gpu_weights.h"
 #include "engine/backend/gpu/step_buffers.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
 
@@ -13,8 +14,6 @@ namespace {
 
 /// Fewer pages than this leave no room for a prompt: 256 tokens.
 constexpr int kWindowPagesMin = 8;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 /// Rounded up.
 std::string mebibytes(std::size_t bytes) {

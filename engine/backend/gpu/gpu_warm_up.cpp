@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/backend/gpu/gpu_attention.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
 
@@ -13,8 +14,6 @@ namespace {
 
 /// Tokens of a step on whatever device, and from there on in powers of two.
 constexpr int kStepTokensMin = 64;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 }  // namespace
 

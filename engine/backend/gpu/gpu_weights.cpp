@@ -10,6 +10,7 @@
 
 #include "engine/backend/cpu/worker_pool.h"
 #include "engine/backend/gpu/packed_weights.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
 
@@ -17,8 +18,6 @@ namespace {
 
 /// Packed rows travel through a buffer of this size.
 constexpr std::size_t kStagingBytes = std::size_t{8} << 20;
-
-std::size_t size(std::int64_t count) { return static_cast<std::size_t>(count); }
 
 std::size_t packed_bytes(const TensorView& tensor) {
   return tensor.present() ? size(tensor.rows) * 4 * row_layout(tensor.type, tensor.cols).row_words

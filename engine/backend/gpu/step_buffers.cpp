@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "engine/backend/size.h"
 #include "kernels/sizes.h"
 
 namespace efimd::engine::gpu {
@@ -12,8 +13,6 @@ namespace {
 /// Sixteen rows over the longest context in as many splits as there can be; more where a step has many rows, up to where
 /// they need no splits.
 constexpr std::size_t kRecordsMin = 4096, kRecordsOfRow = 16, kRecordsMax = 8192;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 /// Of each buffer its floats.
 std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelShape& shape,

@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "engine/backend/gpu/step_buffers.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
 
 namespace {
 
 using u32 = std::uint32_t;
-
-std::size_t size(int count) { return static_cast<std::size_t>(count); }
 
 }  // namespace
 
