@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <csetjmp>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -16,6 +15,13 @@
 #include "engine/backend/cpu/half.h"
 #include "tests/support/simt_run.h"
 
+/// Of a function that other fibers run in the middle of: its callers may not know what it leaves untouched, registers and memory.
+#ifdef __clang__
+#define EFIMD_OPAQUE [[gnu::noinline]]
+#else
+#define EFIMD_OPAQUE [[gnu::noipa]]
+#endif
+
 namespace efimd::simt {
 
 namespace {
@@ -25,6 +31,9 @@ constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 
 /// Words that a lane gives at once.
 constexpr std::size_t kGivenMax = 6;
+
+/// Where a fiber, or the scheduler, goes on: of the compiler's own jumps, for glibc's take longer and each barrier is one.
+using Place = std::array<void*, 5>;
 
 enum class State { kReady, kGives, kAtWarp, kAtBlock, kAwaits, kDone };
 
@@ -37,7 +46,7 @@ struct Fiber {
   std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
   ucontext_t start = {};
   bool started = false;
-  jmp_buf here = {};
+  Place here = {};
   State state = State::kReady;
   Dim thread;
   bool awaited = false;  ///< its operands
@@ -60,7 +69,10 @@ struct Block {
 std::array<Block, 2> blocks;
 Block* now = nullptr;
 std::size_t running = 0;
-jmp_buf scheduler;
+Place scheduler;
+/// The warp that runs, whose lanes hand over to one another in this order.
+std::size_t first_lane = 0;
+Order lane_order = Order::kForward;
 
 [[noreturn]] void broken(const char* what) {
   std::fprintf(stderr, "simt: %s\n", what);
@@ -70,10 +82,30 @@ jmp_buf scheduler;
 Fiber& fiber_at(std::size_t index) { return *now->fibers[index]; }
 Fiber& current() { return fiber_at(running); }
 
-void wait(State state) {
+[[noreturn, gnu::noinline]] void go_on(Place& place) { __builtin_longjmp(place.data(), 1); }
+
+/// The warp's next lane that is ready; none behind its last.
+Fiber* next_ready() {
+  const std::size_t end = lane_order == Order::kForward ? first_lane + 31 : first_lane;
+  while (running != end) {
+    running = lane_order == Order::kForward ? running + 1 : running - 1;
+    if (current().state == State::kReady) return &current();
+  }
+  return nullptr;
+}
+
+/// Goes on with the next lane, or where that has no place of its own yet, with the scheduler.
+[[noreturn, gnu::noinline]] void hand_over() {
+  Fiber* const next = next_ready();
+  if (next == nullptr || !next->started) go_on(scheduler);
+  thread_index = next->thread;
+  go_on(next->here);
+}
+
+EFIMD_OPAQUE void wait(State state) {
   Fiber& fiber = current();
   fiber.state = state;
-  if (_setjmp(fiber.here) == 0) _longjmp(scheduler, 1);
+  if (__builtin_setjmp(fiber.here.data()) == 0) hand_over();
 }
 
 /// A fiber runs a thread of one block, and is resumed for that of the next.
@@ -93,14 +125,18 @@ std::unique_ptr<Fiber> new_fiber() {
   return fiber;
 }
 
-void resume(std::size_t index) {
-  running = index;
-  Fiber& fiber = current();
+[[noreturn, gnu::noinline]] void enter_or_go_on(Fiber& fiber) {
   thread_index = fiber.thread;
-  if (_setjmp(scheduler) != 0) return;
-  if (fiber.started) _longjmp(fiber.here, 1);
+  if (fiber.started) go_on(fiber.here);
   fiber.started = true;
   setcontext(&fiber.start);
+  broken("a fiber does not start");
+}
+
+/// Runs a lane, and those behind it that it hands over to.
+EFIMD_OPAQUE void resume(std::size_t index) {
+  running = index;
+  if (__builtin_setjmp(scheduler.data()) == 0) enter_or_go_on(current());
 }
 
 /// Lets the lanes of a warp go on that have all come to its barrier.
@@ -137,6 +173,8 @@ bool release_block(std::size_t threads) {
 
 /// Until all lanes wait for the block or have left.
 void run_warp(std::size_t first, Order order) {
+  first_lane = first;
+  lane_order = order;
   do {
     for (std::size_t i = 0; i < 32; ++i) {
       const std::size_t index = first + (order == Order::kForward ? i : 31 - i);
