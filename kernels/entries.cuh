@@ -48,8 +48,10 @@ __global__ void attention_q8(const float* qkv, const u32* kv, const u32* pages, 
                              AttentionSizes s) {
   attention<Kv::kQ8>(qkv, kv, pages, rows, records, key_bias, turns, s);
 }
-__global__ void merge_f32(const float* records, const uint2* rows, float* floats, u32* quants,
-                          float2* scales, unsigned short* halves, MergeSizes s) {
+// So many registers that a batch of records is on its way at once.
+__global__ void __launch_bounds__(kElementThreads, 8)
+    merge_f32(const float* records, const uint2* rows, float* floats, u32* quants, float2* scales,
+              unsigned short* halves, MergeSizes s) {
   merge(records, rows, {floats, quants, scales, halves}, s);
 }
 __global__ void activate_f32(const float* x, float* floats, u32* quants, float2* scales,

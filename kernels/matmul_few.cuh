@@ -12,27 +12,34 @@
 // sum_of_classes().
 namespace efimd::kernels {
 
-/// Four groups of the rows g and g + 8, as a lane has them.
+/// Four groups of the rows g and g + 8, as a lane has them: its part of each, and lane 4g + c the scales of group c.
 template <Packed kType>
 struct FourGroups {
   using Of = Weights<kType>;
   u32 quads[4][4];
-  typename Of::ScaleBits scales[4][2];
+  float2 scales[2];
 
   /// Groups behind the last repeat it.
   __device__ __forceinline__ void load(const u32* upper, const u32* lower, const RowLayout& layout,
                                        u32 first, u32 groups) {
+    const u32 own = at_most(first + threadIdx.x % 4, groups);
 #pragma unroll
-    for (u32 i = 0; i < 4; ++i) {
-      const u32 group = at_most(first + i, groups);
+    for (u32 half = 0; half < 2; ++half) {
+      const u32* row = half == 0 ? upper : lower;
 #pragma unroll
-      for (u32 half = 0; half < 2; ++half) {
-        const u32* row = half == 0 ? upper : lower;
+      for (u32 i = 0; i < 4; ++i) {
+        const u32 group = at_most(first + i, groups);
         row_quads<kType>(row + group * Of::kLowWords, row + layout.high_at + group * Of::kHighWords,
                          quads[i][half], quads[i][2 + half]);
-        scales[i][half] = Of::scale_bits(row, layout, group);
       }
+      scales[half] = row_scales<kType>(Of::scale_bits(row, layout, own));
     }
+  }
+  /// Of a group; by the whole warp.
+  __device__ __forceinline__ float2 scales_of(u32 i, u32 half) const {
+    const int lane = static_cast<int>(threadIdx.x / 4 * 4 + i);
+    return make_float2(__shfl_sync(kWholeWarp, scales[half].x, lane),
+                       __shfl_sync(kWholeWarp, scales[half].y, lane));
   }
 };
 
@@ -62,22 +69,25 @@ template <Packed kType, u32 kColumns>
 struct ClassSums {
   float classes[4][kColumns][4] = {};
 
-  // Four groups from `first` on.
+  // Four groups from `first` on. Groups behind the last are taken and left out: a branch would keep loads behind it.
   __device__ __forceinline__ void add(const FourGroups<kType>& weights,
                                       const FewTokens<kColumns>& tokens, u32 first, u32 groups) {
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
-      const u32 group = first + i;
-      if (group >= groups) break;  // whole warps
-      const float2 of_rows[2] = {row_scales<kType>(weights.scales[i][0]),
-                                 row_scales<kType>(weights.scales[i][1])};
+      const bool there = first + i < groups;
+      const u32 group = at_most(first + i, groups);
+      const float2 of_rows[2] = {weights.scales_of(i, 0), weights.scales_of(i, 1)};
 #pragma unroll
       for (u32 column = 0; column < kColumns; ++column) {
         u32 b[2];
         token_quads<kType>(tokens.quants[column] + group * 8, b);
         const float2 even = tokens.scales[column][0][group], odd = tokens.scales[column][1][group];
+        float(&sums)[4] = classes[i][column];
+        float next[4] = {sums[0], sums[1], sums[2], sums[3]};
         add_products<kType>(weights.quads[i], b, of_rows, make_float2(even.x, odd.x),
-                            make_float2(even.y, odd.y), classes[i][column]);
+                            make_float2(even.y, odd.y), next);
+#pragma unroll
+        for (u32 at = 0; at < 4; ++at) sums[at] = there ? next[at] : sums[at];
       }
     }
   }

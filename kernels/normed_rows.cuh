@@ -51,29 +51,32 @@ struct NormedRows {
     __syncthreads();
     // Eight lanes have a group, four of its elements each.
     const u32 groups = cols / 32, fours = (groups + 3) / 4;
-    for (u32 i = threadIdx.y; i < count * fours; i += kWarps) {
-      const u32 t = i / fours, group = i % fours * 4 + lane / 8;
-      const bool there = group < groups;
-      const u32 k = there ? group * 32 + lane % 8 * 4 : 0;
+    for (u32 t = 0; t < count; ++t) {
       const float scale = scale_of_parts(parts[t], cols, epsilon);
-      const float4 of_x = *reinterpret_cast<const float4*>(x + t * cols + k);
-      const float4 by = *reinterpret_cast<const float4*>(weight + k);
-      const float values[4] = {of_x.x * scale * by.x, of_x.y * scale * by.y, of_x.z * scale * by.z,
-                               of_x.w * scale * by.w};
-      const Levels levels(max_of_eight(fmaxf(fmaxf(fabsf(values[0]), fabsf(values[1])),
-                                             fmaxf(fabsf(values[2]), fabsf(values[3])))));
-      u32 word = 0;
-      float sum = 0;  // exact: at most 32 * 127
+      for (u32 four = threadIdx.y; four < fours; four += kWarps) {
+        const u32 group = four * 4 + lane / 8;
+        const bool there = group < groups;
+        const u32 k = there ? group * 32 + lane % 8 * 4 : 0;
+        const float4 of_x = *reinterpret_cast<const float4*>(x + t * cols + k);
+        const float4 by = *reinterpret_cast<const float4*>(weight + k);
+        const float values[4] = {of_x.x * scale * by.x, of_x.y * scale * by.y,
+                                 of_x.z * scale * by.z, of_x.w * scale * by.w};
+        const Levels levels(max_of_eight(fmaxf(fmaxf(fabsf(values[0]), fabsf(values[1])),
+                                               fmaxf(fabsf(values[2]), fabsf(values[3])))));
+        u32 word = 0;
+        float sum = 0;  // exact: at most 32 * 127
 #pragma unroll
-      for (u32 byte = 0; byte < 4; ++byte) {
-        const float level = levels.of(values[byte]);
-        word |= (static_cast<u32>(static_cast<int>(level)) & 0xFFU) << (8 * byte);
-        sum += level;
+        for (u32 byte = 0; byte < 4; ++byte) {
+          const float level = levels.of(values[byte]);
+          word |= (static_cast<u32>(static_cast<int>(level)) & 0xFFU) << (8 * byte);
+          sum += level;
+        }
+        sum = sum_of_eight(sum);
+        if (!there) continue;
+        quants[t * stride(cols) + k / 4] = word;
+        if (lane % 8 == 0)
+          scales[t * groups + group] = make_float2(levels.scale, sum * levels.scale);
       }
-      sum = sum_of_eight(sum);
-      if (!there) continue;
-      quants[t * stride(cols) + k / 4] = word;
-      if (lane % 8 == 0) scales[t * groups + group] = make_float2(levels.scale, sum * levels.scale);
     }
     __syncthreads();
   }

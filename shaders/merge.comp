@@ -35,11 +35,12 @@ vec4 merged(uint t, uint at, uint count) {
       for (uint j = 0; j < 4; ++j) next[i][j] = records[record + 2 + element + min(j, count - 1)];
     }
     for (uint i = 0; i < kBatch; ++i) {
-      // Behind the last record nothing changes a bit.
       const bool there = first + i < all;
-      const vec2 shares = take(joined, there ? softmax[i].x : kNone, there ? softmax[i].y : 0);
-      const vec4 with_next = join(values, next[i], shares);
-      values = there ? with_next : values;
+      Joined with_next = joined;
+      const vec4 joined_values = join(values, next[i], take(with_next, softmax[i].x, softmax[i].y));
+      joined.most = there ? with_next.most : joined.most;
+      joined.sum = there ? with_next.sum : joined.sum;
+      values = there ? joined_values : values;
     }
   }
   return values / joined.sum * s.scale;

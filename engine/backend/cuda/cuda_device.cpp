@@ -38,6 +38,8 @@ constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
 /// Pairs of rows of a fused product for each multiprocessor, where kernels do not overlap: every block norms the rows anew, and
 /// behind a few of them that takes longer than a kernel of its own. An estimate that no card has confirmed yet.
 constexpr std::size_t kFusedPairs = 192;
+/// Blocks of one of several tokens, for each multiprocessor: those that are there at once.
+constexpr std::size_t kFusedBlocks = 2;
 /// Of the free memory, that this program takes at most: the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -67,6 +69,7 @@ class CudaDevice final : public gpu::GpuDevice {
     limits.f16_products = limits.f16_attention = true;
     limits.bf16_products = code_capability_ >= 80;
     limits.fused_pairs_max = fused_pairs_max_;
+    limits.fused_blocks_max = fused_blocks_max_;
     return limits;
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
@@ -117,7 +120,7 @@ class CudaDevice final : public gpu::GpuDevice {
   std::size_t memory_bytes_;
   bool overlap_;  ///< after open(): whether kernels do
   const bool fuse_;
-  std::size_t fused_pairs_max_ = 0;
+  std::size_t fused_pairs_max_ = 0, fused_blocks_max_ = 0;
   std::string name_ = "CUDA";
   /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
   int code_capability_ = kCapabilityMin;
@@ -184,7 +187,10 @@ Result<void> CudaDevice::open() {
   Result<void> done = choose_device();
   if (done) done = load_module();
   overlap_ = overlap_ && code_capability_ >= kOverlapCapability && version >= kOverlapDriver;
-  if (fuse_) fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * multiprocessors();
+  if (fuse_) {
+    fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * multiprocessors();
+    fused_blocks_max_ = kFusedBlocks * multiprocessors();
+  }
   if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
   if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
   for (CUevent& event : events_)

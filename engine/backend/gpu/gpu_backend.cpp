@@ -33,7 +33,6 @@ using namespace kernels;
 constexpr u32 kEverything = u32{1} << 30U;
 constexpr int kHeadWidthMax = 256;
 
-u32 number(int count) { return static_cast<u32>(count); }
 u32 groups_for(std::size_t elements, u32 of_group = kElementThreads) {
   return static_cast<u32>((elements + of_group - 1) / of_group);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/backend/gpu/packed_weights.h"
+#include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
 
@@ -10,19 +11,21 @@ namespace {
 
 using kernels::u32;
 
-u32 number(int count) { return static_cast<u32>(count); }
-
 /// So many rows' quants fit the shared memory of every card.
 constexpr int kRowsMax = static_cast<int>(kernels::kTokensOfTile);
 /// Products on halves have a kernel for one token.
 constexpr int kHalvesRowsMax = 1;
 
-bool can_fuse(const DeviceLimits& limits, const GpuNorm& norm, const GpuMatrix& matrix, int rows) {
+/// `few_pairs`: of rows, that a block has where there are several tokens.
+bool can_fuse(const DeviceLimits& limits, const GpuNorm& norm, const GpuMatrix& matrix, int rows,
+              u32 few_pairs) {
   const auto has_kernel = [&](const GpuMatrix::Part& part) {
     return part.halves ? rows <= kHalvesRowsMax : is_quantized(part.type) && rows <= kRowsMax;
   };
-  return static_cast<std::size_t>(matrix.rows) / 2 <= limits.fused_pairs_max &&
-         norm.bias.bytes == 0 && matrix.cols <= static_cast<int>(kernels::kNormedColsMax) &&
+  const std::size_t pairs = size(matrix.rows) / 2;
+  return pairs <= limits.fused_pairs_max &&
+         (rows == 1 || pairs <= few_pairs * limits.fused_blocks_max) && norm.bias.bytes == 0 &&
+         matrix.cols <= static_cast<int>(kernels::kNormedColsMax) &&
          std::ranges::all_of(matrix.parts, has_kernel);
 }
 
@@ -33,15 +36,15 @@ bool with_norm_heads(const DeviceLimits& limits, const ModelShape& shape, const 
   const auto whole_heads = [&](const GpuMatrix::Part& part) {
     return part.first % shape.head_width == 0 && part.rows % shape.head_width == 0;
   };
-  return can_fuse(limits, layer.attention_norm, layer.qkv, rows) && form == kernels::Kv::kF16 &&
-         layer.query_norm.bytes == 0 && layer.key_norm.bytes == 0 &&
+  return can_fuse(limits, layer.attention_norm, layer.qkv, rows, kernels::kFewRows / 2) &&
+         form == kernels::Kv::kF16 && layer.query_norm.bytes == 0 && layer.key_norm.bytes == 0 &&
          std::ranges::all_of(layer.qkv.parts, whole_heads);
 }
 
 bool with_norm_gates(const DeviceLimits& limits, const ModelShape& shape, const GpuLayer& layer,
                      int rows) {
-  if (!can_fuse(limits, layer.feed_forward_norm, layer.gate_up, rows) || !layer.gated ||
-      layer.gate_up.parts.size() != 1)
+  if (!can_fuse(limits, layer.feed_forward_norm, layer.gate_up, rows, kernels::kNormedGates) ||
+      !layer.gated || layer.gate_up.parts.size() != 1)
     return false;
   const bool halves = layer.gate_up.parts.front().halves;
   const u32 gates = halves ? kernels::kHalvesRows : kernels::kNormedGates;  // of a block

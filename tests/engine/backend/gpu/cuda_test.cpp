@@ -266,6 +266,7 @@ TEST_CASE("CUDA kernels on the CPU: fused products have the bits of a prompt's")
   CHECK(fake_device_with({.fuse = false})->limits().fused_pairs_max == 0);
   FAKE(fake_cuda_set_multiprocessors)(24);
   CHECK(fake_device_with({.overlap = false})->limits().fused_pairs_max == 24 * 192);
+  CHECK(fake_device()->limits().fused_blocks_max == 48);
   FAKE(fake_cuda_run_backward)();
   check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
 }
