@@ -11,9 +11,11 @@
 namespace efimd::engine {
 namespace {
 
-/// A prompt's: products and attention of many tokens have kernels of their own. Then single ones; all in one page.
-constexpr int kPromptTokens = 24, kSingleTokens = 4;
-static_assert(kPromptTokens + kSingleTokens <= kPageTokens);
+/// Tokens of steps, one behind another: products of prompts, of more than eight tokens and of fewer have kernels of their own
+/// (kernels/launch.cpp). Then single ones; all in one page.
+constexpr int kStepTokens[] = {17, 9, 2};
+constexpr int kSingleTokens = 4;
+static_assert(17 + 9 + 2 + kSingleTokens <= kPageTokens);
 constexpr int kVocabulary = 1024;
 constexpr double kErrorMax = 0.1;
 
@@ -93,7 +95,7 @@ class Comparison {
   const ModelShape& shape_;
 };
 
-Result<void> must_agree(const Backend& device, const char* what,
+Result<void> must_agree(const Backend& device, const std::string& what,
                         const std::vector<double>& errors) {
   const double error = median(errors);
   if (error <= kErrorMax) return {};
@@ -114,11 +116,18 @@ Result<void> check_device(Backend& device, const ModelShape& shape, const ModelW
   const auto cpu = make_cpu_backend(first.shape, first.weights, options);
   if (!cpu) return {};
   Comparison comparison(device, **cpu, first.shape);
-  const int prompt = std::min(kPromptTokens, device.step_tokens_max());
-  const auto of_prompt = comparison.errors(0, prompt, Wanted::kResidual);
-  if (!of_prompt) return tl::unexpected(of_prompt.error());
+  int position = 0;
+  for (const int wanted : kStepTokens) {
+    const int count = std::min(wanted, device.step_tokens_max());
+    const auto of_step = comparison.errors(position, count, Wanted::kResidual);
+    if (!of_step) return tl::unexpected(of_step.error());
+    const std::string what =
+        "values behind the first layer of " + std::to_string(count) + " tokens are";
+    if (auto agree = must_agree(device, what, *of_step); !agree) return agree;
+    position += count;
+  }
   std::vector<double> of_singles, of_logits;
-  for (int position = prompt; position < prompt + kSingleTokens; ++position) {
+  for (const int behind = position + kSingleTokens; position < behind; ++position) {
     const auto single = comparison.errors(position, 1, Wanted::kResidual);
     if (!single) return tl::unexpected(single.error());
     of_singles.push_back(single->front());
@@ -128,8 +137,7 @@ Result<void> check_device(Backend& device, const ModelShape& shape, const ModelW
     of_logits.push_back(logits->front());
   }
   Result<void> agree =
-      must_agree(device, "a prompt's values behind the first layer are", *of_prompt);
-  if (agree) agree = must_agree(device, "a token's values behind the first layer are", of_singles);
+      must_agree(device, "a token's values behind the first layer are", of_singles);
   if (agree && !of_logits.empty()) agree = must_agree(device, "a token's logits are", of_logits);
   return agree;
 }

@@ -11,7 +11,7 @@ namespace efimd::engine {
 /// Whether a device computes what the CPU does. A driver, a compiler or a card that computes otherwise shows in no other way
 /// than by nonsense.
 ///
-/// Compares x behind the model's first layer, of a prompt's tokens in one step and of some one by one, and the last ones'
+/// Compares x behind the model's first layer, of tokens in steps of several sizes and of some one by one, and the last ones'
 /// logits of the vocabulary's first tokens. kUnsupported where x or logits of half of the tokens are off by more than a
 /// tenth of their size: rounding is far below, and a near tie between experts moves few tokens.
 /// Before the first sequence is opened: it writes page 0.

@@ -32,7 +32,8 @@ Result<void> WarmUp::step(int count, int position) {
 Result<void> WarmUp::run(int split_tokens) {
   const int most = backend_.step_tokens_max();
   Result<void> done;
-  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens})
+  // Products of up to 16 tokens have kernels of their own, by eights.
+  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens / 2, kPageTokens})
     if (done) done = step(std::min(wanted, most));
   for (const int wanted : {1, kTiledTokensMin})
     if (done) done = step(std::min(wanted, most), split_tokens);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <numeric>
 #include <span>
 #include <string>
@@ -312,20 +314,37 @@ void check_page_transfer(const OpenDevice& open) {
 
 namespace {
 
-/// A device that never runs one kind of operation.
+/// Which operations a device leaves out.
+using LeftOut = std::function<bool(const engine::gpu::Operation&)>;
+
+LeftOut all_of(engine::gpu::Kernel kernel) {
+  return [kernel](const engine::gpu::Operation& each) { return each.kernel == kernel; };
+}
+
+/// Products of so many tokens.
+LeftOut products_of(unsigned least, unsigned most) {
+  return [=](const engine::gpu::Operation& each) {
+    if (each.kernel != engine::gpu::Kernel::kMatmul) return false;
+    kernels::MatmulSizes sizes;
+    std::memcpy(&sizes, each.sizes.data(), sizeof sizes);
+    return sizes.tokens >= least && sizes.tokens <= most;
+  };
+}
+
+/// A device that never runs some operations.
 class IdleDevice final : public WrappedDevice {
  public:
-  IdleDevice(std::unique_ptr<engine::gpu::GpuDevice> device, engine::gpu::Kernel left_out)
-      : WrappedDevice(std::move(device)), left_out_(left_out) {}
+  IdleDevice(std::unique_ptr<engine::gpu::GpuDevice> device, LeftOut left_out)
+      : WrappedDevice(std::move(device)), left_out_(std::move(left_out)) {}
   Result<void> run(std::span<const engine::gpu::Operation> operations) override {
     std::vector<engine::gpu::Operation> rest;
     for (const auto& operation : operations)
-      if (operation.kernel != left_out_) rest.push_back(operation);
+      if (!left_out_(operation)) rest.push_back(operation);
     return WrappedDevice::run(rest);
   }
 
  private:
-  engine::gpu::Kernel left_out_;
+  LeftOut left_out_;
 };
 
 Result<void> checked(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuDevice> device,
@@ -430,12 +449,11 @@ void check_fused_products(const OpenDevice& open) {
 
 namespace {
 
-/// What the check of a device says of one that leaves a kind of operation out.
+/// What the check of a device says of one that leaves operations out.
 void check_left_out(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuDevice> device,
-                    engine::gpu::Kernel left_out) {
-  INFO("without kernel " << static_cast<int>(left_out));
-  const auto found =
-      checked(model, std::make_unique<IdleDevice>(std::move(device), left_out), KvType::kF16);
+                    LeftOut left_out) {
+  const auto found = checked(
+      model, std::make_unique<IdleDevice>(std::move(device), std::move(left_out)), KvType::kF16);
   REQUIRE(!found);
   CHECK(found.error().fault == Fault::kUnsupported);
   CHECK(found.error().what.find("otherwise than the CPU") != std::string::npos);
@@ -459,15 +477,23 @@ void check_wrong_devices(const OpenDevice& open) {
     if (left_out == Kernel::kMatmulHalves && !limits.f16_products) continue;
     if (left_out == (limits.f16_attention ? Kernel::kAttention : Kernel::kAttentionTiles)) continue;
     if (left_out == Kernel::kNormHeads || left_out == Kernel::kNormGates) continue;  // below
-    check_left_out(model, std::move(device), left_out);
+    INFO("without kernel " << kernel);
+    check_left_out(model, std::move(device), all_of(left_out));
   }
   Variety quantized = varieties()[1];
   quantized.options.type = TensorType::kQ8_0;
   const MemoryModel of_products(quantized.shape, quantized.options);
   for (const Kernel left_out : {Kernel::kNormHeads, Kernel::kNormGates}) {
     auto device = open();
+    INFO("without kernel " << static_cast<int>(left_out));
     if (device && device->limits().fused_pairs_max > 0)
-      check_left_out(of_products, std::move(device), left_out);
+      check_left_out(of_products, std::move(device), all_of(left_out));
+  }
+  for (const auto& [least, most] : {std::pair{1U, 1U}, {2U, 8U}, {9U, 16U}, {17U, 99U}}) {
+    auto device = open();
+    if (!device) return;
+    INFO("without products of " << least << " to " << most << " tokens");
+    check_left_out(of_products, std::move(device), products_of(least, most));
   }
 }
 
