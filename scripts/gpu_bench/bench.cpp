@@ -21,7 +21,7 @@ const Extent kWhole = {.sample_ms = 500,
                        .context = 4096,
                        .prompt = 2048,
                        .keystroke = {1, 2, 3, 4, 8, 16},
-                       .product_tokens = {1, 8, 16, 24, 64, 512, 2048},
+                       .product_tokens = {1, 2, 8, 16, 24, 64, 512, 2048},
                        .few_tokens = 8};
 const Extent kTiny = {.sample_ms = 0,
                       .samples_min = 1,

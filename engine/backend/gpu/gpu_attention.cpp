@@ -8,7 +8,7 @@ namespace {
 
 using kernels::u32;
 
-// With fewer pages the joining of the splits takes as long as these.
+/// With fewer pages the joining of the splits takes as long as these.
 constexpr int kSplitPagesMin = 2;
 /// A row has no more splits than this, so that their records fit step_buffers.h's.
 constexpr int kSplitsMax = 256;

@@ -84,8 +84,7 @@ void set_fused(Operation& operation, const GpuMatrix::Part& part, int rows) {
   // Two rows make a pair of a head, or a gate and its value.
   operation.type = static_cast<u32>(part.type);
   operation.many = rows > 1;
-  operation.groups = {number(part.rows / 2),
-                      (number(rows) + kernels::kTokensOfTile - 1) / kernels::kTokensOfTile, 1};
+  operation.groups = {number(part.rows / 2), 1, 1};
 }
 
 }  // namespace efimd::engine::gpu

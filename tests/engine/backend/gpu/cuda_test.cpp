@@ -271,6 +271,21 @@ TEST_CASE("CUDA kernels on the CPU: fused products have the bits of a prompt's")
   check_logits(varieties()[1], TensorType::kQ8_0, 6e-2, fake_device);
 }
 
+TEST_CASE("CUDA: products that are large for the card are not fused") {
+  const auto steps_of = [](int multiprocessors, bool overlap) {
+    FAKE(fake_cuda_reset)();
+    FAKE(fake_cuda_set_capability)(90, 90);
+    FAKE(fake_cuda_set_multiprocessors)(multiprocessors);
+    return fused_steps([=] { return fake_device_with({.overlap = overlap}); });
+  };
+  CHECK(steps_of(132, true) == FusedSteps{true, true, true, true});
+  // 24 blocks of eight pairs, and 8 of 32.
+  CHECK(steps_of(11, true) == FusedSteps{true, false, true, true});
+  CHECK(steps_of(1, true) == FusedSteps{true, false, true, false});
+  // Where kernels do not overlap, of one token as well.
+  CHECK(steps_of(1, false) == FusedSteps{true, false, false, false});
+}
+
 TEST_CASE("CUDA: kernels overlap where device, driver and the code for it can") {
   const auto overlapped = [](int code, bool wanted) {
     FAKE(fake_cuda_reset)();

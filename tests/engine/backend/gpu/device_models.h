@@ -41,6 +41,12 @@ void check_same_logits(std::span<const Variety> architectures, std::span<const H
 /// A device fuses products of few tokens with what stands around them, and gives, with every type of weights, the logits that
 /// it has in a prompt, bit for bit. For devices that multiply halves.
 void check_fused_products(const OpenDevice& open);
+/// Which steps of one and of two tokens a device fuses, of a layer with 192 pairs of rows in its heads and 256 in its gates.
+struct FusedSteps {
+  bool heads_of_one, heads_of_two, gates_of_one, gates_of_two;
+  bool operator==(const FusedSteps&) const = default;
+};
+FusedSteps fused_steps(const OpenDevice& open);
 
 /// Pages on their way: what is written is what later steps and reads find, what is read is what stands there then.
 void check_page_transfer(const OpenDevice& open);
