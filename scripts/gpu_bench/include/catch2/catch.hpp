@@ -69,14 +69,15 @@ using catch_stand_in::Approx;
 #define WARN(message) std::cout << "note: " << CATCH_TEXT(message) << "\n"
 #define FAIL_CHECK(message) catch_stand_in::failed(__FILE__, __LINE__, CATCH_TEXT(message))
 #define SUCCEED() static_cast<void>(0)
-#define CHECK(condition)                                                                       \
-  do {                                                                                         \
-    if (!static_cast<bool>(condition)) catch_stand_in::failed(__FILE__, __LINE__, #condition); \
+// A condition may have commas, as Catch2's may.
+#define CHECK(...)                                                                                 \
+  do {                                                                                             \
+    if (!static_cast<bool>(__VA_ARGS__)) catch_stand_in::failed(__FILE__, __LINE__, #__VA_ARGS__); \
   } while (false)
-#define REQUIRE(condition)                                    \
-  do {                                                        \
-    if (!static_cast<bool>(condition)) {                      \
-      catch_stand_in::failed(__FILE__, __LINE__, #condition); \
-      throw catch_stand_in::Stop{};                           \
-    }                                                         \
+#define REQUIRE(...)                                            \
+  do {                                                          \
+    if (!static_cast<bool>(__VA_ARGS__)) {                      \
+      catch_stand_in::failed(__FILE__, __LINE__, #__VA_ARGS__); \
+      throw catch_stand_in::Stop{};                             \
+    }                                                           \
   } while (false)
