@@ -1,6 +1,7 @@
 #include "engine/backend/vulkan/vulkan_api.h"
 
 #include <dlfcn.h>
+#include <link.h>
 
 namespace efimd::engine::vulkan {
 
@@ -43,6 +44,24 @@ bool VulkanApi::load(VkDevice device) {
   EFIMD_VULKAN_DEVICE(EFIMD_VULKAN_LOAD)
 #undef EFIMD_VULKAN_LOAD
   return complete;
+}
+
+std::set<std::string> loaded_libraries() {
+  std::set<std::string> names;
+  ::dl_iterate_phdr(
+      [](dl_phdr_info* library, std::size_t, void* out) {
+        if (library->dlpi_name != nullptr && *library->dlpi_name != '\0')
+          static_cast<std::set<std::string>*>(out)->insert(library->dlpi_name);
+        return 0;
+      },
+      &names);
+  return names;
+}
+
+void keep_loaded_since(const std::set<std::string>& before) {
+  for (const std::string& name : loaded_libraries())
+    if (!before.contains(name))
+      static_cast<void>(::dlopen(name.c_str(), RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE));
 }
 
 std::string result_name(VkResult result) {

@@ -5,6 +5,7 @@
 #include <vulkan/vulkan.h>
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "base/error.h"
@@ -14,28 +15,30 @@ namespace efimd::engine::vulkan {
 // Functions of the loader, of an instance and of a device, by their names without "vk".
 #define EFIMD_VULKAN_GLOBAL(X) \
   X(CreateInstance) X(EnumerateInstanceLayerProperties) X(EnumerateInstanceVersion)
-#define EFIMD_VULKAN_INSTANCE(X)                                                             \
-  X(DestroyInstance)                                                                         \
-  X(EnumeratePhysicalDevices) X(GetPhysicalDeviceProperties) X(GetPhysicalDeviceProperties2) \
-      X(GetPhysicalDeviceFeatures2) X(GetPhysicalDeviceMemoryProperties)                     \
-          X(GetPhysicalDeviceMemoryProperties2) X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)    \
+#define EFIMD_VULKAN_INSTANCE(X)                                                               \
+  X(DestroyInstance)                                                                           \
+  X(EnumeratePhysicalDevices)                                                                  \
+  X(GetPhysicalDeviceProperties) X(GetPhysicalDeviceProperties2) X(GetPhysicalDeviceFeatures2) \
+      X(GetPhysicalDeviceMemoryProperties) X(GetPhysicalDeviceMemoryProperties2)               \
+          X(GetPhysicalDeviceQueueFamilyProperties) X(EnumerateDeviceExtensionProperties)      \
               X(CreateDevice) X(GetDeviceProcAddr)
 #define EFIMD_VULKAN_DEVICE(X)                                                                    \
   X(DestroyDevice)                                                                                \
-  X(GetDeviceQueue) X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(            \
-      AllocateMemory) X(FreeMemory) X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) \
-      X(DestroyDescriptorSetLayout) X(CreatePipelineLayout) X(DestroyPipelineLayout)              \
-          X(CreateShaderModule) X(DestroyShaderModule) X(CreatePipelineCache)                     \
-              X(DestroyPipelineCache) X(GetPipelineCacheData) X(CreateComputePipelines)           \
-                  X(DestroyPipeline) X(CreateDescriptorPool) X(DestroyDescriptorPool)             \
-                      X(AllocateDescriptorSets) X(UpdateDescriptorSets) X(CreateCommandPool)      \
-                          X(DestroyCommandPool) X(AllocateCommandBuffers) X(FreeCommandBuffers)   \
-                              X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline)        \
-                                  X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch)     \
-                                      X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit)       \
-                                          X(CreateFence) X(DestroyFence) X(WaitForFences)         \
-                                              X(ResetFences) X(DeviceWaitIdle)                    \
-                                                  X(InvalidateMappedMemoryRanges)
+  X(GetDeviceQueue)                                                                               \
+  X(CreateBuffer) X(DestroyBuffer) X(GetBufferMemoryRequirements) X(AllocateMemory) X(FreeMemory) \
+      X(BindBufferMemory) X(MapMemory) X(CreateDescriptorSetLayout) X(DestroyDescriptorSetLayout) \
+          X(CreatePipelineLayout) X(DestroyPipelineLayout) X(CreateShaderModule)                  \
+              X(DestroyShaderModule) X(CreatePipelineCache) X(DestroyPipelineCache)               \
+                  X(GetPipelineCacheData) X(CreateComputePipelines) X(DestroyPipeline)            \
+                      X(CreateDescriptorPool) X(DestroyDescriptorPool) X(AllocateDescriptorSets)  \
+                          X(UpdateDescriptorSets) X(CreateCommandPool) X(DestroyCommandPool)      \
+                              X(AllocateCommandBuffers) X(FreeCommandBuffers)                     \
+                                  X(BeginCommandBuffer) X(EndCommandBuffer) X(CmdBindPipeline)    \
+                                      X(CmdBindDescriptorSets) X(CmdPushConstants) X(CmdDispatch) \
+                                          X(CmdCopyBuffer) X(CmdPipelineBarrier) X(QueueSubmit)   \
+                                              X(CreateFence) X(DestroyFence) X(WaitForFences)     \
+                                                  X(ResetFences) X(DeviceWaitIdle)                \
+                                                      X(InvalidateMappedMemoryRanges)
 
 /// Vulkan's functions, found at run time. Tests exchange single ones.
 struct VulkanApi {
@@ -52,6 +55,13 @@ struct VulkanApi {
   [[nodiscard]] bool load(VkInstance instance);
   [[nodiscard]] bool load(VkDevice device);
 };
+
+/// The names of the shared libraries that are loaded now.
+std::set<std::string> loaded_libraries();
+/// Keeps each library that is loaded now and not in `before` until the process ends. The loader unloads
+/// drivers with their instance; their globals and their threads' storage do not outlive that (Mesa's
+/// leak and may crash at exit).
+void keep_loaded_since(const std::set<std::string>& before);
 
 std::string result_name(VkResult result);
 /// A failed call as an Error: kDeviceLost, kNoMemory, or kUnsupported for what can only be the driver's mistake.

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -68,7 +70,9 @@ Result<void> make_instance(VulkanContext& context) {
     info.enabledExtensionCount = 1;
     info.ppEnabledExtensionNames = &extension;
   }
+  const std::set<std::string> before = loaded_libraries();
   const VkResult made = context.api.CreateInstance(&info, nullptr, &context.instance);
+  keep_loaded_since(before);
   if (made != VK_SUCCESS) {
     context.instance = VK_NULL_HANDLE;
     return fail(Fault::kNotFound, "no Vulkan driver: " + result_name(made),
