@@ -13,9 +13,9 @@ enum class Fault {
   kNotFound,
   kIo,
   kNoMemory,
-  kWindowFull,   ///< more tokens than the model's context or the KV budget hold
-  kStopped,      ///< the caller's stop token fired
-  kNotReady,     ///< still loading, or shutting down
+  kWindowFull,  ///< more tokens than the model's context or the KV budget hold
+  kStopped,     ///< the caller's stop token fired
+  kNotReady,    ///< still loading, or shutting down
   kDeviceLost,
 };
 

@@ -1,7 +1,7 @@
 # cmake -DOUTPUT=out.cpp -DROOT=folder "-DFILES=a.py;b.ts" -P embed_text.cmake
 #
 # Writes a source that defines efimd::service::sample_code(): the texts of the files, in order.
-set(source "#include \"daemon/service/sample_code.h\"\n\n#include <array>\n\nnamespace efimd::service {\n\n")
+set(source "#include \"daemon/models/sample_code.h\"\n\n#include <array>\n\nnamespace efimd::service {\n\n")
 string(APPEND source "std::span<const std::string_view> sample_code() {\n")
 list(LENGTH FILES count)
 string(APPEND source "  static constexpr std::array<std::string_view, ${count}> kTexts = {\n")

@@ -1,7 +1,7 @@
 #include "engine/engine.h"
 
 #include "engine/backend/backend.h"
-#include "engine/kv_fingerprint.h"
+#include "engine/kv/kv_fingerprint.h"
 #include "engine/local_engine.h"
 #include "engine/model/model.h"
 
@@ -11,10 +11,10 @@ Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
                                             std::unique_ptr<Backend> backend,
                                             const EngineOptions& options) {
   ModelFacts facts{.digest = model->digest(),
-                         .layers = model->shape().layers,
-                         .vocabulary = model->shape().vocabulary,
-                         .context_tokens = model->shape().context_tokens,
-                         .fragment_trained = model->fragment_trained()};
+                   .layers = model->shape().layers,
+                   .vocabulary = model->shape().vocabulary,
+                   .context_tokens = model->shape().context_tokens,
+                   .fragment_trained = model->fragment_trained()};
   if (options.store) {
     const auto made = kv_fingerprint(*backend, facts.layers, facts.vocabulary);
     if (!made) return tl::unexpected(made.error());

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/backend/backend.h"
-#include "engine/forward.h"
 
 namespace efimd::engine {
 namespace {

@@ -70,7 +70,7 @@ enum class Packed : u32 {
 ///   kQ8   [P][E]  signed bytes, four a word, the last word of a token filled with zeros; then
 ///         [P][ceil(E / 32)]  f16 scales of each 32 elements, two a word, the last word filled with a zero
 ///
-/// Elements and scales mean what they mean in engine/backend/cpu/kv8_memory.h; tokens lie one behind the other, so that
+/// Elements and scales mean what they mean in engine/backend/cpu/kv/kv8_memory.h; tokens lie one behind the other, so that
 /// the lane that scores a token reads its key in one piece.
 enum class Kv : u32 { kF16, kQ8 };
 

@@ -43,8 +43,7 @@ Result<std::size_t> FrameReader::content_length_of(std::string_view value) const
     return bad_header("Content-Length is too large", value);
   if (status != std::errc{} || stop != end)
     return bad_header("Content-Length is no count of bytes", value);
-  const std::size_t max =
-      oversized_ == Oversized::kSkipped ? kSkippedBytesMax : kMessageBytesMax;
+  const std::size_t max = oversized_ == Oversized::kSkipped ? kSkippedBytesMax : kMessageBytesMax;
   if (length > max) return bad_header("Content-Length is over " + std::to_string(max), value);
   return length;
 }

@@ -60,7 +60,7 @@ class FrameReader {
   Oversized oversized_ = Oversized::kRefused;
   std::size_t skipped_ = 0;
   std::size_t dropped_ = 0;  ///< of the body that is being skipped
-  std::string pending_;  ///< fed bytes; those before consumed_ are done with
+  std::string pending_;      ///< fed bytes; those before consumed_ are done with
   std::size_t consumed_ = 0;
   std::size_t scanned_ =
       0;  ///< no header line ends before this byte of pending_ that was not read yet

@@ -57,8 +57,8 @@ std::optional<EfimStop> stop_in(const Field& field) {
 }
 
 std::vector<std::string> unknown_keys(const Field& field) {
-  static constexpr std::array<std::string_view, 5> kKnown = {"receipts", "state", "maxTokens", "stop",
-                                                             "temperature"};
+  static constexpr std::array<std::string_view, 5> kKnown = {"receipts", "state", "maxTokens",
+                                                             "stop", "temperature"};
   std::vector<std::string> unknown;
   if (!field.json().is_object()) return unknown;
   for (const auto& [key, value] : field.json().items()) {

@@ -18,6 +18,9 @@ namespace efimd::lsp {
 // absent and null members are the same where LSP lets them be absent.
 
 inline constexpr std::size_t kUriBytesMax = 32 * 1024;
+/// Documents that one editor may hold open. The daemon logs and ignores further ones; requests for
+/// them get empty answers.
+inline constexpr std::size_t kDocumentsMax = 4096;
 inline constexpr std::int64_t kMaxTokensMax = 4096;  ///< initializationOptions.efim.maxTokens
 inline constexpr double kTemperatureMax = 10.0;
 
@@ -39,7 +42,7 @@ enum class EfimStop { kNone, kLine, kBlock };
 /// initializationOptions.efim, and settings.efim of workspace/didChangeConfiguration.
 struct EfimOptions {
   std::optional<bool> receipts;
-  std::optional<bool> state;  ///< efim/state is wanted
+  std::optional<bool> state;     ///< efim/state is wanted
   std::optional<int> maxTokens;  ///< 1..kMaxTokensMax
   std::optional<EfimStop> stop;
   std::optional<double> temperature;  ///< 0..kTemperatureMax

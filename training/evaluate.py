@@ -179,7 +179,7 @@ def main(words: list) -> int:
     parser.add_argument("--cursors", type=int, default=2000, help="of each kind")
     parser.add_argument("--humaneval", type=pathlib.Path, action="append", default=[], metavar="FILE",
                         help="HumanEval-Infilling tasks; again for more files")
-    parser.add_argument("--efimd", type=pathlib.Path, default=pathlib.Path("build/release/daemon/service/efimd"))
+    parser.add_argument("--efimd", type=pathlib.Path, default=pathlib.Path("build/release/daemon/cli/efimd"))
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
     parser.add_argument("--threads", type=int, default=0, help="of efimd; 0: as many as there are cores")

@@ -1,7 +1,7 @@
 #pragma once
 
-#include "daemon/completion/documents.h"
-#include "daemon/completion/plans.h"
+#include "daemon/completion/answer/plans.h"
+#include "daemon/completion/documents/documents.h"
 
 // What the daemon is compared with: the treatments that are not the usual one.
 namespace efimd::completion {

@@ -5,11 +5,11 @@
 #include <utility>
 #include <variant>
 
+#include "daemon/completion/answer/worker.h"
 #include "daemon/completion/mailbox.h"
 #include "daemon/completion/pace.h"
 #include "daemon/completion/silence.h"
 #include "daemon/completion/status_board.h"
-#include "daemon/completion/worker.h"
 
 // One engine thread: it loads the model, measures it, then takes one message after the other. What
 // must not wait for it (superseding, refusing, the status) is done by the caller's thread in

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "daemon/completion/event.h"
+#include "daemon/completion/documents/event.h"
 #include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 #include "engine/engine.h"

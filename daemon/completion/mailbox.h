@@ -14,7 +14,7 @@
 #include <variant>
 
 #include "daemon/completion/completion.h"
-#include "daemon/completion/session_memory.h"
+#include "daemon/completion/documents/session_memory.h"
 
 namespace efimd::completion {
 

@@ -101,8 +101,7 @@ void StatusBoard::add_plan(ServiceStatus::PlanNote plan) {
   if (status_.plans.size() > kPlansMax) status_.plans.pop_back();
 }
 
-void StatusBoard::set_documents(std::vector<Documents::Row> rows,
-                                const engine::Engine& engine) {
+void StatusBoard::set_documents(std::vector<Documents::Row> rows, const engine::Engine& engine) {
   const std::lock_guard lock(mutex_);
   rows_ = std::move(rows);
   status_.kv = engine.kv_usage();

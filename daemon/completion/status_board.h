@@ -8,7 +8,7 @@
 
 #include "daemon/completion/budgets.h"
 #include "daemon/completion/completion.h"
-#include "daemon/completion/documents.h"
+#include "daemon/completion/documents/documents.h"
 #include "daemon/completion/silence.h"
 
 namespace efimd::completion {

@@ -96,8 +96,8 @@ void append(std::vector<TokenId>& tokens, std::span<const TokenId> more) {
 }
 
 /// The prefix mark, and the text in front of the cut with what is said of its file.
-void append_before(std::vector<TokenId>& tokens, const engine::FimTokens& fim,
-                   const PathHead& path, std::span<const TokenId> before) {
+void append_before(std::vector<TokenId>& tokens, const engine::FimTokens& fim, const PathHead& path,
+                   std::span<const TokenId> before) {
   append(tokens, fim.prefix);
   append(tokens, path.inside);
   append(tokens, before);

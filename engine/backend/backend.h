@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <span>
+#include <stop_token>
 #include <string>
 
 #include "base/error.h"
@@ -28,7 +29,7 @@ struct Step {
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
 ///
-/// The forward pass (engine/forward.cpp) is written once over this interface; what differs between
+/// The forward pass (engine/backend/backend.cpp) is written once over this interface; what differs between
 /// architectures is said by ModelShape and by which weights are present, and happens inside an
 /// operation. Activations stay on the device between
 /// calls: x [T][D] is the residual stream. Operations run in the order of declaration, layer by layer.
@@ -90,5 +91,23 @@ inline Result<void> run_layer(Backend& backend, int layer) {
       .and_then([&] { return backend.feed_forward_input(layer); })
       .and_then([&] { return backend.feed_forward_output(layer); });
 }
+
+/// Evaluates one step through every layer. Returns the logits of step.logits_rows, [rows][V], valid
+/// until the backend's next begin(); empty when none are wanted.
+///
+/// Thread: engine.  `stop` is looked at between layers. Only idle work has one: for a request a stop
+/// is looked at between steps, so that no evaluated row is thrown away and even a prompt whose every
+/// request is superseded comes forward by a step each time. Fails as the Backend does, and with
+/// kStopped; the step is then void and the KV of its rows undefined.
+Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
+                                       const std::stop_token& stop = {});
+
+/// What every device asks of a step before it begins.
+
+/// Whether rows, sequences and page tables fit each other and the device; for assertions.
+bool well_formed(const Step& step, const Backend& backend);
+
+/// kBadInput when a token is outside the vocabulary.
+Result<void> check_tokens(const Step& step, int vocabulary);
 
 }  // namespace efimd::engine

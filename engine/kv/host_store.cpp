@@ -20,8 +20,7 @@ std::optional<std::vector<std::byte>> HostStore::load(const Digest& page,
                                                       std::chrono::microseconds patience,
                                                       const std::stop_token& stop) {
   const auto found = pages_.find(page);
-  if (found == pages_.end())
-    return behind_ ? behind_->load(page, patience, stop) : std::nullopt;
+  if (found == pages_.end()) return behind_ ? behind_->load(page, patience, stop) : std::nullopt;
   touch(page, found->second);
   return found->second.page.bytes;
 }

@@ -38,7 +38,7 @@ std::string ggml_type_name(std::uint32_t number);
 /// The names of all readable types, for refusals: "F32, F16, ... and Q6_K".
 std::string_view readable_types();
 /// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. What is
-/// in them: engine/backend/cpu/weight_blocks.h.
+/// in them: engine/backend/cpu/kernels/weight_blocks.h.
 struct TensorBlock {
   int elements;
   int bytes;

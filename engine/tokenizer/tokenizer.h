@@ -39,7 +39,7 @@ struct FimTokens {
   TokenId middle = kNoToken;
   TokenId repository = kNoToken;
   TokenId file_separator = kNoToken;
-  std::string reason;   ///< how they were recognized, or why not; for people
+  std::string reason;  ///< how they were recognized, or why not; for people
   FimFiles files = {};
 };
 

@@ -17,7 +17,8 @@ TEST_CASE("code points of every length decode and append back to the same bytes"
 }
 
 TEST_CASE("overlong forms, surrogates and cut code points are invalid bytes") {
-  for (const char* bad : {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\x80", "\xFF"}) {
+  for (const char* bad :
+       {"\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\x80", "\xFF"}) {
     CHECK_FALSE(utf8::decode(bad, 0).valid);
     CHECK(utf8::decode(bad, 0).length == 1);
     CHECK(utf8::valid_prefix(bad) == 0);
@@ -25,7 +26,8 @@ TEST_CASE("overlong forms, surrogates and cut code points are invalid bytes") {
 }
 
 TEST_CASE("sanitized text is valid and keeps what was valid") {
-  CHECK(utf8::sanitized("ab\xFF" "c\xE2\x82") == "ab\uFFFDc\uFFFD\uFFFD");
+  CHECK(utf8::sanitized("ab\xFF"
+                        "c\xE2\x82") == "ab\uFFFDc\uFFFD\uFFFD");
   CHECK(utf8::sanitized("plain \u20ac") == "plain \u20ac");
 }
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/isa.h"
 #include "engine/backend/cpu/worker_pool.h"
 #include "tests/bench/bandwidth.h"
 #include "tests/bench/bench_model.h"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/cpu_weights.h"
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/isa.h"
 #include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/worker_pool.h"
 #include "tests/bench/tables.h"

@@ -3,9 +3,9 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/decode/sampler.h"
-#include "engine/forward.h"
 #include "engine/model/model.h"
 #include "tests/bench/bandwidth.h"
 #include "tests/bench/tables.h"

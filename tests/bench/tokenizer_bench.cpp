@@ -64,10 +64,11 @@ int measure(const char* path, const std::string& text) {
   tokens = TokenizedText(**tokenizer, Fragment::kTextStart);
   const double first = seconds_of([&] { tokens.set(text); });
   const double best = best_of_runs([&] { tokens.set(text); });
-  fmt::print("{:40} {:6.1f} ms to open, {:5.1f} MB/s ({:5.1f} the first time), {:6.1f} us an edit\n",
-             std::string_view(path).substr(std::string_view(path).rfind('/') + 1), open * 1e3,
-             static_cast<double>(text.size()) / best / 1e6,
-             static_cast<double>(text.size()) / first / 1e6, edit_seconds(tokens, text) * 1e6);
+  fmt::print(
+      "{:40} {:6.1f} ms to open, {:5.1f} MB/s ({:5.1f} the first time), {:6.1f} us an edit\n",
+      std::string_view(path).substr(std::string_view(path).rfind('/') + 1), open * 1e3,
+      static_cast<double>(text.size()) / best / 1e6, static_cast<double>(text.size()) / first / 1e6,
+      edit_seconds(tokens, text) * 1e6);
   return 0;
 }
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <mutex>
 
-#include "daemon/completion/documents.h"
+#include "daemon/completion/answer/worker.h"
+#include "daemon/completion/documents/documents.h"
+#include "daemon/completion/documents/session_memory.h"
 #include "daemon/completion/pace.h"
-#include "daemon/completion/session_memory.h"
-#include "daemon/completion/worker.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;

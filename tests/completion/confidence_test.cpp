@@ -1,4 +1,4 @@
-#include "daemon/completion/confidence.h"
+#include "daemon/completion/generate/confidence.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <random>
 #include <string>
 
-#include "daemon/completion/near.h"
+#include "daemon/completion/fit/near.h"
 #include "tests/support/marked.h"
 
 using namespace efimd;

@@ -1,4 +1,4 @@
-#include "daemon/completion/event.h"
+#include "daemon/completion/documents/event.h"
 
 #include <catch2/catch.hpp>
 #include <functional>

@@ -1,4 +1,4 @@
-#include "daemon/completion/fit.h"
+#include "daemon/completion/fit/fit.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,4 +1,4 @@
-#include "daemon/completion/generate.h"
+#include "daemon/completion/generate/generate.h"
 
 #include <catch2/catch.hpp>
 

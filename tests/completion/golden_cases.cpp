@@ -71,17 +71,28 @@ class Reader {
   }
 
   void take(GoldenCase& into, const std::string& name, std::string text) const {
-    if (name == "case") into.name = std::move(text);
-    else if (name == "buffer") into.buffer = std::move(text) + "\n";
-    else if (name == "raw") into.raw = std::move(text);
-    else if (name == "unsure") into.unsure.push_back(std::move(text));
-    else if (name == "rejected") into.rejected = std::move(text);
-    else if (name == "selected") into.selected = std::move(text);
-    else if (name == "or") into.alternatives.push_back(std::move(text));
-    else if (name == "shows") into.shows.push_back(std::move(text));
-    else if (name == "replaces") into.replaces = std::move(text);
-    else if (name == "silent") into.silent = std::move(text);
-    else fail("no field is called " + name);
+    if (name == "case")
+      into.name = std::move(text);
+    else if (name == "buffer")
+      into.buffer = std::move(text) + "\n";
+    else if (name == "raw")
+      into.raw = std::move(text);
+    else if (name == "unsure")
+      into.unsure.push_back(std::move(text));
+    else if (name == "rejected")
+      into.rejected = std::move(text);
+    else if (name == "selected")
+      into.selected = std::move(text);
+    else if (name == "or")
+      into.alternatives.push_back(std::move(text));
+    else if (name == "shows")
+      into.shows.push_back(std::move(text));
+    else if (name == "replaces")
+      into.replaces = std::move(text);
+    else if (name == "silent")
+      into.silent = std::move(text);
+    else
+      fail("no field is called " + name);
   }
 
   fs::path file_;

@@ -55,8 +55,8 @@ std::string described(const std::string& replaces, const std::string& text) {
 std::string described(const completion::Item& item, const Harness& harness) {
   const std::string_view bytes = harness.documents.at(kUri).snapshot()->bytes();
   const std::size_t cursor = harness.cursors.at(kUri);
-  return described(std::string(bytes.substr(item.replace_begin, cursor - item.replace_begin)) + "^" +
-                       std::string(bytes.substr(cursor, item.replace_end - cursor)),
+  return described(std::string(bytes.substr(item.replace_begin, cursor - item.replace_begin)) +
+                       "^" + std::string(bytes.substr(cursor, item.replace_end - cursor)),
                    item.text);
 }
 
@@ -86,8 +86,7 @@ void check(const GoldenCase& golden) {
   std::vector<std::string> shown, expected;
   if (outcome.item) shown.push_back(described(*outcome.item, harness));
   for (const completion::Item& item : outcome.more) shown.push_back(described(item, harness));
-  for (const std::string& text : golden.shows)
-    expected.push_back(described(golden.replaces, text));
+  for (const std::string& text : golden.shows) expected.push_back(described(golden.replaces, text));
   CHECK(shown == expected);
 }
 

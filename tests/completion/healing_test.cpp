@@ -1,13 +1,13 @@
-#include "daemon/completion/healing.h"
+#include "daemon/completion/generate/healing.h"
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <random>
 #include <string>
 
-#include "daemon/completion/generate.h"
+#include "daemon/completion/generate/generate.h"
 #include "engine/backend/cpu/cpu_backend.h"
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/isa.h"
 #include "engine/model/model.h"
 #include "tests/completion/harness.h"
 #include "tests/support/model_writer.h"

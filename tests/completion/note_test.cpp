@@ -1,4 +1,4 @@
-#include "daemon/completion/note.h"
+#include "daemon/completion/documents/note.h"
 
 #include <catch2/catch.hpp>
 
@@ -24,7 +24,8 @@ prompt::Anchor anchor_of(const test::ScriptedTokenizer& tokenizer) {
 }  // namespace
 
 TEST_CASE("what is noted of a document is read back as it was") {
-  Note note{12, 50, 3, 40, {{prompt::View::kShortAfter, 0, 1, 2, 3, {4, 5}, {6, ~std::uint64_t{0}}}}};
+  Note note{
+      12, 50, 3, 40, {{prompt::View::kShortAfter, 0, 1, 2, 3, {4, 5}, {6, ~std::uint64_t{0}}}}};
   note.anchors.push_back(note.anchors.front());
   CHECK(parse_note(note_text(note)) == note);
   CHECK(parse_note(note_text(Note{})) == Note{});
@@ -34,8 +35,8 @@ TEST_CASE("a note that is no note is none") {
   const std::string good = note_text({1, 4, 2, 3, {NotedAnchor{}}});
   for (std::size_t size = 0; size < good.size(); ++size)
     if (const auto part = parse_note(good.substr(0, size))) CHECK(part->anchors.empty());
-  for (std::string bad :
-       {"1 0 0 0\n", "3 0 0 0 0\n", "2 -1 0 0 0\n", "2 0 0 0 0\nnonsense\n", "2 99999999999999999999999 0 0 0\n"})
+  for (std::string bad : {"1 0 0 0\n", "3 0 0 0 0\n", "2 -1 0 0 0\n", "2 0 0 0 0\nnonsense\n",
+                          "2 99999999999999999999999 0 0 0\n"})
     CHECK_FALSE(parse_note(bad));
   std::string many = "2 0 0 0 0\n";
   for (std::size_t i = 0; i <= kNotedAnchorsMax; ++i) many += good.substr(good.find('\n') + 1);
@@ -76,7 +77,8 @@ TEST_CASE("an anchor whose hole was changed comes back with what is behind it mo
                        std::ssize(text) - std::ssize(kText), tokenizer);
   };
   const std::string text(kText);
-  for (const std::string& hole : {std::string(), std::string("b"), std::string("more than nine bytes")}) {
+  for (const std::string& hole :
+       {std::string(), std::string("b"), std::string("more than nine bytes")}) {
     const auto moved = in(text.substr(0, 23) + hole + text.substr(32));
     REQUIRE(moved);
     CHECK(moved->cut == 23);
@@ -84,7 +86,7 @@ TEST_CASE("an anchor whose hole was changed comes back with what is behind it mo
     CHECK(moved->window_end == text.size() - 9 + hole.size());
     CHECK(moved->after == anchor.after);
   }
-  CHECK_FALSE(in("x" + text));                                   // in front of the cut
+  CHECK_FALSE(in("x" + text));                                  // in front of the cut
   CHECK_FALSE(in(text.substr(0, 40) + "x" + text.substr(40)));  // behind the hole
   CHECK_FALSE(in(text.substr(0, 30)));
   CHECK_FALSE(in(""));

@@ -2,8 +2,8 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
+#include "daemon/completion/answer/worker.h"
 #include "daemon/completion/silence.h"
-#include "daemon/completion/worker.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;

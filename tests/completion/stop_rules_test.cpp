@@ -1,4 +1,4 @@
-#include "daemon/completion/stop_rules.h"
+#include "daemon/completion/fit/stop_rules.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/completion/generate.h"
-#include "daemon/completion/healing.h"
+#include "daemon/completion/generate/generate.h"
+#include "daemon/completion/generate/healing.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/local_engine.h"
 #include "engine/model/model.h"

@@ -10,8 +10,8 @@
 #include <string>
 
 #include "daemon/completion/completion.h"
-#include "daemon/completion/healing.h"
-#include "daemon/service/engine_host.h"
+#include "daemon/completion/generate/healing.h"
+#include "daemon/models/engine_host.h"
 #include "daemon/text/document.h"
 #include "engine/model/model.h"
 

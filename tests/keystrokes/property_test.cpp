@@ -8,10 +8,10 @@
 #include <memory>
 #include <span>
 
-#include "daemon/completion/healing.h"
-#include "daemon/completion/worker.h"
+#include "daemon/completion/answer/worker.h"
+#include "daemon/completion/generate/healing.h"
+#include "daemon/models/engine_host.h"
 #include "daemon/prompt/places.h"
-#include "daemon/service/engine_host.h"
 #include "tests/keystrokes/random_editor.h"
 
 using namespace efimd;

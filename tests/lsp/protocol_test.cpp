@@ -184,15 +184,15 @@ TEST_CASE("efimd's own notifications are read, and refused by the name of the fi
   CHECK(read<EfimDidFocusParams>(R"({"textDocument":{"uri":"u:x"}})").uri == "u:x");
   CHECK(read<EfimDidShowParams>(R"({"textDocument":{"uri":"u:x","version":3}})").uri == "u:x");
   CHECK(read<EfimDidDismissParams>(R"({"textDocument":{"uri":"u:x"}})").uri == "u:x");
-  const auto partly = read<EfimDidPartiallyAcceptParams>(
-      R"({"textDocument":{"uri":"u:x"},"acceptedLength":5})");
+  const auto partly =
+      read<EfimDidPartiallyAcceptParams>(R"({"textDocument":{"uri":"u:x"},"acceptedLength":5})");
   CHECK(partly.uri == "u:x");
   CHECK(partly.acceptedLength == 5);
   check_refused<EfimDidPartiallyAcceptParams>(
       R"({"textDocument":{"uri":"u:x"},"acceptedLength":0})",
       "params.acceptedLength must be an integer from 1 to 2147483647, not 0");
   check_refused<EfimDidFocusParams>(R"({"textDocument":{}})",
-                                     "params.textDocument.uri must be a string, not absent");
+                                    "params.textDocument.uri must be a string, not absent");
 }
 
 TEST_CASE("an inline completion is written with its range, and an empty list as one") {

@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
-#include "engine/forward.h"
 #include "engine/model/model.h"
 #include "tests/peer/varieties.h"
 

@@ -9,7 +9,7 @@ from user import UserTest, kRoot
 
 kEvents = 5000
 kSources = ["daemon/prompt/planner.cpp", "engine/kv/kv_pool.cpp", "lsp/protocol.cpp", "scripts/test_summary.py",
-            "daemon/text/document.cpp", "daemon/completion/worker.cpp"]
+            "daemon/text/document.cpp", "daemon/completion/answer/worker.cpp"]
 kWarmUp = 2500  # by then the memory for KV is full and every file was visited
 kGrowthMax = 4 << 20
 

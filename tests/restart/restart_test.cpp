@@ -10,9 +10,9 @@
 #include <thread>
 
 #include "daemon/completion/completion.h"
-#include "daemon/completion/page_keeper.h"
-#include "daemon/completion/session_memory.h"
-#include "daemon/service/engine_host.h"
+#include "daemon/completion/documents/page_keeper.h"
+#include "daemon/completion/documents/session_memory.h"
+#include "daemon/models/engine_host.h"
 #include "daemon/text/document.h"
 #include "engine/types.h"
 #include "tests/cache_store/store_fixture.h"
@@ -45,8 +45,8 @@ std::string code(int number, std::size_t bytes) {
   static const std::string all = [] {
     std::string text;
     for (const char* name :
-         {"daemon/service/daemon.cpp", "daemon/service/session.cpp", "engine/model/gguf_reader.cpp",
-          "lsp/json_rpc.cpp", "daemon/service/bridge_session.cpp", "lsp/protocol.cpp"}) {
+         {"daemon/server/daemon.cpp", "daemon/server/session.cpp", "engine/model/gguf_reader.cpp",
+          "lsp/json_rpc.cpp", "daemon/client/bridge_session.cpp", "lsp/protocol.cpp"}) {
       std::ifstream file(kSource / name, std::ios::binary);
       text.append(std::istreambuf_iterator<char>(file), {});
     }

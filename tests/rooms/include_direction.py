@@ -20,8 +20,12 @@ kRooms = [
     ("engine", ["engine/"]),
     ("prompt", ["daemon/prompt/"]),
     ("completion", ["daemon/completion/"]),
-    ("service", ["daemon/service/"]),
-    ("main", ["daemon/service/main.cpp"]),
+    ("config", ["daemon/config/"]),
+    ("models", ["daemon/models/"]),
+    ("server", ["daemon/server/"]),
+    ("client", ["daemon/client/"]),
+    ("cli", ["daemon/cli/"]),
+    ("main", ["daemon/cli/main.cpp"]),
 ]
 kRank = {name: rank for rank, (name, _) in enumerate(kRooms)}
 
@@ -34,6 +38,8 @@ kNever = {
     "engine": {"cache_store", "lsp", "text"},
     "prompt": {"kernels", "shaders", "cache_store", "lsp", "gguf", "engine"},
     "completion": {"kernels", "shaders", "lsp"},
+    "models": {"lsp"},
+    "client": {"server", "models"},
 }
 
 kOwned = [

@@ -34,8 +34,9 @@ class TheCheck(unittest.TestCase):
             ("engine/tokenizer/a.cpp", "engine/model/gguf.h"),
             ("daemon/prompt/a.cpp", "engine/tokenizer/tokenizer.h"),
             ("daemon/prompt/a.cpp", "engine/types.h"), ("daemon/prompt/a.cpp", "daemon/text/a.h"),
-            ("daemon/completion/a.cpp", "engine/engine.h"), ("daemon/service/a.cpp", "lsp/a.h"),
-            ("daemon/service/main.cpp", "daemon/service/a.h"),
+            ("daemon/completion/a.cpp", "engine/engine.h"), ("daemon/server/a.cpp", "lsp/a.h"),
+            ("daemon/client/a.cpp", "daemon/config/a.h"), ("daemon/cli/a.cpp", "daemon/client/a.h"),
+            ("daemon/cli/main.cpp", "daemon/cli/a.h"),
         ]:
             self.assertEqual(arrow(above, below), [], f"{above} -> {below}")
 
@@ -47,8 +48,10 @@ class TheCheck(unittest.TestCase):
             ("lsp/a.cpp", "cache_store/a.h"), ("cache_store/a.cpp", "lsp/a.h"),
             ("cache_store/a.cpp", "engine/engine.h"), ("daemon/text/a.cpp", "lsp/a.h"),
             ("daemon/prompt/a.cpp", "engine/engine.h"), ("daemon/prompt/a.cpp", "engine/model/gguf.h"),
-            ("daemon/completion/a.cpp", "lsp/a.h"), ("daemon/completion/a.cpp", "daemon/service/a.h"),
-            ("daemon/service/a.cpp", "daemon/service/main.cpp"),
+            ("daemon/completion/a.cpp", "lsp/a.h"), ("daemon/completion/a.cpp", "daemon/config/a.h"),
+            ("daemon/models/a.cpp", "daemon/server/a.h"), ("daemon/client/a.cpp", "daemon/server/a.h"),
+            ("daemon/models/a.cpp", "lsp/a.h"), ("daemon/server/a.cpp", "daemon/client/a.h"),
+            ("daemon/cli/a.cpp", "daemon/cli/main.cpp"),
         ]:
             found = arrow(above, below)
             self.assertEqual(len(found), 1, f"{above} -> {below}")
@@ -65,7 +68,7 @@ class TheCheck(unittest.TestCase):
                               ("cuda_fp16.h", "kernels/a.cu")]:
             include = f"#include <{header}>\n"
             self.assertEqual(check({owner: include}), [])
-            self.assertEqual(len(check({"daemon/service/a.cpp": include})), 1, header)
+            self.assertEqual(len(check({"daemon/server/a.cpp": include})), 1, header)
 
     def test_a_quoted_header_that_is_no_file_and_one_outside_the_rooms_are_refused(self):
         self.assertEqual(len(check({"base/a.cpp": '#include "fmt/format.h"\n'})), 1)

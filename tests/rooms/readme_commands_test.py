@@ -67,7 +67,7 @@ class ReadmeCommands(unittest.TestCase):
         with private_daemon(self.efimd) as environment:
             subprocess.run(["bash", "-c", install], cwd=kRoot, env=environment, check=True)
             link = pathlib.Path(environment["HOME"], ".local/bin/efimd")
-            self.assertEqual(link.readlink(), kRoot / "build/release/daemon/service/efimd")
+            self.assertEqual(link.readlink(), kRoot / "build/release/daemon/cli/efimd")
 
     def test_efimd_commands_end_as_the_readme_says(self):
         commands = [line for line in self.lines if line[0].startswith("efimd ")]

@@ -3,7 +3,7 @@
 #include <iterator>
 #include <string>
 
-#include "daemon/service/config.h"
+#include "daemon/config/config.h"
 
 namespace efimd::service {
 

@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "daemon/service/this_system.h"
+#include "daemon/config/this_system.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;

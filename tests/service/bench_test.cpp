@@ -3,9 +3,9 @@
 #include <iterator>
 #include <numeric>
 
-#include "daemon/service/bench/replay.h"
-#include "daemon/service/bench/rounds.h"
-#include "daemon/service/bench/typing.h"
+#include "daemon/cli/bench/replay.h"
+#include "daemon/cli/bench/rounds.h"
+#include "daemon/cli/bench/typing.h"
 #include "engine/model/model.h"
 
 using namespace efimd;
@@ -102,7 +102,7 @@ TEST_CASE("rounds of more text than there is are refused with what to do") {
 
 TEST_CASE("typing a part of a file counts each key once, and what suggestions save") {
   const auto bench = bench_of({}, 400);
-  const Exercise exercise = exercise_of(file_text("daemon/service/bench/typist.cpp"), 6, 1);
+  const Exercise exercise = exercise_of(file_text("daemon/cli/bench/typist.cpp"), 6, 1);
   TypingResult result;
   REQUIRE(type_exercise(*bench, "typist.cpp", exercise, {.speed = 40}, result));
   CHECK(result.keys_by_hand == keys_of(exercise.typed));

@@ -1,4 +1,4 @@
-#include "daemon/service/config.h"
+#include "daemon/config/config.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

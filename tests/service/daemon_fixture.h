@@ -9,8 +9,8 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/service/daemon.h"
-#include "daemon/service/local_socket.h"
+#include "daemon/config/local_socket.h"
+#include "daemon/server/daemon.h"
 #include "lsp/framing.h"
 #include "tests/support/scripted_engine.h"
 #include "tests/support/temp_dir.h"

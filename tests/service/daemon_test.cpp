@@ -1,18 +1,16 @@
-#include "daemon/service/build.h"
-#include "daemon/service/daemon.h"
+#include "daemon/server/daemon.h"
 
-#include <unistd.h>
-
-#include <atomic>
 #include <poll.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <future>
 #include <memory>
 #include <string>
 
+#include "daemon/config/build.h"
 #include "tests/service/daemon_fixture.h"
 
 using namespace efimd;

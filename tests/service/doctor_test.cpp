@@ -1,5 +1,5 @@
 // What `efimd doctor` says of what it found.
-#include "daemon/service/commands/doctor.h"
+#include "daemon/cli/commands/doctor.h"
 
 #include <catch2/catch.hpp>
 

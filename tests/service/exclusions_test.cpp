@@ -1,10 +1,10 @@
-#include "daemon/service/exclusions.h"
+#include "daemon/server/exclusions.h"
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <fstream>
 
-#include "daemon/service/glob.h"
+#include "daemon/config/glob.h"
 
 using namespace efimd::service;
 using Reason = Exclusions::Reason;
@@ -123,7 +123,8 @@ TEST_CASE("a repository's own excludes and the user's are git's, too") {
   const Repository repository;
   repository.write(".gitignore", "!kept.tmp\n");
   repository.write(".git/info/exclude", "mine/\n!both.log\n");
-  repository.write("home/.gitconfig", "[user]\nexcludesfile = wrong\n[core]\n\texcludesFile = ~/all\n");
+  repository.write("home/.gitconfig",
+                   "[user]\nexcludesfile = wrong\n[core]\n\texcludesFile = ~/all\n");
   repository.write("home/all", "*.tmp\n*.log\n");
   repository.write("config/git/ignore", "*.swp\n");
   const auto ignores = [&](const char* file, const char* home, const char* config) {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/service/session.h"
+#include "daemon/server/session.h"
 
 namespace efimd::test {
 

@@ -1,4 +1,4 @@
-#include "daemon/service/bench/fill.h"
+#include "daemon/cli/bench/fill.h"
 
 #include <catch2/catch.hpp>
 #include <memory>

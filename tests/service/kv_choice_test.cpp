@@ -1,9 +1,9 @@
-#include "daemon/service/kv_choice.h"
+#include "daemon/models/kv_choice.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 
-#include "daemon/service/engine_host.h"
+#include "daemon/models/engine_host.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "tests/support/model_writer.h"
 #include "tests/support/temp_dir.h"
@@ -15,7 +15,8 @@ using engine::KvType;
 
 namespace {
 
-const KvError kGood{.places = 384, .same_next = 383, .divergence = 5.5e-5, .completions = 8, .same_completions = 8};
+const KvError kGood{
+    .places = 384, .same_next = 383, .divergence = 5.5e-5, .completions = 8, .same_completions = 8};
 
 std::shared_ptr<const engine::Model> tiny_model(const test::TempDir& folder) {
   return engine::Model::open(test::write_tiny_model({}, folder.path())).value();
@@ -42,8 +43,9 @@ TEST_CASE("a damaged file of measurements counts as none, and is written anew") 
   const test::TempDir folder;
   const auto file = folder / "kv_errors.json";
   const KvErrors errors(file);
-  for (const char* text : {"", "[1]", "{\"x\"", "{\"00000000000000020000000000000001 cpu avx2\": 7}",
-                           "{\"00000000000000020000000000000001 cpu avx2\": {\"places\": -4}}"}) {
+  for (const char* text :
+       {"", "[1]", "{\"x\"", "{\"00000000000000020000000000000001 cpu avx2\": 7}",
+        "{\"00000000000000020000000000000001 cpu avx2\": {\"places\": -4}}"}) {
     std::ofstream(file) << text;
     CHECK_FALSE(errors.find({1, 2}, "cpu avx2"));
   }
@@ -65,7 +67,9 @@ TEST_CASE("8-bit KV is measured once, and used where it changes little") {
   errors.keep(model->digest(), kv_kernels(), kGood);
   const KvChoice good = choose_kv_type(model, setup, {});
   CHECK(good.type == KvType::kQ8);
-  CHECK(good.reason == "next token as with f16 at 99.7 % of 384 places, mean divergence 5.5e-05, 8 of 8 completions the same");
+  CHECK(good.reason ==
+        "next token as with f16 at 99.7 % of 384 places, mean divergence 5.5e-05, 8 of 8 "
+        "completions the same");
   KvError bad = kGood;
   bad.divergence = 0.5;
   errors.keep(model->digest(), kv_kernels(), bad);
@@ -74,7 +78,8 @@ TEST_CASE("8-bit KV is measured once, and used where it changes little") {
   CHECK(refused.reason.find("changes too much") != std::string::npos);
 }
 
-TEST_CASE("memory that holds enough 8-bit KV but too little f16 serves the one and refuses the other") {
+TEST_CASE(
+    "memory that holds enough 8-bit KV but too little f16 serves the one and refuses the other") {
   const test::TempDir folder;
   const auto model = tiny_model(folder);
   const KvErrors errors(folder / "kv_errors.json");

@@ -1,11 +1,11 @@
-#include "daemon/service/model_catalog.h"
+#include "daemon/models/model_catalog.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <map>
 #include <string>
 
-#include "daemon/service/chosen_model.h"
+#include "daemon/models/chosen_model.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;

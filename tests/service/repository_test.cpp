@@ -1,4 +1,4 @@
-#include "daemon/service/repository.h"
+#include "daemon/server/repository.h"
 
 #include <catch2/catch.hpp>
 #include <fstream>

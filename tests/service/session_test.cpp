@@ -1,9 +1,9 @@
-#include "daemon/service/session.h"
+#include "daemon/server/session.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "daemon/service/build.h"
+#include "daemon/config/build.h"
 #include "tests/service/fake_editor.h"
 
 using namespace efimd;
@@ -163,13 +163,13 @@ TEST_CASE("what the editor has selected and whether it was asked by hand travel 
   CHECK_FALSE(editor.last_submitted().request.selected);
   CHECK_FALSE(editor.last_submitted().request.by_hand);
   CHECK(editor.last_submitted().request.language_id == "cpp");
-  editor.request(2, "textDocument/inlineCompletion",
-                 {{"textDocument", {{"uri", FakeEditor::kUri}}},
-                  {"position", {{"line", 0}, {"character", 5}}},
-                  {"context",
-                   {{"triggerKind", 1},
-                    {"selectedCompletionInfo",
-                     {{"range", test::range(0, 3, 0, 5)}, {"text", "push"}}}}}});
+  editor.request(
+      2, "textDocument/inlineCompletion",
+      {{"textDocument", {{"uri", FakeEditor::kUri}}},
+       {"position", {{"line", 0}, {"character", 5}}},
+       {"context",
+        {{"triggerKind", 1},
+         {"selectedCompletionInfo", {{"range", test::range(0, 3, 0, 5)}, {"text", "push"}}}}}});
   const completion::Request& request = editor.last_submitted().request;
   CHECK(request.by_hand);
   REQUIRE(request.selected);
@@ -347,7 +347,8 @@ TEST_CASE("settings of the wrong type are shown with what they must be, and noth
 
 TEST_CASE("what config.toml has that is passed over is shown to the user") {
   FakeEditor editor;
-  editor.host.settings = service::parse_config("[daemon]\nidle_exit_s = \"soon\"\nx = 1\n", "/c.toml");
+  editor.host.settings =
+      service::parse_config("[daemon]\nidle_exit_s = \"soon\"\nx = 1\n", "/c.toml");
   editor.initialize();
   const auto shown = editor.sent("window/showMessage");
   REQUIRE(shown.size() == 1);

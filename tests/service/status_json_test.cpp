@@ -1,4 +1,4 @@
-#include "daemon/service/status_json.h"
+#include "daemon/server/status_json.h"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

@@ -1,4 +1,4 @@
-#include "daemon/service/bench/trace.h"
+#include "daemon/cli/bench/trace.h"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,9 +1,9 @@
-#include "daemon/service/bench/typist.h"
+#include "daemon/cli/bench/typist.h"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "daemon/service/bench/samples.h"
+#include "daemon/cli/bench/samples.h"
 
 using namespace efimd::service;
 

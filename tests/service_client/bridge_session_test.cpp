@@ -1,8 +1,8 @@
-#include "daemon/service/bridge_session.h"
+#include "daemon/client/bridge_session.h"
 
 #include <catch2/catch.hpp>
 
-#include "daemon/service/build.h"
+#include "daemon/config/build.h"
 #include "lsp/json_rpc.h"
 #include "lsp/protocol.h"
 

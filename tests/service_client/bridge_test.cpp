@@ -1,12 +1,12 @@
-#include "daemon/service/bridge.h"
+#include "daemon/client/bridge.h"
 
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <csignal>
 #include <system_error>
 #include <thread>
@@ -206,8 +206,8 @@ TEST_CASE("daemons that were asked to finish are no failures, however many they 
   for (int i = 0; i < 3 * Bridge::kAttemptsMax; ++i) {
     daemon.say(lsp::notification_body("efim/leaving", Json::object()));
     daemon.socket.reset();
-    stage.editor.say(lsp::request_body(std::int64_t{10 + i}, "textDocument/inlineCompletion",
-                                       Json::object()));
+    stage.editor.say(
+        lsp::request_body(std::int64_t{10 + i}, "textDocument/inlineCompletion", Json::object()));
     daemon = stage.greeted_daemon();
     daemon.answer(daemon.hear(), i);
     const Json answer = stage.editor.hear();

@@ -1,4 +1,4 @@
-#include "daemon/service/client.h"
+#include "daemon/client/client.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

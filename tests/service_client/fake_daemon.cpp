@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/service/local_socket.h"
+#include "daemon/config/local_socket.h"
 #include "lsp/framing.h"
 #include "lsp/json_rpc.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/service/local_socket.h"
+#include "daemon/config/local_socket.h"
 
 #include <sys/socket.h>
 #include <sys/stat.h>

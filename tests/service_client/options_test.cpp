@@ -1,4 +1,4 @@
-#include "daemon/service/options.h"
+#include "daemon/cli/options.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "daemon/service/paths.h"
+#include "daemon/config/paths.h"
 
 #include <unistd.h>
 

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "daemon/service/commands/source_place.h"
-#include "daemon/service/commands/status_text.h"
-#include "daemon/service/commands/table.h"
+#include "daemon/cli/commands/source_place.h"
+#include "daemon/cli/commands/status_text.h"
+#include "daemon/cli/commands/table.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -49,8 +49,8 @@ TEST_CASE("a status is shown whole") {
     "config": {"file": "/c.toml", "read": true, "warnings": [{"line": 3, "message": "unknown key x"}]}})"));
   for (const char* part :
        {"0.1.0, process 42, up 1 h 1 min", "ready", "7.9 M parameters", "psm FIM", "cpu, AVX-512",
-        "1.0 MiB", "1.0 GiB", "device, which is the host", "90.0 % was in KV", "/a b.c", "1.2", "300.5", "8.0", "nothing to add", "Neovim 0.12.0",
-        "/c.toml:3: unknown key x"}) {
+        "1.0 MiB", "1.0 GiB", "device, which is the host", "90.0 % was in KV", "/a b.c", "1.2",
+        "300.5", "8.0", "nothing to add", "Neovim 0.12.0", "/c.toml:3: unknown key x"}) {
     CAPTURE(text, part);
     CHECK(text.find(part) != std::string::npos);
   }
@@ -112,7 +112,8 @@ TEST_CASE("a live view keeps to the screen and says what it leaves out") {
   CHECK(lines.back().find("more lines") != std::string::npos);
   const auto all = fmt::format("{}", fmt::join(lines, "\n"));
   CHECK(all.find("[###############...............] 500 B of 1000 B") != std::string::npos);
-  CHECK(all.find("file0_\u00fcn\u00efcode.cpp") != std::string::npos);  // the end of the path stands
+  CHECK(all.find("file0_\u00fcn\u00efcode.cpp") !=
+        std::string::npos);  // the end of the path stands
 }
 
 TEST_CASE("a live view of another version's status is drawn as far as it goes") {

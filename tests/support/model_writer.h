@@ -90,7 +90,8 @@ struct TinyModel {
   float rope_base = 10000.0F;
   /// Of the matrices, where it fits; vectors are F32.
   engine::TensorType type = engine::TensorType::kF32;
-  std::vector<engine::TensorType> types_in_turn = {};  ///< not empty: matrix after matrix, not `type`
+  std::vector<engine::TensorType> types_in_turn =
+      {};  ///< not empty: matrix after matrix, not `type`
   bool tied = false;
   bool fragment_trained = false;
   std::uint64_t seed = 1;

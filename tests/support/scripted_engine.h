@@ -118,7 +118,7 @@ struct EngineScript {
   int window_tokens = 4096;
   /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
   std::atomic<int> page_count = 1 << 20;
-  int step_tokens = 16;      ///< the stop token is looked at before each step of hold()
+  int step_tokens = 16;  ///< the stop token is looked at before each step of hold()
   std::optional<Error> hold_error, append_error;  ///< the latter of step()
 
   Gate hold_gate;    ///< before each step of hold()

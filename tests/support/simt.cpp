@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backend/cpu/half.h"
+#include "engine/backend/cpu/kernels/half.h"
 #include "tests/support/simt_run.h"
 
 /// Of a function that other fibers run in the middle of: its callers may not know what it leaves untouched, registers and memory.

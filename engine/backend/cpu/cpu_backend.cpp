@@ -15,18 +15,18 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/aligned_array.h"
-#include "engine/backend/cpu/attention_plan.h"
 #include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/expert_plan.h"
-#include "engine/backend/cpu/isa.h"
-#include "engine/backend/cpu/kernels.h"
-#include "engine/backend/cpu/kv_form.h"
+#include "engine/backend/cpu/kernels/isa.h"
+#include "engine/backend/cpu/kernels/kernels.h"
+#include "engine/backend/cpu/kv/attention_plan.h"
+#include "engine/backend/cpu/kv/kv_form.h"
 #include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/rope.h"
 #include "engine/backend/cpu/worker_pool.h"
 #include "engine/backend/size.h"
-#include "engine/backend/step_checks.h"
 
 namespace efimd::engine {
 

@@ -4,8 +4,8 @@
 #include <cstring>
 #include <string>
 
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/weight_blocks.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/weight_blocks.h"
 
 namespace efimd::engine::cpu {
 

@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "engine/backend/cpu/kernels.h"
+#include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/model/model.h"
 
 namespace efimd::engine::cpu {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/backend/cpu/weight_blocks.h"
+#include "engine/backend/cpu/kernels/weight_blocks.h"
 
 namespace efimd::engine::cpu {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/aligned_array.h"
-#include "engine/backend/cpu/kernels.h"
+#include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/backend/cpu/worker_pool.h"
 
 namespace efimd::engine::cpu {

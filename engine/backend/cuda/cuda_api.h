@@ -15,15 +15,16 @@ namespace efimd::engine::cuda {
   X(cuGetErrorName)                                                                              \
   X(cuDeviceGetCount)                                                                            \
   X(cuDeviceGet)                                                                                 \
-  X(cuDeviceGetName) X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain)                         \
-      X(cuDevicePrimaryCtxRelease) X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) \
-          X(cuMemHostAlloc) X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuModuleLoadData)    \
-              X(cuModuleUnload) X(cuModuleGetFunction) X(cuStreamCreate) X(cuStreamDestroy)      \
-                  X(cuStreamSynchronize) X(cuStreamBeginCapture) X(cuStreamEndCapture)           \
-                      X(cuMemcpyAsync) X(cuFuncGetAttribute) X(cuLaunchKernelEx)                 \
-                          X(cuGraphInstantiate) X(cuGraphLaunch) X(cuGraphDestroy)               \
-                              X(cuGraphExecDestroy) X(cuEventCreate) X(cuEventDestroy)           \
-                                  X(cuEventRecord) X(cuEventSynchronize) X(cuStreamWaitEvent)
+  X(cuDeviceGetName)                                                                             \
+  X(cuDeviceGetAttribute) X(cuDevicePrimaryCtxRetain) X(cuDevicePrimaryCtxRelease)               \
+      X(cuCtxSetCurrent) X(cuMemGetInfo) X(cuMemAlloc) X(cuMemFree) X(cuMemHostAlloc)            \
+          X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuModuleLoadData) X(cuModuleUnload)    \
+              X(cuModuleGetFunction) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) \
+                  X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuMemcpyAsync)                 \
+                      X(cuFuncGetAttribute) X(cuLaunchKernelEx) X(cuGraphInstantiate)            \
+                          X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)               \
+                              X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)                \
+                                  X(cuEventSynchronize) X(cuStreamWaitEvent)
 
 /// NVIDIA's driver, found at run time.
 struct CudaApi {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/gpu/gpu_fit.h"
 #include "engine/backend/gpu/gpu_fused.h"
@@ -22,7 +23,6 @@
 #include "engine/backend/gpu/step_record.h"
 #include "engine/backend/rope_frequencies.h"
 #include "engine/backend/size.h"
-#include "engine/backend/step_checks.h"
 
 namespace efimd::engine::gpu {
 

@@ -77,7 +77,7 @@ struct DeviceLimits {
   std::size_t memory_bytes = 0;      ///< that this program may take
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
-  bool f16_attention = false;   ///< kAttentionTiles
+  bool f16_attention = false;  ///< kAttentionTiles
   /// kNormHeads and kNormGates: of one token up to so many pairs of rows, of some up to so many blocks; 0: never.
   std::size_t fused_pairs_max = 0, fused_blocks_max = 0;
   /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so many workgroups then; 0: never.

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/backend/cpu/kernels.h"
-#include "engine/backend/cpu/weight_blocks.h"
+#include "engine/backend/cpu/kernels/kernels.h"
+#include "engine/backend/cpu/kernels/weight_blocks.h"
 
 namespace efimd::engine::gpu {
 

@@ -4,10 +4,10 @@
 #include <numeric>
 #include <random>
 
-#include "engine/backend/cpu/attention_plan.h"
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/isa.h"
-#include "engine/backend/cpu/kv_memory.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/isa.h"
+#include "engine/backend/cpu/kv/attention_plan.h"
+#include "engine/backend/cpu/kv/kv_memory.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/memory_model.h"
 

@@ -1,5 +1,4 @@
 #include "engine/backend/cpu/cpu_backend.h"
-#include "engine/backend/cpu/isa.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -7,6 +6,7 @@
 #include <limits>
 #include <string>
 
+#include "engine/backend/cpu/kernels/isa.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/memory_model.h"

@@ -4,12 +4,12 @@
 #include <cmath>
 #include <random>
 
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/isa.h"
-#include "engine/backend/cpu/key_bias.h"
-#include "engine/backend/cpu/kv8_memory.h"
-#include "engine/backend/cpu/kv_form.h"
-#include "engine/backend/cpu/kv_memory.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/isa.h"
+#include "engine/backend/cpu/kv/key_bias.h"
+#include "engine/backend/cpu/kv/kv8_memory.h"
+#include "engine/backend/cpu/kv/kv_form.h"
+#include "engine/backend/cpu/kv/kv_memory.h"
 #include "engine/backend/cpu/rope.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
@@ -75,8 +75,8 @@ struct Both {
       for (int e = 0; e < shape.head_width; ++e) {
         key_half.push_back(float_to_half(key_at(head, page, c, e)));
         value_half.push_back(float_to_half(value_at(head, page, c, e)));
-        worst_key = std::max(worst_key, std::fabs(stored_key(head, page, c, e) -
-                                                  key[static_cast<std::size_t>(e)]));
+        worst_key = std::max(
+            worst_key, std::fabs(stored_key(head, page, c, e) - key[static_cast<std::size_t>(e)]));
       }
       halves.pages().touch(page);
       halves.put(0, head, page, c % kP, key_half.data(), value_half.data());
@@ -88,8 +88,8 @@ struct Both {
   }
   float stored_key(int head, PageIndex page, int c, int e) const {
     const std::int8_t* k = block(head, page);
-    const auto* scales = reinterpret_cast<const std::uint16_t*>(
-        k + (shape.head_width + bytes.value_width()) * kP);
+    const auto* scales =
+        reinterpret_cast<const std::uint16_t*>(k + (shape.head_width + bytes.value_width()) * kP);
     return static_cast<float>(k[e * kP + c % kP]) * half_to_float(scales[e / 32 * kP + c % kP]);
   }
   float key_at(int head, PageIndex page, int c, int e) const {
@@ -103,9 +103,8 @@ struct Both {
   }
   float value_at(int head, PageIndex page, int c, int e) const {
     const std::int8_t* v = block(head, page) + shape.head_width * kP;
-    const auto* scales =
-        reinterpret_cast<const std::uint16_t*>(v + bytes.value_width() * kP) +
-        (shape.head_width + 31) / 32 * kP;
+    const auto* scales = reinterpret_cast<const std::uint16_t*>(v + bytes.value_width() * kP) +
+                         (shape.head_width + 31) / 32 * kP;
     return static_cast<float>(v[c % kP * bytes.value_width() + e]) *
            half_to_float(scales[e / 32 * kP + c % kP]);
   }
@@ -299,7 +298,8 @@ TEST_CASE("a key bias of hundreds costs 8-bit KV nothing, for it is not quantize
 TEST_CASE("heads too wide for 8-bit KV are refused with what to do") {
   ModelShape shape = tiny_shape();
   shape.head_width = 264;
-  const auto refused = make_kv_form(shape, scalar_kernels(), {.type = KvType::kQ8, .page_count = 1});
+  const auto refused =
+      make_kv_form(shape, scalar_kernels(), {.type = KvType::kQ8, .page_count = 1});
   REQUIRE(!refused);
   CHECK(refused.error().fault == Fault::kUnsupported);
   CHECK(refused.error().message().find("f16") != std::string::npos);

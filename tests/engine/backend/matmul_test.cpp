@@ -8,7 +8,7 @@
 #include <limits>
 
 #include "engine/backend/cpu/cpu_weights.h"
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/isa.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/memory_model.h"
 

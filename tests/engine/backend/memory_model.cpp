@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/isa.h"
 
 namespace efimd::test {
 

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <random>
 
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/isa.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/isa.h"
 #include "engine/backend/cpu/rope.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/memory_model.h"

@@ -1,7 +1,6 @@
-#include "engine/forward.h"
-
 #include <catch2/catch.hpp>
 
+#include "engine/backend/backend.h"
 #include "tests/support/fake_backend.h"
 
 using namespace efimd;

@@ -105,8 +105,8 @@ TEST_CASE("thousands of pages in any order stay within the host's budget") {
           static_cast<void>(store.load(digest(number), 0s, {}));
           break;
         default:  // a page's parent is another number than itself
-          store.write(page(number, random() % 2 == 0 ? std::optional(number / 2) : std::nullopt,
-                           {source}));
+          store.write(
+              page(number, random() % 2 == 0 ? std::optional(number / 2) : std::nullopt, {source}));
       }
       const std::size_t count = held(store, 40).size();
       CHECK(store.host_usage().used_bytes == count * kBytes);

@@ -1,10 +1,11 @@
 // What a type of KV changes is measured, and pages of other arithmetic are told apart.
+#include "daemon/models/kv_error.h"
+
 #include <catch2/catch.hpp>
 #include <random>
 
 #include "engine/backend/cpu/cpu_backend.h"
-#include "engine/kv_error.h"
-#include "engine/kv_fingerprint.h"
+#include "engine/kv/kv_fingerprint.h"
 #include "engine/model/model.h"
 #include "tests/support/model_writer.h"
 #include "tests/support/temp_dir.h"
@@ -30,8 +31,7 @@ struct Fixture {
 
 std::unique_ptr<Backend> device(const std::shared_ptr<const Model>& model, KvType type,
                                 Isa isa = best_isa(), int threads = 2) {
-  return make_cpu_backend(model,
-                          {.threads = threads, .isa = isa, .page_count = 8, .kv_type = type})
+  return make_cpu_backend(model, {.threads = threads, .isa = isa, .page_count = 8, .kv_type = type})
       .value();
 }
 
@@ -41,7 +41,8 @@ std::vector<std::vector<TokenId>> prompts(const Model& model, int count) {
   for (int i = 0; i < count; ++i) {
     std::vector<TokenId>& prompt = all.emplace_back();
     for (int t = 0; t < 100; ++t)
-      prompt.push_back(static_cast<TokenId>(random() % static_cast<unsigned>(model.shape().vocabulary)));
+      prompt.push_back(
+          static_cast<TokenId>(random() % static_cast<unsigned>(model.shape().vocabulary)));
   }
   return all;
 }
@@ -94,7 +95,8 @@ TEST_CASE("a device that says something else is found out") {
 }
 
 TEST_CASE("each limit of what may be lost counts, and nothing compared is not enough") {
-  const KvError good{.places = 100, .same_next = 98, .divergence = 0.01, .completions = 4, .same_completions = 3};
+  const KvError good{
+      .places = 100, .same_next = 98, .divergence = 0.01, .completions = 4, .same_completions = 3};
   CHECK(good.is_small());
   const auto with = [&](auto change) {
     KvError error = good;

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "engine/forward.h"
+#include "engine/backend/backend.h"
 #include "tests/support/fake_backend.h"
 
 using namespace efimd;
@@ -22,7 +22,10 @@ std::vector<TokenId> counting(int count, TokenId first = 0) {
 
 struct Bench {
   explicit Bench(int pages)
-      : options{.page_count = pages, .step_tokens_max = 4096}, backend(options), pool(pages, {}), tier(pool, backend, nullptr) {}
+      : options{.page_count = pages, .step_tokens_max = 4096},
+        backend(options),
+        pool(pages, {}),
+        tier(pool, backend, nullptr) {}
 
   /// Evaluates `tokens` behind what the sequence holds; its logits must be those of a fresh
   /// evaluation.

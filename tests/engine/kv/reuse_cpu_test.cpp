@@ -5,9 +5,9 @@
 #include <map>
 #include <numeric>
 
+#include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/decode/sampler.h"
-#include "engine/forward.h"
 #include "engine/local_engine.h"
 #include "engine/model/model.h"
 #include "tests/engine/kv/edit_script.h"

@@ -1,4 +1,4 @@
-#include "engine/expected_speed.h"
+#include "daemon/models/expected_speed.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -161,7 +161,8 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   CHECK(files(qwen).after_repository == "\n");
   CHECK(fim(qwen).repository == 5);
   CHECK(files(qwen).after_path == "\n");
-  const auto respelled = fim(qwen, {.repository = "<|file_sep|>", .file_separator = "<|repo_name|>"});
+  const auto respelled =
+      fim(qwen, {.repository = "<|file_sep|>", .file_separator = "<|repo_name|>"});
   CHECK(respelled.files.mark == 5);
   CHECK(respelled.repository == 6);
   const auto deepseek =
@@ -169,8 +170,8 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   CHECK(deepseek.place == Place::kInsidePrefix);
   CHECK(deepseek.mark == kNoToken);
   CHECK(deepseek.before_path == "#");
-  GgufWriter starcoder = named("x", {"<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<repo_name>",
-                                     "<file_sep>"});
+  GgufWriter starcoder =
+      named("x", {"<fim_prefix>", "<fim_middle>", "<fim_suffix>", "<repo_name>", "<file_sep>"});
   starcoder.text("general.architecture", "starcoder2");
   CHECK(files(starcoder).place == Place::kInsidePrefix);
   CHECK(files(starcoder).mark == 6);

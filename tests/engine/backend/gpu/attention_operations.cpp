@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
-#include "engine/backend/cpu/half.h"
+#include "engine/backend/cpu/kernels/half.h"
 #include "engine/backend/gpu/gpu_attention.h"
 #include "kernels/sizes.h"
 #include "tests/engine/backend/check_close.h"

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend/cpu/attention_plan.h"
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/isa.h"
-#include "engine/backend/cpu/kv_form.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/isa.h"
+#include "engine/backend/cpu/kv/attention_plan.h"
+#include "engine/backend/cpu/kv/kv_form.h"
 #include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/gpu/gpu_kv.h"
 #include "engine/backend/rope_frequencies.h"

@@ -11,8 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "engine/backend/cpu/half.h"
-#include "engine/backend/cpu/kernels.h"
+#include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/gpu/buffers.h"

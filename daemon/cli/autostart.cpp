@@ -1,0 +1,94 @@
+#include "daemon/cli/autostart.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+namespace efimd::service {
+
+namespace {
+
+/// As systemd wants words with blanks, quotes or percents.
+std::string unit_word(std::string_view text) {
+  std::string word = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') word += '\\';
+    if (c == '%' || c == '$') word += c;
+    word += c;
+  }
+  return word + "\"";
+}
+
+std::string xml_text(std::string_view text) {
+  std::string escaped;
+  for (const char c : text) {
+    if (c == '&')
+      escaped += "&amp;";
+    else if (c == '<')
+      escaped += "&lt;";
+    else
+      escaped += c;
+  }
+  return escaped;
+}
+
+}  // namespace
+
+std::string service_unit(const std::filesystem::path& program) {
+  return fmt::format(R"([Unit]
+Description=efimd: inline code completions from a model on this machine
+Documentation=man:efimd(1)
+Requires={}
+# Idle daemons and people start it now and then; one that fails at each start is given up.
+StartLimitIntervalSec=30
+StartLimitBurst=30
+
+[Service]
+ExecStart={} serve --background
+Restart=on-failure
+RestartSec=1
+UMask=0077
+NoNewPrivileges=yes
+LockPersonality=yes
+RestrictAddressFamilies=AF_UNIX
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+)",
+                     kSocketUnit, unit_word(program.string()));
+}
+
+std::string socket_unit(const std::string& socket) {
+  return fmt::format(R"([Unit]
+Description=efimd: the socket that editors connect to
+Documentation=man:efimd(1)
+
+[Socket]
+ListenStream={}
+SocketMode=0600
+DirectoryMode=0700
+
+[Install]
+WantedBy=sockets.target
+)",
+                     socket);
+}
+
+std::string launch_agent(const std::filesystem::path& program) {
+  return fmt::format(R"(<?xml version="1.0" encoding="UTF-8"?>
+<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+<plist version="1.0">
+<dict>
+  <key>Label</key><string>{}</string>
+  <key>ProgramArguments</key>
+  <array><string>{}</string><string>serve</string><string>--background</string></array>
+  <key>RunAtLoad</key><true/>
+  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>
+  <key>ProcessType</key><string>Interactive</string>
+</dict>
+</plist>
+)",
+                     kLaunchLabel, xml_text(program.string()));
+}
+
+}  // namespace efimd::service

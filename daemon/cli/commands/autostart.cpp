@@ -1,0 +1,179 @@
+#include "daemon/cli/autostart.h"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <vector>
+
+#include "daemon/cli/commands/commands.h"
+#include "daemon/config/this_system.h"
+
+extern char** environ;
+
+namespace efimd::service {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+fs::path folder_in(const char* variable, const char* below_home) {
+  if (const char* set = std::getenv(variable); set != nullptr && *set == '/') return set;
+  const char* home = std::getenv("HOME");
+  return fs::path(home == nullptr ? "" : home) / below_home;
+}
+
+/// Runs a program of the service manager and waits; its exit status, or why there is none.
+Result<int> run_program(const std::vector<std::string>& words) {
+  std::vector<char*> arguments;
+  for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+  arguments.push_back(nullptr);
+  pid_t child = 0;
+  const int spawned =
+      ::posix_spawnp(&child, arguments[0], nullptr, nullptr, arguments.data(), environ);
+  if (spawned != 0)
+    return fail(Fault::kNotFound, words.front() + ": " + std::strerror(spawned),
+                "is it on the PATH?");
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0)
+    if (errno != EINTR) return fail(Fault::kIo, words.front() + ": " + std::strerror(errno));
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+Result<void> must_run(const std::vector<std::string>& words) {
+  const auto status = run_program(words);
+  if (!status) return tl::unexpected(status.error());
+  if (*status == 0) return {};
+  return fail(Fault::kIo, fmt::format("{} ended with {}", fmt::join(words, " "), *status),
+              "what it said stands above");
+}
+
+Result<void> write_file(const fs::path& path, const std::string& text) {
+  std::error_code error;
+  fs::create_directories(path.parent_path(), error);
+  std::ofstream file(path, std::ios::trunc);
+  file << text;
+  if (file.flush()) return {};
+  return fail(Fault::kIo, path.string() + ": cannot be written", "check the folder's permissions");
+}
+
+#if defined(__APPLE__)
+
+fs::path agent_file() {
+  return folder_in("EFIMD_LAUNCH_AGENTS", "Library/LaunchAgents") / "efimd.plist";
+}
+
+Result<void> enable(const Paths&, const fs::path& program) {
+  if (auto written = write_file(agent_file(), launch_agent(program)); !written) return written;
+  return must_run({"launchctl", "load", "-w", agent_file()});
+}
+
+Result<void> disable() {
+  if (!fs::exists(agent_file())) return {};
+  auto unloaded = must_run({"launchctl", "unload", "-w", agent_file()});
+  if (unloaded) fs::remove(agent_file());
+  return unloaded;
+}
+
+int show_status() {
+  fmt::print("{}: {}\n", agent_file().string(),
+             fs::exists(agent_file()) ? "is there" : "not there");
+  return 0;
+}
+
+bool has_manager() { return true; }
+
+#else
+
+fs::path unit_folder() { return folder_in("XDG_CONFIG_HOME", ".config") / "systemd/user"; }
+
+/// A user manager makes this folder.
+bool has_manager() {
+  std::error_code error;
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  return runtime != nullptr && fs::is_directory(fs::path(runtime) / "systemd", error);
+}
+
+/// The socket as the unit names it: by %t where it lies there, since the manager's own value counts.
+std::string unit_socket(const Paths& paths) {
+  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
+  const bool usual =
+      runtime != nullptr && paths.socket() == fs::path(runtime) / "efimd/daemon.sock";
+  return usual ? kUserSocket : paths.socket().string();
+}
+
+Result<void> enable(const Paths& paths, const fs::path& program) {
+  const fs::path folder = unit_folder();
+  if (auto done = write_file(folder / kServiceUnit, service_unit(program)); !done) return done;
+  if (auto done = write_file(folder / kSocketUnit, socket_unit(unit_socket(paths))); !done)
+    return done;
+  // One that an editor started would go on behind a socket of its own: two models in memory.
+  if (run_stop(paths) != 0) return fail(Fault::kIo, "the daemon that runs could not be stopped");
+  if (auto done = must_run({"systemctl", "--user", "daemon-reload"}); !done) return done;
+  return must_run({"systemctl", "--user", "enable", "--now", kSocketUnit});
+}
+
+Result<void> disable() {
+  const fs::path folder = unit_folder();
+  if (!fs::exists(folder / kSocketUnit)) return {};
+  auto done = must_run({"systemctl", "--user", "disable", "--now", kSocketUnit, kServiceUnit});
+  if (!done) return done;
+  fs::remove(folder / kSocketUnit);
+  fs::remove(folder / kServiceUnit);
+  return must_run({"systemctl", "--user", "daemon-reload"});
+}
+
+int show_status() {
+  const fs::path unit = unit_folder() / kSocketUnit;
+  fmt::print("{}: {}\n", unit.string(), fs::exists(unit) ? "is there" : "not there");
+  std::fflush(stdout);
+  if (!has_manager()) return 0;
+  if (const auto shown =
+          run_program({"systemctl", "--user", "--no-pager", "--lines=0", "list-units", "--all",
+                       "--no-legend", kSocketUnit, kServiceUnit});
+      !shown)
+    return failed(shown.error());
+  return 0;
+}
+
+#endif
+
+int report(const Result<void>& done, const char* good) {
+  if (!done) return failed(done.error());
+  fmt::print("{}\n", good);
+  return 0;
+}
+
+}  // namespace
+
+int run_autostart(const Paths& paths, CommandLine::Autostart what) {
+  if (what != CommandLine::Autostart::kStatus && !has_manager()) {
+    fmt::print(
+        "no service manager of yours runs here, and none is needed: the first editor starts the "
+        "daemon\n");
+    return 0;
+  }
+  switch (what) {
+    case CommandLine::Autostart::kEnable: {
+      const auto program = own_executable();
+      if (!program) return failed(program.error());
+      return report(enable(paths, *program), "enabled: the first editor wakes the daemon");
+    }
+    case CommandLine::Autostart::kDisable:
+      return report(disable(), "disabled: the first editor starts the daemon itself");
+    case CommandLine::Autostart::kStatus:
+      if (!has_manager())
+        fmt::print("no service manager of yours runs here: the first editor starts the daemon\n");
+      return show_status();
+  }
+  return 2;
+}
+
+}  // namespace efimd::service

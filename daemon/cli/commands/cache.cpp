@@ -1,0 +1,155 @@
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <ctime>
+#include <filesystem>
+
+#include "cache_store/store.h"
+#include "daemon/cli/commands/commands.h"
+#include "daemon/cli/commands/table.h"
+#include "daemon/client/client.h"
+#include "daemon/config/config.h"
+#include "daemon/server/cache_request.h"
+#include "lsp/uri.h"
+
+namespace efimd::service {
+
+using lsp::Json;
+using Action = CacheRequest::Action;
+
+namespace {
+
+/// verify and purge read and write as much as the store holds.
+constexpr auto kAnswerMax = std::chrono::minutes(10);
+
+/// What the daemon answers, or, where none runs, the store itself.
+Result<Json> ask(const Paths& paths, const CacheRequest& request) {
+  auto socket = connect_to_daemon(paths);
+  if (socket) {
+    RpcClient client(std::move(*socket));
+    return client.request("efim/cache", to_json(request),
+                          std::chrono::steady_clock::now() + kAnswerMax);
+  }
+  if (socket.error().fault != Fault::kNotFound) return tl::unexpected(socket.error());
+  auto opened = store::Store::open(
+      {paths.store_dir(), disk_budget_bytes(load_config(paths.config_file), paths.cache_dir),
+       [](const std::string& message) { fmt::print(stderr, "efimd: {}\n", message); }});
+  if (!opened) return tl::unexpected(opened.error());
+  return serve_cache_request(**opened, request);
+}
+
+double number(const Json& value, const char* key) {
+  const auto found = value.find(key);
+  return found != value.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+std::string text(const Json& value, const char* key) {
+  const auto found = value.find(key);
+  return found != value.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+std::string when(double used_at_s) {
+  if (used_at_s <= 0) return "-";
+  // A clock that went back is no time ago.
+  return duration_text(std::max(0.0, static_cast<double>(std::time(nullptr)) - used_at_s));
+}
+
+std::string count_of_tokens(const Json& value, const char* key) {
+  return fmt::format("{:.0f}", number(value, key));
+}
+
+std::string disk_line(const Json& disk) {
+  return fmt::format("disk: {} of {}\n", bytes_text(number(disk, "usedBytes")),
+                     bytes_text(number(disk, "budgetBytes")));
+}
+
+std::string list_text(const Json& list) {
+  std::vector<std::vector<std::string>> files, models;
+  for (const Json& file : list.value("files", Json::array()))
+    files.push_back({lsp::display(text(file, "uri")), text(file, "model"),
+                     count_of_tokens(file, "tokensDevice"), count_of_tokens(file, "tokensDisk"),
+                     bytes_text(number(file, "bytesDisk")), when(number(file, "usedAtS")),
+                     file.value("pinned", false) ? "pinned" : ""});
+  for (const Json& model : list.value("models", Json::array()))
+    models.push_back({text(model, "name"), text(model, "digest").substr(0, 12),
+                      count_of_tokens(model, "tokensDisk"),
+                      bytes_text(number(model, "bytesDisk"))});
+  std::string out;
+  if (files.empty()) {
+    out += "nothing is stored\n";
+  } else {
+    out += table({{"file", Align::kLeft},
+                  {"model", Align::kLeft},
+                  {"device tokens"},
+                  {"disk tokens"},
+                  {"disk"},
+                  {"last use"},
+                  {"", Align::kLeft}},
+                 files) +
+           "\n" +
+           table({{"model", Align::kLeft}, {"digest", Align::kLeft}, {"disk tokens"}, {"disk"}},
+                 models) +
+           "\n";
+  }
+  return out + disk_line(list.value("disk", Json::object()));
+}
+
+std::string stats_text(const Json& stats) {
+  const Json disk = stats.value("disk", Json::object());
+  std::vector<std::pair<std::string, std::string>> lines = {
+      {"on disk", fmt::format("{} of {}, {:.0f} pages", bytes_text(number(disk, "usedBytes")),
+                              bytes_text(number(disk, "budgetBytes")), number(disk, "pages"))}};
+  if (const auto store = stats.find("store"); store != stats.end() && store->is_object()) {
+    lines.emplace_back("written", fmt::format("{:.0f} pages, {}/s", number(*store, "writtenPages"),
+                                              bytes_text(number(*store, "writeBytesPerS"))));
+    lines.emplace_back("loaded", fmt::format("{:.0f} pages, {}/s", number(*store, "loadedPages"),
+                                             bytes_text(number(*store, "loadBytesPerS"))));
+    lines.emplace_back("restored",
+                       fmt::format("{:.0f} tokens, {:.1f} s of evaluating saved",
+                                   number(*store, "restoredTokens"), number(*store, "savedS")));
+    if (const std::string trouble = text(*store, "trouble"); !trouble.empty())
+      lines.emplace_back("trouble", trouble);
+  }
+  return listing(lines);
+}
+
+std::string answer_text(const CacheRequest& request, const Json& answer) {
+  switch (request.action) {
+    case Action::kList:
+      return list_text(answer);
+    case Action::kStats:
+      return stats_text(answer);
+    case Action::kPurge:
+      return fmt::format("purged: {:.0f} tokens\n{}", number(answer, "tokens"),
+                         disk_line(answer.value("disk", Json::object())));
+    case Action::kPin:
+      return fmt::format("pinned: {:.0f} files\n", number(answer, "documents"));
+    case Action::kUnpin:
+      return fmt::format("no longer pinned: {:.0f} files\n", number(answer, "documents"));
+    case Action::kVerify:
+      return fmt::format("checked: {:.0f} pages, {:.0f} of them damaged and removed\n",
+                         number(answer, "pages"), number(answer, "dropped"));
+  }
+  return {};
+}
+
+}  // namespace
+
+int run_cache(const Paths& paths, const CommandLine& line) {
+  CacheRequest request = line.cache.request;
+  if (!line.cache.path.empty()) {
+    std::error_code error;
+    const auto path = std::filesystem::absolute(line.cache.path, error).lexically_normal();
+    request.uri = lsp::file_uri(path.generic_string());
+    while (request.uri.ends_with('/')) request.uri.pop_back();
+  }
+  const auto answer = ask(paths, request);
+  if (!answer) return failed(answer.error());
+  if (line.json)
+    fmt::print("{}\n", lsp::json_text(*answer));
+  else
+    fmt::print("{}", answer_text(request, *answer));
+  return 0;
+}
+
+}  // namespace efimd::service

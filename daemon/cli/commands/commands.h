@@ -1,0 +1,48 @@
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+#include "daemon/cli/options.h"
+#include "daemon/config/paths.h"
+
+namespace efimd::service {
+
+// The commands of the CLI. Each prints its answer on stdout and returns the process's exit code: 0,
+// or 1 with a reason on stderr.
+
+int run_lsp(const Paths& paths);
+int run_serve(const Paths& paths, const CommandLine::Serve& options);
+/// Never starts a daemon.
+int run_status(const Paths& paths, const CommandLine& line);
+/// The status again and again, until q, SIGINT, SIGTERM or stdout's end; it waits for a daemon.
+int run_status_watch(const Paths& paths, const CommandLine& line);
+/// 1 also where there is no suggestion; the reason is on stderr.
+int run_complete(const Paths& paths, const CommandLine& line);
+int run_model_list(const Paths& paths, const CommandLine& line);
+int run_model_info(const Paths& paths, const CommandLine& line);
+/// Asks the daemon, or looks into the store itself where none runs.
+int run_cache(const Paths& paths, const CommandLine& line);
+/// Opens the model first: one that cannot run changes nothing.
+int run_model_use(const Paths& paths, const CommandLine& line);
+/// 1 when something is wrong.
+int run_doctor(const Paths& paths, const CommandLine& line);
+/// 0 also where there is no service manager: the bridge starts the daemon then.
+int run_autostart(const Paths& paths, CommandLine::Autostart what);
+// These run completions in this process; a daemon is neither needed nor asked.
+int run_bench_replay(const Paths& paths, const CommandLine& line);
+int run_bench_rounds(const Paths& paths, const CommandLine& line);
+int run_bench_type(const Paths& paths, const CommandLine& line);
+int run_bench_fill(const Paths& paths, const CommandLine& line);
+int run_bench_store(const Paths& paths, const CommandLine& line);
+/// 0 also when no daemon runs: that is what was asked for.
+int run_stop(const Paths& paths);
+
+/// Asks the daemon to finish and waits until it did.
+enum class Stopped { kFinished, kNoneRan };
+Result<Stopped> stop_daemon(const Paths& paths);
+
+/// "efimd: message" on stderr; 1.
+int failed(const Error& error);
+
+}  // namespace efimd::service

@@ -1,0 +1,24 @@
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "daemon/cli/commands/commands.h"
+#include "daemon/client/bridge.h"
+#include "daemon/client/client.h"
+#include "daemon/config/build.h"
+
+namespace efimd::service {
+
+int run_lsp(const Paths& paths) {
+  const auto plan = SpawnPlan::this_program(paths);
+  if (!plan) return failed(plan.error());
+  BridgeEnds ends;
+  ends.build = this_build();
+  ends.editor_in = STDIN_FILENO;
+  ends.editor_out = STDOUT_FILENO;
+  ends.connect = [&](Deadline deadline) { return connect_or_spawn(paths, *plan, deadline); };
+  ends.log = [](const std::string& line) { std::fprintf(stderr, "efimd: %s\n", line.c_str()); };
+  return Bridge(std::move(ends)).run();
+}
+
+}  // namespace efimd::service

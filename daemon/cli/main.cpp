@@ -1,0 +1,85 @@
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "daemon/cli/commands/commands.h"
+
+namespace efimd::service {
+
+namespace {
+
+/// Gives closed standard streams to /dev/null: else the next descriptor, a socket perhaps, becomes stdout.
+void open_standard_streams() {
+  int fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO) fd = ::dup(fd);
+  if (fd >= 0) ::close(fd);
+}
+
+int run(const CommandLine& line) {
+  const auto paths = find_paths();
+  if (!paths) return failed(paths.error());
+  switch (line.command) {
+    using Command = CommandLine::Command;
+    case Command::kLsp:
+      return run_lsp(*paths);
+    case Command::kServe:
+      return run_serve(*paths, line.serve);
+    case Command::kStatus:
+      return line.watch ? run_status_watch(*paths, line) : run_status(*paths, line);
+    case Command::kComplete:
+      return run_complete(*paths, line);
+    case Command::kModelList:
+      return run_model_list(*paths, line);
+    case Command::kModelInfo:
+      return run_model_info(*paths, line);
+    case Command::kCache:
+      return run_cache(*paths, line);
+    case Command::kModelUse:
+      return run_model_use(*paths, line);
+    case Command::kDoctor:
+      return run_doctor(*paths, line);
+    case Command::kAutostart:
+      return run_autostart(*paths, line.autostart);
+    case Command::kBenchReplay:
+      return run_bench_replay(*paths, line);
+    case Command::kBenchRounds:
+      return run_bench_rounds(*paths, line);
+    case Command::kBenchStore:
+      return run_bench_store(*paths, line);
+    case Command::kBenchType:
+      return run_bench_type(*paths, line);
+    case Command::kBenchFill:
+      return run_bench_fill(*paths, line);
+    case Command::kStop:
+      return run_stop(*paths);
+  }
+  return 2;
+}
+
+int run_command_line(std::vector<std::string> arguments) {
+  const auto line = parse_command_line(std::move(arguments));
+  if (line) return run(*line);
+  const NothingToRun& nothing = line.error();
+  std::fputs(nothing.text.c_str(), nothing.code == 0 ? stdout : stderr);
+  return nothing.code;
+}
+
+}  // namespace
+
+}  // namespace efimd::service
+
+int main(int argc, char** argv) {
+  efimd::service::open_standard_streams();
+  // An end that goes away is an error of the write to it, not the process's death.
+  std::signal(SIGPIPE, SIG_IGN);
+  try {
+    return efimd::service::run_command_line({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    return efimd::service::failed({efimd::Fault::kIo, error.what(), ""});
+  }
+}

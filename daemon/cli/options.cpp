@@ -1,0 +1,383 @@
+#include "daemon/cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <charconv>
+#include <utility>
+
+#include "daemon/config/version.h"
+#include "lsp/protocol.h"
+
+namespace efimd::service {
+
+namespace {
+
+using Commands = std::vector<std::pair<CLI::App*, CommandLine::Command>>;
+
+std::optional<std::size_t> number_from_one(std::string_view text) {
+  std::size_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value == 0) return std::nullopt;
+  return value;
+}
+
+/// "text: what it is" in front of the options, an example behind them.
+CLI::App* command(CLI::App& app, const char* name, const char* what, const char* example,
+                  Commands& commands, CommandLine::Command value) {
+  CLI::App* sub = app.add_subcommand(name, what);
+  sub->footer(std::string("Example:\n  ") + example);
+  commands.emplace_back(sub, value);
+  return sub;
+}
+
+void add_serve_options(CLI::App& serve, CommandLine& line) {
+  serve.add_flag("--background", line.serve.background, "The log goes to its file, not to stderr");
+  serve
+      .add_option("--ready-fd", line.serve.ready_fd,
+                  "Descriptor that is told once the socket listens (for who starts it)")
+      ->check(CLI::Range(3, 1 << 20));
+}
+
+void add_complete_options(CLI::App& complete, CommandLine& line, std::string& place) {
+  complete.add_option("PLACE", place, "FILE:LINE:COLUMN, from 1, the column in characters")
+      ->required()
+      ->type_name("FILE:LINE:COLUMN")
+      ->check([](const std::string& text) {
+        const auto parsed = parse_place(text);
+        return parsed ? std::string() : parsed.error().message();
+      });
+  complete.add_option("--max-tokens", line.complete.tokens_max, "Most tokens to generate")
+      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)));
+  complete.add_option("--stop", line.complete.stop, "Where to end: none, line or block")
+      ->check(CLI::IsMember({"none", "line", "block"}));
+  complete.add_option("--temperature", line.complete.temperature, "0 is greedy")
+      ->check(CLI::Range(0.0, lsp::kTemperatureMax));
+  complete.add_flag("--receipt", line.complete.receipt, "What it cost, on stderr");
+  complete.add_flag("--json", line.json, "Text and receipt as JSON");
+}
+
+/// "cache" and what is below it; the action of the one that is named goes into `line`.
+void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
+  using Action = CacheRequest::Action;
+  CLI::App* cache = app.add_subcommand("cache", "KV that is kept on disk");
+  cache->require_subcommand(1);
+  cache->footer("Example:\n  efimd cache list");
+  const auto add = [&](const char* name, const char* what, const char* example, Action action) {
+    CLI::App* sub = command(*cache, name, what, example, commands, CommandLine::Command::kCache);
+    sub->add_flag("--json", line.json, "As JSON");
+    sub->callback([&line, action] { line.cache.request.action = action; });
+    return sub;
+  };
+  const auto add_path = [&](CLI::App* sub) {
+    return sub->add_option("PATH", line.cache.path, "A file, or a folder for all files below it");
+  };
+  add("list", "What is kept of each file and model", "efimd cache list --json", Action::kList);
+  CLI::App* purge = add("purge", "Removes and overwrites what is kept of a file, a model or all",
+                        "efimd cache purge src/main.c", Action::kPurge);
+  add_path(purge);
+  purge->add_option("--model", line.cache.request.model,
+                    "A model's name, or the beginning of its digest");
+  purge->add_flag("--all", line.cache.request.all, "Everything");
+  purge->callback([&line] {
+    line.cache.request.action = Action::kPurge;
+    const int named = int{!line.cache.path.empty()} + int{!line.cache.request.model.empty()} +
+                      int{line.cache.request.all};
+    if (named != 1) throw CLI::ValidationError("purge", "one of PATH, --model and --all is wanted");
+  });
+  add_path(add("pin", "Keeps a file's KV whatever the budget", "efimd cache pin src/main.c",
+               Action::kPin))
+      ->required();
+  add_path(add("unpin", "Takes the pin away", "efimd cache unpin src/main.c", Action::kUnpin))
+      ->required();
+  add("verify", "Reads and checks everything; what is damaged is removed", "efimd cache verify",
+      Action::kVerify);
+  add("stats", "How much is kept, written, loaded and saved", "efimd cache stats", Action::kStats);
+}
+
+void add_replay(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* replay = command(bench, "replay", "An editing trace, with EFIM and without",
+                             "efimd bench replay trace.jsonl --format fim --reuse prefix", commands,
+                             CommandLine::Command::kBenchReplay);
+  replay->add_option("TRACE", line.bench.files, "Editing events as JSON lines")
+      ->required()
+      ->expected(1);
+  replay->add_option("--format", line.bench.format, "Only this prompt: efim or fim")
+      ->check(CLI::IsMember({"efim", "fim"}));
+  replay
+      ->add_option(
+          "--reuse", line.bench.reuse,
+          "Only this much reuse: all (EFIM), prefix or none; by default efim with all, fim "
+          "with prefix and fim with none are run in turn")
+      ->check(CLI::IsMember({"all", "prefix", "none"}));
+  replay->add_option("--max-tokens", line.bench.tokens_max, "Tokens to generate for each answer")
+      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
+      ->capture_default_str();
+  replay->add_option("--pause-ms", line.bench.pause_ms, "Pause in front of each event")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  replay->add_flag("--json", line.json, "As JSON");
+}
+
+void add_rounds(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* rounds = command(bench, "rounds", "The EFIM paper's workload: users who type in rounds",
+                             "efimd bench rounds --users 4 src/*.cpp", commands,
+                             CommandLine::Command::kBenchRounds);
+  rounds->add_option("FILES", line.bench.files, "Source files to make prompts of")->required();
+  rounds->add_option("--users", line.bench.users, "Users who ask at the same time")
+      ->check(CLI::Range(1, 64))
+      ->capture_default_str();
+  rounds->add_option("--rounds", line.bench.rounds, "Requests of each, text typed between them")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  rounds
+      ->add_option("--prompt-tokens", line.bench.prompt_tokens,
+                   "Tokens of a first prompt, as far as the model's window allows")
+      ->check(CLI::Range(64, 1 << 20))
+      ->capture_default_str();
+  rounds->add_flag("--json", line.json, "As JSON");
+}
+
+void add_type(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* type =
+      command(bench, "type", "What a person would feel who types these files",
+              "efimd bench type src/*.cpp --lines 5", commands, CommandLine::Command::kBenchType);
+  type->add_option("FILES", line.bench.files, "Source files; a part of each is typed again")
+      ->required();
+  type->add_option("--lines", line.bench.lines, "Lines to type in each file")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  type->add_option("--speed", line.bench.speed, "How many times faster than a person")
+      ->check(CLI::Range(0.1, 1000.0))
+      ->capture_default_str();
+  type->add_option("--seed", line.bench.seed, "Of the places and the rhythm")
+      ->capture_default_str();
+  type->add_flag("--json", line.json, "As JSON");
+}
+
+void add_fill(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* fill =
+      command(bench, "fill", "What the model writes at cursors, as JSON lines",
+              "efimd bench fill cursors.jsonl --form psm,efim --max-tokens 64 --stop none",
+              commands, CommandLine::Command::kBenchFill);
+  fill->add_option("CURSORS", line.bench.files,
+                   "JSON lines: {\"before\":T,\"increment\":T,\"after\":T,\"path\":T}")
+      ->required()
+      ->expected(1);
+  fill->add_option(
+          "--form", line.bench.forms,
+          "Where the increment stands: psm (in front of the suffix), efim (behind the "
+          "middle token), healed (there, with its last tokens healed); several with commas")
+      ->check(CLI::IsMember({"psm", "efim", "healed"}))
+      ->delimiter(',')
+      ->capture_default_str();
+  fill->add_option("--max-tokens", line.bench.tokens_max, "Most tokens to generate")
+      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
+      ->capture_default_str();
+  fill->add_option("--stop", line.bench.stop, "Where to end: none, line or block")
+      ->check(CLI::IsMember({"none", "line", "block"}))
+      ->capture_default_str();
+}
+
+void add_store(CLI::App& bench, CommandLine& line, Commands& commands) {
+  CLI::App* store =
+      command(bench, "store", "What keeping KV on disk is worth, and what it costs",
+              "efimd bench store src/main.c", commands, CommandLine::Command::kBenchStore);
+  store->add_option("FILE", line.bench.files, "A source file; 3,000 tokens are about 10 kB")
+      ->required()
+      ->expected(1);
+  store->add_option("--prompt-tokens", line.bench.store_prompt_tokens, "Most tokens of a prompt")
+      ->check(CLI::Range(256, 1 << 20))
+      ->capture_default_str();
+  store->add_option("--keys", line.bench.keys, "Keys typed with a store and without")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  store->add_flag("--json", line.json, "As JSON");
+}
+
+void add_bench(CLI::App& app, CommandLine& line, Commands& commands) {
+  CLI::App* bench = app.add_subcommand("bench", "Measures completions on this machine");
+  bench->require_subcommand(1);
+  bench->footer("Example:\n  efimd bench type src/*.cpp");
+  add_replay(*bench, line, commands);
+  add_rounds(*bench, line, commands);
+  add_type(*bench, line, commands);
+  add_fill(*bench, line, commands);
+  add_store(*bench, line, commands);
+}
+
+/// What the checks of single options cannot see; empty when all is well.
+std::string contradiction(const CommandLine& line) {
+  if (line.bench.format == "fim" && line.bench.reuse == "all")
+    return "--format fim: plain FIM has no more than prefixes to use again; take --reuse prefix\n";
+  return {};
+}
+
+/// The command line's grammar, and where a parse leaves its values.
+class Grammar {
+ public:
+  Grammar();
+  tl::expected<CommandLine, NothingToRun> parse(std::vector<std::string> arguments);
+  const CLI::App& app() const { return app_; }
+
+ private:
+  void add_status();
+  void add_model();
+  void add_autostart();
+
+  CommandLine line_;
+  std::string place_;
+  Commands commands_;
+  std::vector<std::pair<CLI::App*, CommandLine::Autostart>> autostarts_;
+  CLI::App app_{"Inline code completions from a model on this machine, over LSP.", "efimd"};
+};
+
+using Command = CommandLine::Command;
+
+Grammar::Grammar() {
+  app_.set_version_flag("--version", std::string("efimd ") + version());
+  app_.require_subcommand(1);
+  app_.footer(
+      "Example:\n  efimd complete src/main.c:12:5\n\n"
+      "Exit status: 0 good, 1 failed with a reason on stderr, 2 wrong usage.");
+  command(app_, "lsp", "LSP on stdio, for an editor; starts the daemon when none runs", "efimd lsp",
+          commands_, Command::kLsp);
+  add_serve_options(
+      *command(app_, "serve", "The daemon in the foreground",
+               "EFIMD_MODEL=~/models/coder.gguf efimd serve", commands_, Command::kServe),
+      line_);
+  add_status();
+  add_complete_options(*command(app_, "complete", "One completion, on stdout",
+                                "efimd complete src/main.c:12:5 --stop line --receipt", commands_,
+                                Command::kComplete),
+                       line_, place_);
+  add_model();
+  add_cache_commands(app_, line_, commands_);
+  command(app_, "doctor", "What this machine has, what is in use, what is wrong and what to do",
+          "efimd doctor", commands_, Command::kDoctor)
+      ->add_flag("--json", line_.json, "As JSON");
+  add_autostart();
+  add_bench(app_, line_, commands_);
+  command(app_, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands_,
+          Command::kStop);
+}
+
+void Grammar::add_status() {
+  CLI::App* status =
+      command(app_, "status", "What the running daemon does: model, memory, files, latencies",
+              "efimd status --watch", commands_, Command::kStatus);
+  status->add_flag("--json", line_.json, "As JSON");
+  status->add_flag("--why", line_.why,
+                   "How the last requests were planned, and what else was considered");
+  status->add_flag("--watch", line_.watch, "Again every second, until q or Ctrl-C");
+}
+
+void Grammar::add_model() {
+  CLI::App* model = app_.add_subcommand("model", "The models that are there");
+  model->require_subcommand(1);
+  model->footer("Example:\n  efimd model list");
+  command(*model, "list", "GGUF files found, and which is used", "efimd model list --json",
+          commands_, Command::kModelList)
+      ->add_flag("--json", line_.json, "As JSON");
+  CLI::App* info = command(*model, "info", "What a GGUF file is",
+                           "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
+  info->add_option("FILE", line_.model_file, "The model in use when none is named");
+  info->add_flag("--json", line_.json, "As JSON");
+  CLI::App* use = command(*model, "use", "Switches to another model, and remembers it",
+                          "efimd model use qwen2.5-coder:1.5b", commands_, Command::kModelUse);
+  auto* const named =
+      use->add_option("MODEL", line_.model_file, "A file, or a name that efimd model list shows");
+  use->add_flag("--configured", line_.model_configured,
+                "Forget the choice: config.toml's model, or the bundled one")
+      ->excludes(named);
+  use->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_autostart() {
+  CLI::App* autostart =
+      app_.add_subcommand("autostart", "Whether your service manager starts the daemon");
+  autostart->require_subcommand(1);
+  autostart->footer("Example:\n  efimd autostart enable");
+  const auto add = [&](const char* name, const char* what, CommandLine::Autostart value) {
+    CLI::App* sub =
+        command(*autostart, name, what, "efimd autostart status", commands_, Command::kAutostart);
+    autostarts_.emplace_back(sub, value);
+  };
+  add("enable", "systemd's user manager holds the socket; the first editor wakes the daemon",
+      CommandLine::Autostart::kEnable);
+  add("disable", "Removes what enable made", CommandLine::Autostart::kDisable);
+  add("status", "What is there", CommandLine::Autostart::kStatus);
+}
+
+/// "help cache purge" is "cache purge --help".
+void say_help_last(std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments.front() != "help") return;
+  arguments.erase(arguments.begin());
+  arguments.emplace_back("--help");
+}
+
+tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
+  say_help_last(arguments);
+  try {
+    std::ranges::reverse(arguments);  // as CLI11 wants a vector
+    app_.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    std::ostringstream out, err;
+    const bool asked = app_.exit(error, out, err) == 0;
+    return tl::unexpected(asked ? NothingToRun{0, out.str()} : NothingToRun{2, err.str()});
+  }
+  if (std::string wrong = contradiction(line_); !wrong.empty())
+    return tl::unexpected(NothingToRun{2, std::move(wrong)});
+  for (const auto& [sub, value] : commands_)
+    if (sub->parsed()) line_.command = value;
+  for (const auto& [sub, value] : autostarts_)
+    if (sub->parsed()) line_.autostart = value;
+  if (line_.command == Command::kModelUse && line_.model_file.empty() && !line_.model_configured)
+    return tl::unexpected(
+        NothingToRun{2, "efimd model use wants a MODEL, or --configured; see --help\n"});
+  if (line_.command == Command::kComplete) line_.complete.place = *parse_place(place_);
+  return line_;
+}
+
+void describe(const CLI::App& app, const std::string& name, std::vector<CommandHelp>& helps) {
+  CommandHelp help{name, app.get_description(), app.get_footer(), {}, {}};
+  for (const CLI::Option* option : app.get_options())
+    help.options.push_back(
+        {option->get_positional() ? option->get_single_name() : option->get_name(false, true),
+         option->get_items_expected_max() == 0 ? "" : option->get_type_name(),
+         option->get_description(), option->get_positional()});
+  const auto subs = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* sub : subs) help.commands.push_back(sub->get_name());
+  helps.push_back(std::move(help));
+  for (const CLI::App* sub : subs)
+    describe(*sub, name.empty() ? sub->get_name() : name + " " + sub->get_name(), helps);
+}
+
+}  // namespace
+
+Result<Place> parse_place(std::string_view text) {
+  const auto wrong = [&] {
+    return fail(Fault::kBadInput, "\"" + std::string(text) + "\" is not FILE:LINE:COLUMN",
+                "line and column are numbers from 1, as in src/main.c:12:5");
+  };
+  const std::size_t second = text.rfind(':');
+  if (second == std::string_view::npos || second == 0) return wrong();
+  const std::size_t first = text.rfind(':', second - 1);
+  if (first == std::string_view::npos || first == 0) return wrong();
+  const auto line = number_from_one(text.substr(first + 1, second - first - 1));
+  const auto column = number_from_one(text.substr(second + 1));
+  if (!line || !column) return wrong();
+  return Place{std::string(text.substr(0, first)), *line, *column};
+}
+
+std::vector<CommandHelp> command_help() {
+  std::vector<CommandHelp> helps;
+  const Grammar grammar;
+  describe(grammar.app(), "", helps);
+  return helps;
+}
+
+tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments) {
+  return Grammar().parse(std::move(arguments));
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,120 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/server/cache_request.h"
+
+namespace efimd::service {
+
+/// "FILE:LINE:COLUMN", both from 1, the column in characters. FILE may hold colons.
+struct Place {
+  std::filesystem::path file;
+  std::size_t line = 0;
+  std::size_t column = 0;
+};
+Result<Place> parse_place(std::string_view text);
+
+/// What a command line asks for.
+struct CommandLine {
+  enum class Command {
+    kLsp,
+    kServe,
+    kStatus,
+    kComplete,
+    kModelList,
+    kModelInfo,
+    kModelUse,
+    kCache,
+    kDoctor,
+    kAutostart,
+    kBenchReplay,
+    kBenchRounds,
+    kBenchType,
+    kBenchFill,
+    kBenchStore,
+    kStop
+  };
+  Command command = Command::kLsp;
+  bool json = false;
+  bool watch = false;  ///< status: again and again
+  bool why = false;    ///< status: how the last requests were planned
+
+  enum class Autostart { kEnable, kDisable, kStatus };
+  Autostart autostart = Autostart::kStatus;
+
+  struct Serve {
+    bool background = false;  ///< started by a bridge: the log goes to its file
+    int ready_fd = -1;
+  } serve;
+
+  struct Complete {
+    Place place;
+    std::optional<int> tokens_max;
+    std::optional<std::string> stop;  ///< "none", "line" or "block"
+    std::optional<double> temperature;
+    bool receipt = false;
+  } complete;
+
+  struct Cache {
+    CacheRequest request;        ///< its uri is made from `path`
+    std::filesystem::path path;  ///< empty: none was named
+  } cache;
+
+  std::filesystem::path model_file;  ///< empty: the one in use; of `model use` also a name
+  bool model_configured = false;     ///< `model use --configured`
+
+  struct Bench {
+    std::vector<std::filesystem::path> files;  ///< the trace, or sources
+    std::string format;                        ///< "efim" or "fim"; empty: not asked for
+    std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
+    int tokens_max = 8;
+    int pause_ms = 0;
+    int users = 16;
+    int rounds = 5;
+    int prompt_tokens = 2355;  ///< the paper's
+    int lines = 10;            ///< typed in each file
+    double speed = 1;
+    std::uint32_t seed = 1;
+    std::vector<std::string> forms = {"efim"};  ///< of `fill`: "psm", "efim", "healed"
+    std::string stop = "line";                  ///< of `fill`
+    int store_prompt_tokens = 3000;
+    int keys = 100;  ///< typed with a store and without
+  } bench;
+};
+
+/// Nothing to run: help, the version (code 0, `text` for stdout), or wrong usage (code 2, `text`
+/// for stderr).
+struct NothingToRun {
+  int code = 0;
+  std::string text;
+};
+
+/// One command as --help tells of it, for the man page and the shells' completions.
+struct CommandHelp {
+  struct Option {
+    std::string names;  ///< "--stop", "-h,--help"; a positional's own name
+    std::string value;  ///< "TEXT", "FILE:LINE:COLUMN"; empty for a flag
+    std::string what;
+    bool positional = false;
+  };
+  std::string name;  ///< "model list"; empty for efimd itself
+  std::string what;
+  std::string footer;
+  std::vector<Option> options;
+  std::vector<std::string> commands;  ///< names of what stands below it, without its own
+};
+/// efimd itself first, then each command before those below it.
+std::vector<CommandHelp> command_help();
+
+/// `arguments` without the program's name.
+tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);
+
+}  // namespace efimd::service

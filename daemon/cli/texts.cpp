@@ -1,0 +1,171 @@
+#include "daemon/cli/texts.h"
+
+#include <fmt/format.h>
+
+#include <string_view>
+
+#include "daemon/config/version.h"
+
+namespace efimd::service {
+
+namespace {
+
+/// Text for troff: no line is a macro, no character an escape.
+std::string troff(std::string_view text) {
+  std::string escaped;
+  bool line_begins = true;
+  for (const char c : text) {
+    if (line_begins && (c == '.' || c == '\'')) escaped += "\\&";
+    if (c == '\\')
+      escaped += "\\e";
+    else if (c == '-')
+      escaped += "\\-";
+    else
+      escaped += c;
+    line_begins = c == '\n';
+  }
+  return escaped;
+}
+
+std::string single_quoted(std::string_view text) {
+  std::string quoted = "'";
+  for (const char c : text) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+/// A footer: "Example:" with its indented lines, then paragraphs.
+std::string man_footer(std::string_view footer) {
+  constexpr std::string_view kExample = "Example:\n  ";
+  std::string text;
+  if (footer.starts_with(kExample)) {
+    footer.remove_prefix(kExample.size());
+    const std::size_t end = footer.find('\n');
+    text += fmt::format(".PP\n.RS\n.B {}\n.RE\n", troff(footer.substr(0, end)));
+    footer = end == std::string_view::npos ? "" : footer.substr(end);
+  }
+  while (footer.starts_with('\n')) footer.remove_prefix(1);
+  return footer.empty() ? text : text + fmt::format(".PP\n{}\n", troff(footer));
+}
+
+std::string man_options(const CommandHelp& help) {
+  std::string text;
+  for (const auto& option : help.options) {
+    if (!help.name.empty() && option.names == "-h,--help") continue;  // said once, of efimd itself
+    const std::string value = option.value.empty() || option.positional ? "" : " " + option.value;
+    text += fmt::format(".TP\n.B {}\n{}.\n", troff(option.names + value), troff(option.what));
+  }
+  return text;
+}
+
+/// The options' own names: "-h,--help" has two.
+std::vector<std::string> flags_of(const CommandHelp& help) {
+  std::vector<std::string> flags;
+  for (const auto& option : help.options) {
+    if (option.positional) continue;
+    std::string_view names = option.names;
+    while (!names.empty()) {
+      const std::size_t comma = names.find(',');
+      flags.emplace_back(names.substr(0, comma));
+      names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
+    }
+  }
+  return flags;
+}
+
+bool takes_file(const CommandHelp& help) {
+  for (const auto& option : help.options)
+    if (option.positional) return true;
+  return false;
+}
+
+/// What may stand behind a command.
+std::string words_behind(const CommandHelp& help) {
+  std::vector<std::string> words = help.commands;
+  for (const std::string& flag : flags_of(help)) words.push_back(flag);
+  return fmt::format("{}", fmt::join(words, " "));
+}
+
+}  // namespace
+
+std::string man_page(const std::vector<CommandHelp>& helps) {
+  const CommandHelp& whole = helps.front();
+  std::string text = fmt::format(
+      ".TH EFIMD 1 \"\" \"efimd {}\" \"User Commands\"\n.SH NAME\nefimd \\- {}\n"
+      ".SH SYNOPSIS\n.B efimd\n.I COMMAND\n[\\fIOPTION\\fR]...\n.SH OPTIONS\n{}.SH COMMANDS\n",
+      version(), "inline code completions from a model on this machine", man_options(whole));
+  for (const CommandHelp& help : helps) {
+    if (help.name.empty() || !help.commands.empty()) continue;  // those below it are told
+    text += fmt::format(".SS efimd {}\n{}.\n{}{}", troff(help.name), troff(help.what),
+                        man_options(help), man_footer(help.footer));
+  }
+  return text + ".SH NOTES\n" + man_footer(whole.footer) +
+         ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/efimd/config.toml\nThe configuration; none is "
+         "needed.\n"
+         ".TP\n.I $XDG_STATE_HOME/efimd/efimd.log\nThe daemon's log.\n"
+         ".TP\n.I $XDG_RUNTIME_DIR/efimd/\nSocket and locks.\n";
+}
+
+std::string bash_completion(const std::vector<CommandHelp>& helps) {
+  std::string cases;
+  for (const CommandHelp& help : helps)
+    cases += fmt::format("    {}) words={} files={} ;;\n", single_quoted(help.name),
+                         single_quoted(words_behind(help)), takes_file(help) ? "yes" : "''");
+  return fmt::format(R"(# bash completion for efimd
+_efimd() {{
+  local command='' word words files current=${{COMP_WORDS[COMP_CWORD]}}
+  for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
+    [[ $word == -* ]] || command+=${{command:+ }}$word
+  done
+  case $command in
+{}    *) words='' files=yes ;;
+  esac
+  mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+  if [[ -n $files && $current != -* ]]; then
+    mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
+  fi
+}}
+complete -o filenames -F _efimd efimd
+)",
+                     cases);
+}
+
+std::string zsh_completion(const std::vector<CommandHelp>& helps) {
+  std::string cases;
+  for (const CommandHelp& help : helps)
+    cases += fmt::format("    {}) compadd -- {}{} ;;\n", single_quoted(help.name),
+                         words_behind(help), takes_file(help) ? "; _files" : "");
+  return fmt::format(R"(#compdef efimd
+_efimd() {{
+  local command='' word
+  for word in "${{(@)words[2,CURRENT-1]}}"; do
+    [[ $word == -* ]] || command+="${{command:+ }}$word"
+  done
+  case $command in
+{}    *) _files ;;
+  esac
+}}
+_efimd "$@"
+)",
+                     cases);
+}
+
+std::string fish_completion(const std::vector<CommandHelp>& helps) {
+  std::string text =
+      "# fish completion for efimd\n"
+      "function __efimd_behind --description 'Whether the command line stands behind these words'\n"
+      "  set -l words (string match -v -- '-*' (commandline -opc)[2..])\n"
+      "  test \"$words\" = \"$argv\"\n"
+      "end\n";
+  for (const CommandHelp& help : helps) {
+    const std::string here =
+        fmt::format("complete -c efimd -n {}", single_quoted("__efimd_behind " + help.name));
+    if (!takes_file(help)) text += here + " -f\n";
+    for (const std::string& command : help.commands)
+      text += fmt::format("{} -a {}\n", here, command);
+    for (const std::string& flag : flags_of(help))
+      text += fmt::format("{} -a {}\n", here, single_quoted(flag));
+  }
+  return text;
+}
+
+}  // namespace efimd::service

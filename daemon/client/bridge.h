@@ -1,0 +1,94 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+#include "daemon/client/bridge_session.h"
+#include "daemon/config/local_socket.h"
+#include "lsp/framing.h"
+
+namespace efimd::service {
+
+/// What a bridge stands between.
+struct BridgeEnds {
+  int editor_in = 0;  ///< the editor's bytes; made non-blocking while the bridge runs
+  int editor_out = 1;
+  /// Connects to the daemon, starting it when none runs; blocks until its deadline at most.
+  std::function<Result<UniqueFd>(Deadline)> connect;
+  std::function<void(const std::string&)>
+      log;                          ///< one line for whoever reads the editor's log of us
+  std::optional<Build> build = {};  ///< that daemons should have; none: any will do
+};
+
+/// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
+///
+/// Lives as long as the editor does, whatever happens to the daemon (bridge_session.h says what the
+/// editor sees then).
+///
+///   asked to finish  the next is looked for at once, when the editor says something
+///   a daemon ends    looked for again at once, then after 100 ms, then 400 ms; after kAttemptsMax
+///   failures in a row
+///                    what waits is answered with nothing, and the next request tries again, at
+///                    most every kRest
+///   in a row         with less than kSteady of service between
+///
+/// Thread: run()'s; poll() over three descriptors, no other.
+/// Limits: while kQueuedBytesMax wait to be written to one side, the other is not read.
+class Bridge {
+ public:
+  static constexpr std::size_t kQueuedBytesMax = std::size_t{16} << 20;
+  static constexpr int kAttemptsMax = 4;
+  static constexpr auto kSteady = std::chrono::seconds(30);
+  static constexpr auto kRest = std::chrono::seconds(2);
+  static constexpr auto kConnectMax = std::chrono::seconds(10);
+
+  explicit Bridge(BridgeEnds ends)
+      : ends_(std::move(ends)),
+        session_(ends_.build ? BridgeSession(*ends_.build) : BridgeSession()) {}
+
+  /// Until the editor says `exit` (0 after shutdown, else 1), closes its end (0), or sends what is
+  /// no LSP (1, logged).
+  int run();
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  /// Bytes on their way out; the front has `written` behind it.
+  struct Outbox {
+    std::string bytes;
+    std::size_t written = 0;
+    std::size_t size() const { return bytes.size() - written; }
+    void add(std::string_view body);
+    /// Writes what `fd` takes now; false when the other end has gone.
+    bool flush(int fd);
+  };
+
+  void wait();
+  void read_editor();
+  void read_daemon();
+  void pump();
+  void look_for_daemon();
+  void daemon_gone(const std::string& why);
+  void failed(const std::string& reason);
+  void finish(int code);
+  void flush_before_exit();
+  int timeout_ms() const;
+
+  BridgeEnds ends_;
+  BridgeSession session_;
+  UniqueFd daemon_;
+  lsp::FrameReader from_editor_{lsp::FrameReader::Oversized::kSkipped};
+  lsp::FrameReader from_daemon_;
+  Outbox to_editor_;
+  Outbox to_daemon_;
+  std::optional<int> code_;
+  int failures_ = 0;      ///< in a row
+  bool resting_ = false;  ///< gave up; one attempt per kRest
+  Clock::time_point next_attempt_{};
+  Clock::time_point connected_at_{};
+};
+
+}  // namespace efimd::service

@@ -1,0 +1,146 @@
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/client/document_mirror.h"
+#include "daemon/config/build.h"
+#include "lsp/json_rpc.h"
+#include "lsp/position.h"
+#include "lsp/protocol.h"
+
+namespace efimd::service {
+
+/// One editor's conversation with whichever daemon lives: passes messages through and keeps what a
+/// new daemon must be told. No I/O and no clock: bodies in, bodies out; bridge.h moves the bytes
+/// and decides when to connect.
+///
+///   B-1  The editor sees one server: one answer to each request, never a second initialize answer,
+///        no error because a daemon died.
+///   B-2  What a new daemon is told equals what the old one knew: initialize, initialized, the open
+///        documents with their current texts, the unanswered requests in their order.
+///   B-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
+///        open progress is closed.
+///   B-4  A daemon of an earlier build than ours is asked to retire, which it does when it is idle,
+///        and the next is sought at once: the editor's documents are there before the next
+///        keystroke. Where it does not know how, or that build comes back, the user is told once
+///        what to do, and it serves.
+///   B-5  What a daemon says to the user is shown once, however many daemons say it.
+///
+///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
+///          any   --disconnected()--> kNone
+///
+/// Thread: its owner's.  Limits: kPendingMax unanswered requests (more are answered as cancelled by
+/// the server).
+/// kToldMax messages are remembered as shown (B-5); more are shown again.
+class BridgeSession {
+ public:
+  static constexpr std::size_t kPendingMax = 1024;
+  static constexpr std::size_t kConfigurationsMax = 16;
+  static constexpr std::size_t kToldMax = 256;
+
+  BridgeSession() = default;
+  /// `ours`: the build that daemons should have (B-4).
+  explicit BridgeSession(Build ours) : ours_(std::move(ours)) {}
+
+  /// A message body, from the editor or the daemon.
+  void editor_says(std::string body);
+  void daemon_says(std::string body);
+
+  /// The editor sent a message too large to be read, a file that it opened.
+  void skipped(std::size_t bytes);
+
+  void connected();
+  void disconnected();
+  /// No daemon can be had for now: what waits is answered with nothing, an unanswered initialize
+  /// with the reason. The editor's user is told once per outage.
+  void give_up(const std::string& reason);
+
+  /// The last daemon served for a while: the next outage is news again.
+  void forget_outage() { outage_told_ = false; }
+
+  /// Whether a daemon should be looked for: something waits for one, or the editor said something
+  /// since the last one died. An idle editor does not bring back a daemon that was stopped.
+  bool wants_daemon() const;
+  /// Whether the connection is of no use, and why: the daemon refused to initialize or sent
+  /// nonsense.
+  const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
+  /// Whether the daemon said that it was asked to finish: its end is no failure then.
+  bool daemon_leaves() const { return daemon_leaves_; }
+  /// Set once the editor sent `exit`: 0 after a shutdown, else 1.
+  std::optional<int> exit_code() const { return exit_code_; }
+
+  /// Bodies to be sent now, in order; the caller takes them.
+  std::vector<std::string> take_for_editor() { return std::exchange(for_editor_, {}); }
+  std::vector<std::string> take_for_daemon() { return std::exchange(for_daemon_, {}); }
+
+ private:
+  enum class Link { kNone, kGreeting, kUp };
+  struct Pending {
+    lsp::Id id;
+    std::string method;
+    std::string body;
+    bool cancelled = false;
+  };
+  struct Greeting {
+    lsp::Id id;  ///< the editor's
+    lsp::Json params;
+    bool answered = false;
+  };
+
+  void on_editor_request(const lsp::Message& message, std::string body);
+  void on_editor_notification(const lsp::Message& message, std::string body);
+  void on_editor_response(const lsp::Message& message);
+  void on_initialize(const lsp::Message& message);
+  void on_cancel(const lsp::Json& params);
+  void on_daemon_response(const lsp::Message& message, std::string body);
+  void on_daemon_request(const lsp::Message& message);
+  void on_greeting_answered(const lsp::Message& message);
+  void ask_build();
+  void on_build_answered(const lsp::Message& message);
+  void tell(lsp::MessageType type, const std::string& text);
+  /// Whether the user has not been shown this message (B-5).
+  bool is_news(const lsp::Json& params);
+  void note_progress(const lsp::Json& params);
+  bool accept_encoding(const lsp::Json& result);
+  void replay();
+  void answer_empty(const Pending& request);
+  void answer_cancelled(const lsp::Id& id);
+  void to_editor(std::string body) { for_editor_.push_back(std::move(body)); }
+  void to_daemon(std::string body) { for_daemon_.push_back(std::move(body)); }
+
+  std::optional<Build> ours_;
+  std::optional<lsp::Id> version_id_;    ///< of the unanswered efim/version
+  std::optional<std::string> retiring_;  ///< the build of the daemon that was asked to
+  std::set<std::string> retired_;        ///< builds that did
+  std::set<std::string> told_;
+  Link link_ = Link::kNone;
+  std::optional<Greeting> greeting_;
+  lsp::Id greeting_id_;  ///< of the initialize request that the present daemon got from us
+  std::uint64_t ids_made_ = 0;
+  bool initialized_ = false;
+  bool shut_down_ = false;
+  bool touched_ = false;  ///< the editor said something that no daemon has heard
+  bool outage_told_ = false;
+  bool daemon_leaves_ = false;
+  std::optional<int> exit_code_;
+  std::optional<std::string> hang_up_;
+  std::optional<lsp::PositionEncoding> encoding_;
+  DocumentMirror documents_;
+  std::deque<std::string>
+      configurations_;  ///< didChangeConfiguration bodies: later ones may set fewer keys
+  std::deque<Pending> pending_;
+  std::map<std::string, lsp::Id>
+      daemon_requests_;             ///< the name that the editor sees -> the daemon's id
+  std::set<std::string> progress_;  ///< tokens (as JSON) that the daemon began and has not ended
+  std::vector<std::string> for_editor_;
+  std::vector<std::string> for_daemon_;
+};
+
+}  // namespace efimd::service

@@ -1,0 +1,134 @@
+#include "daemon/client/spawn.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <string>
+#include <system_error>
+#include <vector>
+
+namespace efimd::service {
+
+namespace {
+
+/// Where the child finds the readiness pipe, just behind its standard streams.
+constexpr int kReadyFd = 3;
+/// A longer message of a daemon that failed is cut.
+constexpr std::size_t kReadyBytesMax = 4096;
+
+struct Pipe {
+  UniqueFd read_end;
+  UniqueFd write_end;
+};
+
+Result<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0)
+    return fail(Fault::kIo, std::string("no pipe: ") + std::strerror(errno));
+  ::fcntl(ends[0], F_SETFD, FD_CLOEXEC);
+  ::fcntl(ends[1], F_SETFD, FD_CLOEXEC);
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> pointers;
+  for (const std::string& string : strings) pointers.push_back(const_cast<char*>(string.c_str()));
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+struct ChildFiles {
+  int nothing;  ///< /dev/null
+  int log;
+  int ready;
+};
+
+/// What happens between fork and exec; only async-signal-safe calls, as the caller may have
+/// threads.
+[[noreturn]] void become_daemon(const ChildFiles& files, char* const* argv,
+                                char* const* environment) {
+  if (::setsid() < 0 || ::chdir("/") != 0) ::_exit(127);
+  const pid_t grandchild = ::fork();
+  if (grandchild != 0) ::_exit(grandchild < 0 ? 127 : 0);
+  sigset_t none;
+  sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  close_on_exec_from(kReadyFd);  // an editor's files are not the daemon's to hold
+  ::dup2(files.nothing, STDIN_FILENO);
+  ::dup2(files.nothing, STDOUT_FILENO);
+  ::dup2(files.log, STDERR_FILENO);
+  if (files.ready == kReadyFd)
+    ::fcntl(kReadyFd, F_SETFD, 0);
+  else
+    ::dup2(files.ready, kReadyFd);
+  ::execve(argv[0], argv, environment);
+  ::_exit(127);
+}
+
+int milliseconds_until(Deadline deadline) {
+  const auto left =
+      std::chrono::ceil<std::chrono::milliseconds>(deadline - std::chrono::steady_clock::now());
+  return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
+}
+
+/// Reads the daemon's first line, which decides.
+Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) {
+  std::string said;
+  while (said.find('\n') == std::string::npos && said.size() < kReadyBytesMax) {
+    pollfd waiting{fd, POLLIN, 0};
+    const int ready = ::poll(&waiting, 1, milliseconds_until(deadline));
+    if (ready < 0 && errno == EINTR) continue;
+    if (ready <= 0)
+      return fail(Fault::kNotReady, "the daemon was started, but does not listen yet",
+                  "try again, or look into " + plan.log_file.string());
+    std::array<char, 512> bytes{};
+    const ssize_t size = ::read(fd, bytes.data(), bytes.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size <= 0) break;
+    said.append(bytes.data(), static_cast<std::size_t>(size));
+  }
+  if (said.starts_with(kReadyLine)) return {};
+  if (said.empty())
+    return fail(Fault::kIo, "the daemon died while it started (" + plan.command.front() + ")",
+                "look into " + plan.log_file.string() + ", or run 'efimd serve' to see why");
+  if (said.back() == '\n') said.pop_back();
+  return fail(Fault::kIo, "the daemon does not start: " + said);
+}
+
+UniqueFd open_log(const std::filesystem::path& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path.parent_path(), error);
+  UniqueFd log(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  return log ? std::move(log) : UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
+}
+
+}  // namespace
+
+Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline) {
+  auto pipe = make_pipe();
+  if (!pipe) return tl::unexpected(pipe.error());
+  const UniqueFd nothing(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  const UniqueFd log = open_log(plan.log_file);
+  std::vector<std::string> command = plan.command;
+  command.insert(command.end(), {"--ready-fd", std::to_string(kReadyFd)});
+  const std::vector<char*> argv = pointers_to(command);
+  const std::vector<char*> environment = pointers_to(plan.environment);
+  const pid_t child = ::fork();
+  if (child < 0) return fail(Fault::kIo, std::string("cannot fork: ") + std::strerror(errno));
+  if (child == 0)
+    become_daemon({nothing.get(), log.get(), pipe->write_end.get()}, argv.data(),
+                  environment.data());
+  pipe->write_end.reset();
+  while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  return wait_until_ready(pipe->read_end.get(), plan, deadline);
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "daemon/completion/documents/documents.h"
+#include "daemon/prompt/choose.h"
+#include "daemon/text/document.h"
+#include "engine/engine.h"
+
+namespace efimd::completion {
+
+/// Where a completion is wanted, and what prompts may cost there.
+struct PlanPlace {
+  const text::Snapshot& snapshot;
+  std::size_t cursor = 0;  ///< on a code point border
+  const engine::Engine& engine;
+  const Documents& documents;
+  const prompt::Windows& windows;
+  const prompt::StepCosts& costs;
+};
+
+/// The plans that could serve the place: the document's anchors that do, then new ones of every
+/// view, each with what it would cost. An anchor of a full view whose KV is there makes new ones
+/// idle: they are not looked at then. At least one. Follows the document's spine to the place where
+/// new ones are made.
+std::vector<prompt::Candidate> possible_plans(const PlanPlace& place, DocumentState& document);
+
+/// Tokens of `tokens` that are not in KV, at least one: the sequence's own count, and what is
+/// resident of others'.
+int tokens_missing(const engine::Engine& engine, const KeptAnchor* kept,
+                   std::span<const engine::TokenId> tokens);
+
+}  // namespace efimd::completion

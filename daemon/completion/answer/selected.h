@@ -1,0 +1,28 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+
+#include "daemon/completion/completion.h"
+#include "daemon/completion/fit/place.h"
+
+namespace efimd::completion {
+
+/// A longer text is no name that a completion list offers.
+inline constexpr std::size_t kSelectedBytesMax = 1024;
+
+/// Whether a completion can go on from `selected`: one line's text, in place of a part of the
+/// cursor's line that the cursor is in or at the end of.
+bool can_go_on_from(const Selected& selected, const text::Snapshot& snapshot, std::size_t cursor);
+
+/// The text that must stand in place of the last `typed_bytes` in front of the cursor, so that the
+/// selected text stands where it belongs: what the model has to spell first. Nullopt where more
+/// would have to be taken back.
+std::optional<std::string> spelled_for(const Selected& selected, const text::Snapshot& snapshot,
+                                       std::size_t cursor, std::size_t typed_bytes);
+
+/// Makes `place` the one behind the selected text, as if it stood there already.
+void go_on_from(Place& place, const Selected& selected);
+
+}  // namespace efimd::completion

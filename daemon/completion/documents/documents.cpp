@@ -1,0 +1,269 @@
+#include "daemon/completion/documents/documents.h"
+
+#include <algorithm>
+#include <functional>
+#include <span>
+#include <tuple>
+
+#include "daemon/prompt/path_head.h"
+
+namespace efimd::completion {
+
+namespace {
+
+/// Tokens of KV that a document's sequences hold; what they share counts once. Sequences share whole
+/// leading parts, so that a token is new from where it differs from every sequence before it.
+int tokens_of(const std::vector<std::span<const engine::TokenId>>& sequences) {
+  std::size_t total = 0;
+  for (std::size_t at = 0; at < sequences.size(); ++at) {
+    std::size_t shared = 0;
+    for (std::size_t other = 0; other < at; ++other) {
+      const auto same = std::ranges::mismatch(sequences[at], sequences[other]).in1;
+      shared = std::max(shared, static_cast<std::size_t>(same - sequences[at].begin()));
+    }
+    total += sequences[at].size() - shared;
+  }
+  return static_cast<int>(total);
+}
+
+}  // namespace
+
+Documents::Documents(engine::Engine& engine, std::size_t documents_max)
+    : engine_(engine), documents_max_(std::max<std::size_t>(documents_max, 1)) {}
+
+Documents::~Documents() {
+  for (auto& [key, state] : states_) drop(state);
+}
+
+DocumentState& Documents::use(const DocumentKey& document, const prompt::FileName& file) {
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  auto found = states_.find(document);
+  if (found == states_.end())
+    found = states_.try_emplace(document, tokenizer, prompt::path_head(file, tokenizer)).first;
+  DocumentState& state = found->second;
+  state.used = ++uses_;
+  state.used_at = std::chrono::steady_clock::now();
+  while (states_.size() > documents_max_) {
+    const auto out = first_out(state);
+    drop(out->second);
+    const std::uint64_t session = out->first.session;
+    states_.erase(out);
+    const auto next = states_.lower_bound({session, {}});
+    if (next == states_.end() || next->first.session != session) current_.erase(session);
+  }
+  return state;
+}
+
+const DocumentState* Documents::find(const DocumentKey& document) const {
+  const auto found = states_.find(document);
+  return found == states_.end() ? nullptr : &found->second;
+}
+
+void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  for (KeptAnchor& kept : state.anchors) {
+    if (state.open) {
+      prompt::follow(kept.anchor, snapshot, tokenizer);
+    } else {
+      prompt::rebase(kept.anchor, snapshot, tokenizer);
+    }
+  }
+  // A text that was closed is another one when it is opened again; its versions count from 1.
+  if (!state.open) {
+    state.spine = prompt::Spine(tokenizer, state.spine.path());
+    state.suggestions.clear();
+    state.asked.reset();
+  }
+  state.open = true;
+  drop_lost(state);
+}
+
+void Documents::drop_lost(DocumentState& state) {
+  std::erase_if(state.anchors, [this](KeptAnchor& kept) {
+    const bool lost = kept.anchor.state == prompt::Anchor::State::kLost;
+    if (lost) drop_sequence(kept);
+    return lost;
+  });
+}
+
+Documents::States::iterator Documents::first_out(const DocumentState& but) {
+  return std::ranges::min_element(states_, {}, [&](const auto& entry) {
+    const DocumentState& state = entry.second;
+    return std::tuple(&state == &but, state.open, state.used);
+  });
+}
+
+void Documents::close(const DocumentKey& document) {
+  const auto found = states_.find(document);
+  if (found == states_.end()) return;
+  found->second.open = false;
+  found->second.last.reset();
+  found->second.rejections = {};
+  found->second.suggestions.clear();
+}
+
+void Documents::focus(const DocumentKey& document) {
+  if (const auto found = states_.find(document); found != states_.end())
+    found->second.used = ++uses_;
+}
+
+void Documents::dismiss(const DocumentKey& document, const text::Snapshot& snapshot) {
+  const auto found = states_.find(document);
+  if (found == states_.end() || !found->second.last) return;
+  found->second.rejections.dismiss(*found->second.last, snapshot);
+  found->second.shown.reset();
+}
+
+bool Documents::is_current(const DocumentKey& document) const {
+  const auto found = current_.find(document.session);
+  return found == current_.end() || found->second == document.uri;
+}
+
+void Documents::set_current(const DocumentKey& document) {
+  current_[document.session] = document.uri;
+}
+
+KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int remembered) {
+  std::vector<KeptAnchor>& anchors = state.anchors;
+  if (remembered < 0) {
+    limit(state);
+    const auto sequence = start(state, plan);
+    anchors.emplace(anchors.begin());
+    anchors.front().sequence = sequence;
+  } else {
+    std::rotate(anchors.begin(), anchors.begin() + remembered, anchors.begin() + remembered + 1);
+  }
+  anchors.front().anchor = plan.anchor;
+  anchors.front().used = ++uses_;
+  engine_.set_source(sequence_of(anchors.front()), state.source);
+  return anchors.front();
+}
+
+KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan) {
+  limit(state);
+  const auto sequence = start(state, plan);
+  const auto at = state.anchors.begin() + (state.anchors.empty() ? 0 : 1);
+  KeptAnchor& kept = *state.anchors.emplace(at);
+  kept.sequence = sequence;
+  kept.anchor = plan.anchor;
+  kept.used = ++uses_;
+  engine_.set_source(sequence_of(kept), state.source);
+  return kept;
+}
+
+Documents::Start Documents::best_start(const DocumentState& state,
+                                       std::span<const engine::TokenId> tokens) const {
+  constexpr int kTokensMin = 8;
+  Start best;
+  const auto look = [&](const std::optional<engine::SequenceId>& sequence) {
+    if (!sequence) return;
+    const std::span<const engine::TokenId> held = engine_.held(*sequence);
+    const auto common = static_cast<int>(std::ranges::mismatch(held, tokens).in1 - held.begin());
+    if (common >= kTokensMin && common > best.tokens) best = {sequence, common};
+  };
+  look(state.spine_sequence);
+  for (const KeptAnchor& kept : state.anchors) look(kept.sequence);
+  return best;
+}
+
+std::optional<engine::SequenceId> Documents::start(const DocumentState& state,
+                                                   const prompt::Plan& plan) {
+  const Start best = best_start(state, plan.tokens);
+  if (!best.sequence) return std::nullopt;
+  const Result<engine::SequenceId> fork = engine_.fork(*best.sequence);
+  return fork ? std::optional(*fork) : std::nullopt;
+}
+
+void Documents::limit(DocumentState& state) {
+  if (state.anchors.size() < kAnchorsMax) return;
+  drop_sequence(state.anchors.back());
+  state.anchors.pop_back();
+}
+
+engine::SequenceId Documents::spine_sequence_of(DocumentState& state) {
+  if (!state.spine_sequence) {
+    state.spine_sequence = engine_.open_sequence();
+    engine_.set_source(*state.spine_sequence, state.source);
+  }
+  return *state.spine_sequence;
+}
+
+std::vector<DocumentState*> Documents::open_by_use() {
+  std::vector<DocumentState*> open;
+  for (auto& [key, state] : states_)
+    if (state.open) open.push_back(&state);
+  std::ranges::sort(open, std::greater<>(), &DocumentState::used);
+  return open;
+}
+
+engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
+  if (!kept.sequence) kept.sequence = engine_.open_sequence();
+  return *kept.sequence;
+}
+
+void Documents::drop_anchors(DocumentState& state) {
+  drop(state);
+  state.anchors.clear();
+}
+
+void Documents::for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit) {
+  for (auto& [key, state] : states_) visit(key, state);
+}
+
+void Documents::drop_sequence(KeptAnchor& kept) {
+  if (kept.sequence) engine_.close_sequence(*kept.sequence);
+  kept.sequence.reset();
+}
+
+void Documents::drop(DocumentState& state) {
+  for (KeptAnchor& kept : state.anchors) drop_sequence(kept);
+  if (state.spine_sequence) engine_.close_sequence(*state.spine_sequence);
+  state.spine_sequence.reset();
+}
+
+bool Documents::make_room(const KeptAnchor& but) {
+  std::optional<engine::SequenceId>* oldest = nullptr;
+  std::tuple<bool, std::uint64_t> oldest_rank;
+  const auto look = [&](std::optional<engine::SequenceId>& sequence, bool open,
+                        std::uint64_t used) {
+    const std::tuple rank(open, used);
+    if (!sequence || (oldest != nullptr && oldest_rank <= rank)) return;
+    oldest = &sequence;
+    oldest_rank = rank;
+  };
+  for (auto& [key, state] : states_) {
+    look(state.spine_sequence, state.open, state.used);
+    for (KeptAnchor& kept : state.anchors)
+      if (&kept != &but) look(kept.sequence, state.open, kept.used);
+  }
+  if (oldest == nullptr) return false;
+  engine_.close_sequence(**oldest);
+  oldest->reset();
+  return true;
+}
+
+int Documents::tokens_held(const DocumentState& state) const {
+  std::vector<std::span<const engine::TokenId>> sequences;
+  for (const KeptAnchor& kept : state.anchors)
+    if (kept.sequence) sequences.push_back(engine_.held(*kept.sequence));
+  if (state.spine_sequence) sequences.push_back(engine_.held(*state.spine_sequence));
+  return tokens_of(sequences);
+}
+
+std::vector<Documents::Row> Documents::rows() const {
+  std::vector<Row> rows;
+  for (const auto& [key, state] : states_) {
+    Row row;
+    row.file.uri = key.uri;
+    row.file.open = state.open;
+    row.file.anchors = static_cast<int>(state.anchors.size());
+    row.file.tokens_device = tokens_held(state);
+    row.file.hits = state.hits;
+    row.file.misses = state.misses;
+    row.used_at = state.used_at;
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace efimd::completion

@@ -1,0 +1,147 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "daemon/completion/completion.h"
+#include "daemon/completion/documents/event.h"
+#include "daemon/completion/documents/rejected.h"
+#include "daemon/completion/documents/suggestion.h"
+#include "daemon/prompt/planner.h"
+#include "engine/engine.h"
+
+namespace efimd::completion {
+
+/// Anchors kept for one document: places that a person comes back to, and the one that idle time
+/// prepares.
+inline constexpr std::size_t kAnchorsMax = 6;
+
+/// Suggestions remembered for one document: the one shown, the next, and those of other places.
+inline constexpr std::size_t kSuggestionsMax = 8;
+
+/// An anchor and the KV of its prompt.
+struct KeptAnchor {
+  prompt::Anchor anchor;
+  std::optional<engine::SequenceId> sequence;  ///< stays open, so that its KV stays
+  std::uint64_t used = 0;                      ///< order of use
+};
+
+/// What is remembered of one document between requests.
+struct DocumentState {
+  /// `path`: path_head() of its file.
+  DocumentState(const engine::Tokenizer& tokenizer, prompt::PathHead path)
+      : spine(tokenizer, std::move(path)) {
+    anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
+  }
+
+  std::vector<KeptAnchor> anchors;  ///< the last one used first; its memory does not move
+  prompt::Spine spine;
+  std::optional<engine::SequenceId> spine_sequence;
+  prompt::Windows windows;       ///< of the last request
+  text::SnapshotPtr snapshot;    ///< the newest that was seen
+  std::optional<Request> asked;  ///< the last request
+  /// Where the cursor was when the document was noted (SessionMemory), until a request says where it
+  /// is.
+  std::optional<std::size_t> recalled_cursor;
+  std::optional<Item> shown;            ///< its answer
+  std::vector<Suggestion> suggestions;  ///< the newest first, at most kSuggestionsMax
+  std::optional<LastRequest> last;
+  Rejections rejections;
+  bool open = true;
+  std::uint64_t hits = 0;
+  std::uint64_t misses = 0;
+  std::uint64_t used = 0;  ///< order of use
+  std::chrono::steady_clock::time_point used_at;
+  engine::SourceId source = engine::SourceId::kNone;  ///< kNone: nothing of it may be stored
+  std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
+};
+
+/// The documents that have anchors, least recently used first out, closed ones before open ones.
+///
+/// Thread: engine.  Owns: the sequences, closed with their documents.
+class Documents {
+ public:
+  Documents(engine::Engine& engine, std::size_t documents_max);
+  ~Documents();
+  Documents(const Documents&) = delete;
+  Documents& operator=(const Documents&) = delete;
+
+  /// The state of `document`, made if there is none. The reference lives until the next use().
+  DocumentState& use(const DocumentKey& document, const prompt::FileName& file);
+  const DocumentState* find(const DocumentKey& document) const;  ///< null when it is not known
+  /// Carries the document's anchors over to `snapshot`, which is a version of the same text, or
+  /// another text where the document was closed meanwhile. What has lost its place is dropped.
+  void follow(DocumentState& state, const text::Snapshot& snapshot);
+  /// Makes it the first to be dropped. A document of this name that comes later is another text.
+  void close(const DocumentKey& document);
+
+  /// Makes it the one used last, if it is known.
+  void focus(const DocumentKey& document);
+  /// What is shown in it, if it is known, is not wanted there, and no work goes into its being taken.
+  void dismiss(const DocumentKey& document, const text::Snapshot& snapshot);
+
+  /// Whether the session's last request was for this document, or it had none.
+  bool is_current(const DocumentKey& document) const;
+  void set_current(const DocumentKey& document);
+
+  /// Those that an editor has open, the one used last first.
+  std::vector<DocumentState*> open_by_use();
+
+  /// Makes the anchor of `plan` the document's last used one: in the place of the one at index
+  /// `remembered`, or as a new one (-1), for which the one used longest ago goes when there are too
+  /// many.
+  KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
+  /// Adds an anchor that idle time prepares: behind the last used one, which stays where it is.
+  KeptAnchor& add_behind(DocumentState& state, const prompt::Plan& plan);
+  /// The document's sequence that begins with most of `tokens`, and with how many; fewer than a
+  /// handful count as none.
+  struct Start {
+    std::optional<engine::SequenceId> sequence;
+    int tokens = 0;
+  };
+  Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
+  engine::SequenceId sequence_of(KeptAnchor& kept);
+  /// All of its anchors, with their sequences.
+  void drop_anchors(DocumentState& state);
+  void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
+  engine::SequenceId spine_sequence_of(DocumentState& state);
+  /// After a failure that leaves its KV undefined.
+  void drop_sequence(KeptAnchor& kept);
+  /// Closes the sequence of the least recently used other anchor, or the spine of a document used
+  /// before it; false when there is none.
+  bool make_room(const KeptAnchor& but);
+
+  /// For the status: what was done with each, by time of use.
+  struct Row {
+    ServiceStatus::File file;
+    std::chrono::steady_clock::time_point used_at;
+  };
+  std::vector<Row> rows() const;
+
+ private:
+  using States = std::map<DocumentKey, DocumentState>;
+  States::iterator first_out(const DocumentState& but);
+  void drop(DocumentState& state);
+  void limit(DocumentState& state);
+  /// A sequence for a new anchor's prompt: a fork of the best start, so that a cut inside a page
+  /// costs nothing, where there is one and memory for it.
+  std::optional<engine::SequenceId> start(const DocumentState& state, const prompt::Plan& plan);
+  void drop_lost(DocumentState& state);
+  int tokens_held(const DocumentState& state) const;
+
+  engine::Engine& engine_;
+  const std::size_t documents_max_;
+  std::uint64_t uses_ = 0;
+  States states_;
+  std::map<std::uint64_t, std::string> current_;  ///< session -> uri of its last request
+};
+
+}  // namespace efimd::completion

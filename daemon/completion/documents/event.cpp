@@ -1,0 +1,101 @@
+#include "daemon/completion/documents/event.h"
+
+#include <algorithm>
+
+namespace efimd::completion {
+
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+
+bool is_newline(std::string_view inserted, std::string_view behind) {
+  return inserted.find_first_of("\r\n") != std::string_view::npos &&
+         inserted.find_first_not_of(kBlanks) == std::string_view::npos &&
+         behind.find_first_not_of(kBlanks) == std::string_view::npos;
+}
+
+bool is_auto_closed(std::string_view behind) {
+  return behind.find_first_not_of(")]}>\"'`;") == std::string_view::npos;
+}
+
+/// "\n" may have become the buffer's own line end.
+std::string with_newlines(std::string_view text) {
+  std::string plain;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text[at] != '\r') {
+      plain += text[at];
+    } else if (at + 1 == text.size() || text[at + 1] != '\n') {
+      plain += '\n';
+    }
+  }
+  return plain;
+}
+
+Event classify_change(const text::Change& change, const LastRequest& last, std::string_view text,
+                      std::size_t cursor) {
+  if (cursor < change.begin || cursor > change.end) return Event::kEdit;
+  const std::string_view inserted = text.substr(change.begin, cursor - change.begin);
+  const std::string_view behind = text.substr(cursor, change.end - cursor);
+  if (inserted.empty() && behind.empty())
+    return change.removed > 0 ? Event::kDelete
+                              : (cursor == last.cursor ? Event::kRepeat : Event::kJump);
+  if (is_newline(inserted, behind)) return Event::kNewline;
+  if (inserted.size() > 1 && agrees(last.shown, text, cursor)) return Event::kAccept;
+  const bool typed = !inserted.empty() && inserted.size() <= kTypedBytesMax &&
+                     change.removed <= kTypedBytesMax && is_auto_closed(behind) &&
+                     inserted.find_first_of("\r\n") == std::string_view::npos;
+  return typed ? Event::kType : Event::kEdit;
+}
+
+}  // namespace
+
+bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor) {
+  if (!shown || shown->text.empty() || shown->begin >= cursor || cursor > text.size()) return false;
+  const std::string since = with_newlines(text.substr(shown->begin, cursor - shown->begin));
+  return since.starts_with(shown->text) || std::string_view(shown->text).starts_with(since);
+}
+
+std::string_view event_name(Event event) {
+  switch (event) {
+    case Event::kType:
+      return "type";
+    case Event::kNewline:
+      return "newline";
+    case Event::kAccept:
+      return "accept";
+    case Event::kDelete:
+      return "delete";
+    case Event::kJump:
+      return "jump";
+    case Event::kSwitch:
+      return "switch";
+    case Event::kEdit:
+      return "edit";
+    case Event::kOpen:
+      return "open";
+    case Event::kRepeat:
+      return "repeat";
+  }
+  return "";
+}
+
+Event classify(const LastRequest* last, bool same_document, const text::Snapshot& snapshot,
+               std::size_t cursor) {
+  if (last == nullptr) return Event::kOpen;
+  if (!same_document) return Event::kSwitch;
+  const text::Snapshot::Since since = snapshot.edits_since(last->serial);
+  if (!since.complete) return Event::kEdit;
+  const text::Change change = text::sum_of(since.edits);
+  if (!change.any) return cursor == last->cursor ? Event::kRepeat : Event::kJump;
+  return classify_change(change, *last, snapshot.bytes(), cursor);
+}
+
+void forget_moved(LastRequest& last, const text::Snapshot& snapshot) {
+  if (!last.shown) return;
+  const text::Snapshot::Since since = snapshot.edits_since(last.serial);
+  if (!since.complete ||
+      (!since.edits.empty() && text::sum_of(since.edits).begin < last.shown->begin))
+    last.shown.reset();
+}
+
+}  // namespace efimd::completion

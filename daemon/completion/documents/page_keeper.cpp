@@ -1,0 +1,83 @@
+#include "daemon/completion/documents/page_keeper.h"
+
+#include <utility>
+
+namespace efimd::completion {
+
+void PageKeeper::begin(const store::ArenaKey& key) {
+  arena_ = key;
+  service_->set_arena(key);
+  auto notes = std::make_shared<std::map<std::string, std::string>>();
+  const bool done = service_->run(
+      [model = key.model, notes](store::Store& store) {
+        if (auto found = store.notes(model)) *notes = std::move(*found);
+      },
+      kOpenMax);
+  if (done) notes_ = std::move(*notes);
+}
+
+engine::SourceId PageKeeper::source_of(const std::string& uri) {
+  const auto [entry, fresh] = numbers_.try_emplace(uri);
+  if (fresh) {
+    uris_.push_back(uri);
+    entry->second = engine::SourceId{static_cast<std::uint32_t>(uris_.size())};
+  }
+  return entry->second;
+}
+
+const std::string& PageKeeper::note(const std::string& uri) const {
+  static const std::string kNone;
+  const auto found = notes_.find(uri);
+  return found == notes_.end() ? kNone : found->second;
+}
+
+void PageKeeper::set_note(const std::string& uri, std::string note) {
+  std::string& known = notes_[uri];
+  if (known == note) return;
+  known = note;
+  service_->post([uri, model = arena_.model, note = std::move(note)](store::Store& store) {
+    // A note that is lost costs a cold start of its document, and the next one is written soon.
+    static_cast<void>(store.set_note(uri, model, note));
+    static_cast<void>(store.use(uri));
+    store.set_open(uri, true);
+  });
+}
+
+void PageKeeper::set_open(const std::string& uri, bool open) {
+  service_->post([uri, open](store::Store& store) { store.set_open(uri, open); });
+}
+
+std::vector<std::pair<std::string, engine::SourceId>> PageKeeper::sources_below(
+    const std::string& uri) const {
+  std::vector<std::pair<std::string, engine::SourceId>> found;
+  for (const auto& [known, number] : numbers_)
+    if (uri.empty() || known == uri || known.starts_with(uri + "/"))
+      found.emplace_back(known, number);
+  return found;
+}
+
+std::chrono::microseconds PageKeeper::load_time(const Digest& /*page*/) const {
+  const double speed = service_->load_bytes_per_s();
+  if (speed <= 0) return std::chrono::microseconds(0);
+  return std::chrono::microseconds(
+      static_cast<std::int64_t>(1e6 * static_cast<double>(arena_.page_bytes) / speed));
+}
+
+std::vector<std::string> PageKeeper::uris_of(std::span<const engine::SourceId> sources) const {
+  std::vector<std::string> uris;
+  for (const engine::SourceId source : sources)
+    uris.push_back(uris_[static_cast<std::size_t>(source) - 1]);
+  return uris;
+}
+
+bool PageKeeper::write(engine::PageToStore page) {
+  return service_->write({page.page, page.parent, uris_of(page.sources), std::move(page.bytes)});
+}
+
+void PageKeeper::add_sources(const Digest& page, std::span<const engine::SourceId> sources) {
+  service_->post([page, uris = uris_of(sources)](store::Store& store) {
+    for (const std::string& uri : uris) static_cast<void>(store.add_source(page, uri));
+  });
+}
+
+}  // namespace efimd::completion

@@ -1,0 +1,117 @@
+#include "daemon/completion/documents/session_memory.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "base/utf8.h"
+#include "daemon/prompt/planner.h"
+
+namespace efimd::completion {
+
+namespace {
+
+Note note_of(const DocumentState& state) {
+  Note note;
+  if (state.last) note.cursor = state.last->cursor;
+  if (state.snapshot) note.text_bytes = state.snapshot->bytes().size();
+  note.window_begin = state.spine.begin();
+  note.window_end = state.spine.end();
+  for (const KeptAnchor& kept : state.anchors)
+    if (kept.anchor.state == prompt::Anchor::State::kGood && note.anchors.size() < kNotedAnchorsMax)
+      note.anchors.push_back(noted(kept.anchor));
+  return note;
+}
+
+}  // namespace
+
+engine::SourceId SessionMemory::source_of(const DocumentKey& document, bool may_be_stored) const {
+  if (!keeper_ || !may_be_stored || forgotten_.contains(document)) return engine::SourceId::kNone;
+  return keeper_->source_of(document.uri);
+}
+
+void SessionMemory::open(const OpenedDocument& opened) {
+  if (!keeper_ || !opened.may_be_stored) return;
+  DocumentState& state = documents_.use(opened.document, opened.file);
+  state.source = source_of(opened.document, true);
+  keeper_->set_open(opened.document.uri, true);
+  // Anchors that are there are of this daemon's own time, and better.
+  if (!state.anchors.empty()) return;
+  if (const auto note = parse_note(keeper_->note(opened.document.uri)))
+    recall(*note, opened, state);
+}
+
+void SessionMemory::close(const DocumentKey& document) {
+  forgotten_.erase(document);
+  if (keeper_) keeper_->set_open(document.uri, false);
+}
+
+void SessionMemory::recall(const Note& note, const OpenedDocument& opened, DocumentState& state) {
+  const text::Snapshot& snapshot = *opened.snapshot;
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  prompt::Windows windows;
+  windows.increment_max = std::numeric_limits<int>::max();
+  const std::size_t cursor = utf8::floor(snapshot.bytes(), note.cursor);
+  state.recalled_cursor = cursor;
+  const auto grown = static_cast<std::ptrdiff_t>(snapshot.bytes().size()) -
+                     static_cast<std::ptrdiff_t>(note.text_bytes);
+  for (const NotedAnchor& each : note.anchors) {
+    std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
+    // What was typed last and not saved, or typed elsewhere, is most often where the cursor was.
+    if (!anchor && grown != 0) anchor = anchor_from(each, snapshot, grown, tokenizer);
+    if (!anchor) continue;
+    anchor->path = state.spine.path();
+    if (auto plan = prompt::continued(
+            *anchor, snapshot, std::clamp(cursor, anchor->cut, anchor->resume), tokenizer, windows))
+      want(std::move(plan->tokens), state.source);
+    KeptAnchor kept;
+    kept.anchor = std::move(*anchor);
+    state.anchors.push_back(std::move(kept));
+    if (state.anchors.size() == kAnchorsMax) break;
+  }
+  if (note.window_end > note.window_begin) {
+    state.spine.start(snapshot, note.window_begin, note.window_end);
+    want(prompt::spine_prompt(state.spine, tokenizer), state.source);
+  }
+}
+
+void SessionMemory::want(std::vector<engine::TokenId> tokens, engine::SourceId source) {
+  const auto most = static_cast<std::size_t>(engine_.window_tokens());
+  if (tokens.size() > most) tokens.resize(most);
+  if (!tokens.empty() && prompts_.size() < kPromptsMax)
+    prompts_.push_back({std::move(tokens), source});
+}
+
+bool SessionMemory::restore_one(const std::stop_token& stop) {
+  if (prompts_.empty()) return false;
+  // What fails is evaluated when it is needed.
+  static_cast<void>(engine_.restore(prompts_.front().tokens, prompts_.front().source, stop));
+  if (!stop.stop_requested()) prompts_.pop_front();
+  return true;
+}
+
+void SessionMemory::note_places() {
+  if (!keeper_) return;
+  documents_.for_each([&](const DocumentKey& document, DocumentState& state) {
+    if (state.source == engine::SourceId::kNone || state.noted == state.used) return;
+    state.noted = state.used;
+    if (!state.anchors.empty()) keeper_->set_note(document.uri, note_text(note_of(state)));
+  });
+}
+
+void SessionMemory::forget(const std::string& uri) {
+  documents_.for_each([&](const DocumentKey& document, DocumentState& state) {
+    if (!uri.empty() && document.uri != uri && !document.uri.starts_with(uri + "/")) return;
+    documents_.drop_anchors(state);
+    state.source = engine::SourceId::kNone;
+    if (state.open) forgotten_.insert(document);
+  });
+  prompts_.clear();
+  if (!keeper_) return;
+  for (const auto& [known, source] : keeper_->sources_below(uri)) {
+    engine_.forget(source);
+    keeper_->forget_note(known);
+  }
+}
+
+}  // namespace efimd::completion

@@ -1,0 +1,148 @@
+#include "daemon/completion/fit/balance.h"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/completion/fit/fit_lines.h"
+#include "daemon/text/indentation.h"
+
+namespace efimd::completion {
+
+namespace {
+
+/// Of the cursor's line, on either side: more is a file without lines.
+constexpr std::size_t kLineBytesMax = 16 * 1024;
+/// Lines behind the cursor's in which a bracket's partner is looked for.
+constexpr std::size_t kLinesBelowMax = 512;
+
+/// What the brackets and strings of a text leave undone.
+struct Undone {
+  std::vector<Bracket> open, closing;
+  std::vector<std::size_t> strings;  ///< where they begin
+};
+
+Undone undone_in(std::string_view text, const Place& place) {
+  const Scan read = scan(text, place.language, place.state);
+  Undone undone;
+  for (const Bracket& bracket : read.brackets) {
+    if (is_opener(bracket.c)) {
+      undone.open.push_back(bracket);
+    } else if (!undone.open.empty() && closer_of(undone.open.back().c) == bracket.c) {
+      undone.open.pop_back();
+    } else {
+      undone.closing.push_back(bracket);
+    }
+  }
+  undone.strings = read.unclosed;
+  // One that the surroundings began is theirs, and so begins at 0 without being one of the line's.
+  const bool own = place.state.in == Lexical::In::kCode || read.end.begin > 0;
+  if (read.end.in == Lexical::In::kString && own) undone.strings.push_back(read.end.begin);
+  return undone;
+}
+
+/// Whether the lines behind the cursor's close what `opener` opened on a line of this indentation.
+bool closed_below(const Place& place, std::string_view indentation, char opener) {
+  const text::LineIndex& lines = place.snapshot.lines();
+  const std::size_t first = lines.line_of(place.cursor) + 1;
+  const std::size_t end = std::min(lines.line_count(), first + kLinesBelowMax);
+  for (std::size_t line = first; line < end; ++line) {
+    const std::string_view content = place.snapshot.line(line);
+    const std::string_view own = text::leading_blanks(content);
+    if (is_blank(content) || own.size() > indentation.size()) continue;
+    return own == indentation && content[own.size()] == closer_of(opener);
+  }
+  return false;
+}
+
+class Check {
+ public:
+  Check(std::string_view text, const Place& place, std::size_t replaced)
+      : place_(place),
+        before_(place.line_before.substr(place.line_before.size() -
+                                         std::min(place.line_before.size(), kLineBytesMax))),
+        rest_(place.rest.substr(std::min(replaced, place.rest.size()), kLineBytesMax)),
+        begin_(before_.size()),
+        end_(begin_ + text.size()),
+        whole_(before_ + std::string(text) + rest_),
+        undone_(undone_in(whole_, place)) {}
+
+  /// The offset, in the text, of the first offence.
+  std::optional<std::size_t> first_offence() const {
+    std::optional<std::size_t> first;
+    const auto found = [&](std::size_t at) {
+      if (ours(at) && (!first || at < *first)) first = at;
+    };
+    for (std::size_t i = 0; i < undone_.closing.size(); ++i)
+      if (ours(undone_.closing[i].at) && !closes_one_above(i)) found(undone_.closing[i].at);
+    for (const Bracket& bracket : undone_.open)
+      if (ours(bracket.at) && !may_stay_open(bracket)) found(statement_of(bracket));
+    for (const std::size_t at : undone_.strings) found(at);
+    if (const auto quote = turned_inside_out()) found(*quote);
+    return first ? std::optional(*first - begin_) : std::nullopt;
+  }
+
+ private:
+  bool ours(std::size_t at) const { return at >= begin_ && at < end_; }
+
+  std::string_view line_at(std::size_t at) const {
+    const std::size_t newline = at == 0 ? std::string::npos : whole_.rfind('\n', at - 1);
+    const std::size_t begin = newline == std::string::npos ? 0 : newline + 1;
+    return std::string_view(whole_).substr(begin, whole_.find('\n', at) - begin);
+  }
+
+  bool closes_one_above(std::size_t index) const {
+    if (index >= place_.open.size()) return !place_.open_is_all;
+    const OpenBracket& open = place_.open[place_.open.size() - 1 - index];
+    return closer_of(open.c) == undone_.closing[index].c &&
+           !closed_below(place_, open.indentation, open.c);
+  }
+
+  /// Where the line that a block's opener ends begins, if that is the text's own; else the opener.
+  std::size_t statement_of(const Bracket& opener) const {
+    const std::size_t newline = whole_.rfind('\n', opener.at);
+    const std::size_t line_end = std::min(whole_.find('\n', opener.at), whole_.size());
+    const bool ends_line =
+        is_blank(std::string_view(whole_).substr(opener.at + 1, line_end - opener.at - 1));
+    return ends_line && newline != std::string::npos && ours(newline) ? newline : opener.at;
+  }
+
+  bool may_stay_open(const Bracket& bracket) const {
+    const std::size_t line_end = std::min(whole_.find('\n', bracket.at), whole_.size());
+    const bool goes_on =
+        line_end < end_ && !is_blank(std::string_view(whole_).substr(line_end, end_ - line_end));
+    if (!goes_on) return closed_below(place_, text::leading_blanks(line_at(bracket.at)), bracket.c);
+    // With the line's last bracket, those around it on its line are open for the block, too.
+    const std::size_t last = trim_end(std::string_view(whole_).substr(0, line_end)).size() - 1;
+    return std::ranges::any_of(undone_.open,
+                               [&](const Bracket& other) { return other.at == last; });
+  }
+
+  /// The text's last quote, where the rest of the line has a string more than it had without the
+  /// text.
+  std::optional<std::size_t> turned_inside_out() const {
+    const auto in_rest = [](const std::vector<std::size_t>& strings, std::size_t begin) {
+      return std::ranges::any_of(strings, [&](std::size_t at) { return at >= begin; });
+    };
+    if (!in_rest(undone_.strings, end_)) return std::nullopt;
+    if (in_rest(undone_in(before_ + rest_, place_).strings, begin_)) return std::nullopt;
+    const std::size_t quote = whole_.find_last_of("\"'`", end_ - 1);
+    return quote == std::string::npos ? std::nullopt : std::optional(quote);
+  }
+
+  const Place& place_;
+  std::string before_, rest_;
+  std::size_t begin_, end_;  ///< of the text, in whole_
+  std::string whole_;
+  Undone undone_;
+};
+
+}  // namespace
+
+std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced) {
+  if (place.language.prose || text.empty()) return text.size();
+  return Check(text, place, replaced).first_offence().value_or(text.size());
+}
+
+}  // namespace efimd::completion

@@ -1,0 +1,201 @@
+#include "daemon/completion/fit/brackets.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace efimd::completion {
+
+namespace {
+
+constexpr auto kNone = std::string_view::npos;
+/// Bytes between the quotes of '\U0010FFFF' and '\u{10FFFF}'.
+constexpr std::size_t kCharLiteralBytesMax = 12;
+
+bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+bool is_angle(std::string_view text, std::size_t at) {
+  const char before = at > 0 ? text[at - 1] : '\0';
+  const char behind = at + 1 < text.size() ? text[at + 1] : '\0';
+  if (text[at] == '<') return behind != '=';
+  return text[at] == '>' && behind != '=' && before != '-' && before != '=';
+}
+
+/// The quote that closes, on its line, the string opened at `open`; kNone when there is none.
+std::size_t closing_quote(std::string_view text, std::size_t open) {
+  for (std::size_t at = open + 1; at < text.size() && text[at] != '\n'; ++at) {
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == text[open]) {
+      return at;
+    }
+  }
+  return kNone;
+}
+
+/// Where the character literal opened at `open` ends; kNone when this is none.
+std::size_t char_literal_end(std::string_view text, std::size_t open) {
+  const std::string_view rest = text.substr(open + 1, kCharLiteralBytesMax);
+  if (rest.starts_with('\\')) {
+    const std::size_t end = rest.find('\'', 2);
+    return end == kNone ? kNone : open + 1 + end;
+  }
+  std::size_t end = 1;  // behind one code point
+  while (end < rest.size() && (static_cast<unsigned char>(rest[end]) & 0xC0U) == 0x80) ++end;
+  return end < rest.size() && rest[0] != '\'' && rest[end] == '\'' ? open + 1 + end : kNone;
+}
+
+class Scanner {
+ public:
+  Scanner(std::string_view text, const Language& language, Lexical state, Also also)
+      : text_(text), language_(language), state_(std::move(state)), also_(also) {}
+
+  Scan run() {
+    while (at_ < text_.size()) state_.in == Lexical::In::kCode ? step_code() : step_inside();
+    result_.end = std::move(state_);
+    return std::move(result_);
+  }
+
+ private:
+  bool here(std::string_view what) const {
+    return !what.empty() && text_.substr(at_).starts_with(what);
+  }
+
+  void enter(Lexical::In in, std::size_t opening, std::string until, bool escapes, bool spans) {
+    state_ = {in, std::move(until), escapes, spans, at_};
+    at_ += opening;
+  }
+  void leave() { state_ = {}; }
+
+  void step_inside() {
+    if (here(state_.until)) {
+      // A line comment leaves its line's end to the code.
+      if (state_.until != "\n") at_ += state_.until.size();
+      if (state_.in == Lexical::In::kString) result_.closed.push_back(at_);
+      leave();
+    } else if (text_[at_] == '\n' && !state_.spans_lines) {
+      result_.unclosed.push_back(state_.begin);
+      leave();
+    } else {
+      at_ += text_[at_] == '\\' && state_.escapes && at_ + 1 < text_.size() ? 2 : 1;
+    }
+  }
+
+  void step_code() {
+    const char c = text_[at_];
+    if (comment() || raw_string() || string(c)) return;
+    if (c == '\\') {
+      at_ += at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
+      return;
+    }
+    if (is_wanted(c)) result_.brackets.push_back({at_, c});
+    ++at_;
+  }
+
+  bool is_wanted(char c) const {
+    if (c == '<' || c == '>') return also_ == Also::kAngles && is_angle(text_, at_);
+    if (c == ',' || c == ';' || c == '\n') return also_ == Also::kSeparators;
+    return is_opener(c) || is_closer(c);
+  }
+
+  bool comment() {
+    for (const std::string_view mark : language_.line_comments) {
+      if (!here(mark)) continue;
+      enter(Lexical::In::kComment, mark.size(), "\n", false, true);
+      return true;
+    }
+    if (!here(language_.comment_open)) return false;
+    enter(Lexical::In::kComment, language_.comment_open.size(),
+          std::string(language_.comment_close), false, true);
+    return true;
+  }
+
+  /// R"x(...)x" and r#"..."#: from the R or r on.
+  bool raw_string() {
+    if (language_.raw == Language::Raw::kNone) return false;
+    const bool cpp = language_.raw == Language::Raw::kCpp;
+    if (text_[at_] != (cpp ? 'R' : 'r')) return false;
+    if (!cpp && at_ > 0 && is_word(text_[at_ - 1]) && text_[at_ - 1] != 'b') return false;
+    std::string_view rest = text_.substr(at_ + 1);
+    if (cpp) {
+      const std::size_t open = rest.find_first_of("( )\\\n");
+      if (!rest.starts_with('"') || open == kNone || rest[open] != '(') return false;
+      enter(Lexical::In::kString, open + 2, ")" + std::string(rest.substr(1, open - 1)) + "\"",
+            false, true);
+      return true;
+    }
+    const std::size_t hashes = std::min(rest.find_first_not_of('#'), rest.size());
+    if (hashes == rest.size() || rest[hashes] != '"') return false;
+    enter(Lexical::In::kString, hashes + 2, "\"" + std::string(hashes, '#'), false, true);
+    return true;
+  }
+
+  bool string(char c) {
+    for (const std::string_view quote : language_.long_quotes) {
+      if (!here(quote)) continue;
+      const bool escapes = quote != "`" || language_.name != "go";
+      enter(Lexical::In::kString, quote.size(), std::string(quote), escapes, true);
+      return true;
+    }
+    if (c == '\'' && language_.char_literals) {
+      const std::size_t end = char_literal_end(text_, at_);
+      at_ = end == kNone ? at_ + 1 : end + 1;
+      return true;
+    }
+    if (language_.quotes.find(c) == kNone) return false;
+    if (language_.quotes_are_guessed) {
+      const bool lifetime =
+          c == '\'' && at_ > 0 && (text_[at_ - 1] == '&' || text_[at_ - 1] == '<');
+      const std::size_t end = lifetime ? kNone : closing_quote(text_, at_);
+      at_ = end == kNone ? at_ + 1 : end + 1;
+      return true;
+    }
+    enter(Lexical::In::kString, 1, std::string(1, c), true, false);
+    return true;
+  }
+
+  std::string_view text_;
+  const Language& language_;
+  Lexical state_;
+  Also also_;
+  std::size_t at_ = 0;
+  Scan result_;
+};
+
+}  // namespace
+
+bool is_opener(char c) { return c == '(' || c == '[' || c == '{' || c == '<'; }
+bool is_closer(char c) { return c == ')' || c == ']' || c == '}' || c == '>'; }
+
+char closer_of(char opener) {
+  switch (opener) {
+    case '(':
+      return ')';
+    case '[':
+      return ']';
+    case '{':
+      return '}';
+    default:
+      return '>';
+  }
+}
+
+Scan scan(std::string_view text, const Language& language, Lexical begin, Also also) {
+  return Scanner(text, language, std::move(begin), also).run();
+}
+
+int depth_after(int depth, std::string_view line, const Language& language, Lexical& state,
+                std::size_t forgiving) {
+  const int floor = depth;
+  Scan read = scan(std::string(line) + "\n", language, std::move(state));
+  for (const Bracket& bracket : read.brackets) {
+    if (language.prose) break;
+    depth += is_opener(bracket.c) ? 1 : -1;
+    if (bracket.at < forgiving) depth = std::max(depth, floor);
+  }
+  state = std::move(read.end);
+  return depth;
+}
+
+}  // namespace efimd::completion

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/fit/language.h"
+
+namespace efimd::completion {
+
+struct Bracket {
+  std::size_t at = 0;
+  char c = 0;
+};
+
+/// What a scan reports beside ( ) [ ] { }.
+enum class Also {
+  kNothing,
+  kAngles,      ///< < >, but for those of "->", "=>", "<=" and ">=": where one is known to be open
+  kSeparators,  ///< "," ";" and "\n"
+};
+
+/// Where a scan stands: in code, or in a string or comment that `until` ends.
+struct Lexical {
+  enum class In { kCode, kString, kComment };
+  In in = In::kCode;
+  std::string until;         ///< "\n": the line's end
+  bool escapes = false;      ///< a backslash takes the next byte with it
+  bool spans_lines = false;  ///< a line's end does not end it
+  std::size_t begin = 0;     ///< of the scanned text, where it began there
+};
+
+struct Scan {
+  std::vector<Bracket> brackets;      ///< and what else was asked for, in code, in order
+  std::vector<std::size_t> unclosed;  ///< where strings began that their line did not close
+  std::vector<std::size_t> closed;    ///< behind each string that was closed
+  Lexical end;
+};
+
+/// Reads `text` from the state `begin` on. A string that its line should have closed ends with the
+/// line.
+Scan scan(std::string_view text, const Language& language, Lexical begin = {},
+          Also also = Also::kNothing);
+
+bool is_opener(char c);
+bool is_closer(char c);  ///< a bracket, not a quote
+char closer_of(char opener);
+
+/// Brackets left open behind `line`, given those open in front of it; `state` is moved behind the
+/// line and its end. Below 0 when it closes more. Closers in its first `forgiving` bytes that have
+/// no opener there are left out, and so are those of prose.
+int depth_after(int depth, std::string_view line, const Language& language, Lexical& state,
+                std::size_t forgiving = 0);
+
+}  // namespace efimd::completion

@@ -1,0 +1,95 @@
+#include "daemon/completion/fit/fit.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/completion/fit/balance.h"
+#include "daemon/completion/fit/fit_lines.h"
+#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/tail_match.h"
+#include "daemon/completion/silence.h"
+#include "daemon/text/indentation.h"
+
+namespace efimd::completion {
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+bool is_word(char c) { return has_word(std::string_view(&c, 1)); }
+
+/// Longer ends of a line are not compared in the near sense.
+constexpr std::size_t kRestBytesMax = 256;
+
+/// F-5 for a rest of the line that is more than a tail: what the completion's first line repeats of
+/// it at its end is cut. A repetition begins at a word's border and is the whole rest, exactly or
+/// but for its form, or at least 3 bytes of it with a word.
+std::string_view without_rest(std::string_view line, const Place& place) {
+  constexpr std::size_t kRepeatedBytesMin = 3;
+  const std::string_view rest = trim_end(place.rest);
+  const bool may_be_near = rest.size() <= kRestBytesMax && has_word(rest);
+  const std::size_t longest =
+      std::min(line.size(), may_be_near ? 2 * rest.size() + 1 : rest.size());
+  for (std::size_t size = longest; size > 0; --size) {
+    const std::size_t at = line.size() - size;
+    const std::string_view repeated = line.substr(at);
+    if (at > 0 && is_word(line[at - 1]) && is_word(line[at])) continue;
+    if (may_be_near && same_but_for_form(repeated, rest, place.language)) return line.substr(0, at);
+    if (!rest.starts_with(repeated)) continue;
+    if (size == rest.size() || (size >= kRepeatedBytesMin && has_word(repeated)))
+      return line.substr(0, at);
+  }
+  return line;
+}
+
+/// Whether `blanks` are whole levels of what the text around the cursor indents by.
+bool is_whole_levels(std::string_view blanks, const Place& place) {
+  const text::Indentation unit = text::indentation_of(place.snapshot.bytes(), place.cursor);
+  if (unit.tabs || blanks.back() == '\t') return blanks.back() == '\t';
+  return unit.spaces > 1 && blanks.size() % static_cast<std::size_t>(unit.spaces) == 0;
+}
+
+/// F-2, the beginning.
+std::string_view trim_begin(std::string_view text, const Place& place) {
+  const std::string_view before = place.line_before;
+  const std::size_t first = text.find_first_not_of(" \t");
+  if (before.empty() || first == std::string_view::npos) return text;
+  if (!is_blank(before)) return is_space(before.back()) ? text.substr(first) : text;
+  const bool stray = first == 1 && text[0] == ' ' && text[1] != '*' && text[1] != '\n';
+  return stray && is_whole_levels(before, place) ? text.substr(first) : text;
+}
+
+/// F-2 to F-4, and F-5 but for the tail.
+std::string shaped(std::string text, const Place& place) {
+  text = trim_begin(text, place);
+  if (place.rest_is_tail || is_space(place.rest.front())) text.resize(trim_end(text).size());
+  text = with_indentation_of(text, place);
+  if (const std::string_view kept = without_following_lines(text, place); kept.size() < text.size())
+    text.resize(trim_end(kept).size());
+  if (!place.rest_is_tail) text.resize(without_rest(split_lines(text).front(), place).size());
+  return text;
+}
+
+}  // namespace
+
+Fitted fit(std::string_view generated, const Place& place) {
+  const auto silent = [&](std::string_view reason) { return Fitted{{}, place.cursor, reason}; };
+  const std::string text = readable(generated);
+  if (text.empty()) return silent(generated.empty() ? silence::kNothing : silence::kUnreadable);
+  if (is_blank(text)) return silent(silence::kOnlyBlanks);
+  TailMatched shown{shaped(text, place)};
+  if (is_blank(shown.text)) return silent(silence::kRepeats);
+  // What is cut for a bracket covers less of the tail, which may leave another one over.
+  for (std::size_t size = shown.text.size() + 1; shown.text.size() < size;) {
+    shown = match_tail(std::move(shown.text), place);
+    size = shown.text.size();
+    if (is_blank(shown.text) || shown.text == place.rest.substr(0, shown.consumed))
+      return silent(silence::kRepeats);
+    const std::string_view kept =
+        std::string_view(shown.text).substr(0, balanced_part(shown.text, place, shown.consumed));
+    if (kept.size() < size) shown.text.resize(trim_end(kept).size());
+    if (is_blank(shown.text)) return silent(silence::kUnbalanced);
+  }
+  return {std::move(shown.text), place.cursor + shown.consumed, {}};
+}
+
+}  // namespace efimd::completion

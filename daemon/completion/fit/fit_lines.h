@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/fit/place.h"
+
+// The steps of fit() that look at whole lines.
+namespace efimd::completion {
+
+/// F-1.
+std::string readable(std::string_view generated);
+
+/// F-3.
+std::string with_indentation_of(std::string_view text, const Place& place);
+
+/// F-4. `text` without the lines that follow the cursor's line already.
+std::string_view without_following_lines(std::string_view text, const Place& place);
+
+std::string_view trim_end(std::string_view text);  ///< blanks and line ends
+bool is_blank(std::string_view text);              ///< blanks and line ends only, or empty
+bool has_word(std::string_view text);
+std::vector<std::string_view> split_lines(std::string_view text);  ///< at "\n"; one line at least
+
+}  // namespace efimd::completion

@@ -1,0 +1,164 @@
+#include "daemon/completion/fit/tail_match.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "daemon/completion/fit/fit_lines.h"
+
+namespace efimd::completion {
+
+namespace {
+
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
+
+/// The next `quote` from `at` on that no backslash escapes.
+std::size_t find_quote(std::string_view text, std::string_view quote, std::size_t at) {
+  for (; at < text.size(); ++at) {
+    if (text.substr(at).starts_with(quote)) return at;
+    if (text[at] == '\\') ++at;
+  }
+  return std::string_view::npos;
+}
+
+int count_quotes(std::string_view text, std::string_view quote) {
+  int count = 0;
+  for (std::size_t at = 0; (at = find_quote(text, quote, at)) != std::string_view::npos;
+       at += quote.size())
+    ++count;
+  return count;
+}
+
+class TailMatch {
+ public:
+  explicit TailMatch(const Place& place)
+      : place_(place),
+        tail_(place.rest.substr(0, place.tail_end - place.cursor)),
+        at_cursor_(scan(place.line_before, place.language, place.state).end) {
+    Lexical state = place.state;
+    open_before_ =
+        depth_after(0, place.line_before, place.language, state, place.line_before.size());
+    if (tail_.find('>') != std::string_view::npos) also_ = Also::kAngles;
+    find_string();
+  }
+
+  TailMatched match(std::string text) {
+    // Inside a string an even number of quotes leaves us inside, and the whole tail with the
+    // buffer.
+    if (!quote_.empty() && count_quotes(text, quote_) % 2 == 0 && quote_in_tail_first_)
+      return {std::move(text), 0};
+    std::size_t begin = 0;
+    for (const std::string_view line : split_lines(text)) {
+      if (!match_line(line, begin)) break;
+      begin += line.size() + 1;
+    }
+    if (cut_ < text.size()) text.resize(trim_end(std::string_view(text).substr(0, cut_)).size());
+    match_end(text);
+    return {with_blanks(std::move(text)), consumed_};
+  }
+
+ private:
+  /// Which string the cursor stands in, as far as the tail closes it.
+  void find_string() {
+    const std::size_t first = next();
+    if (first == tail_.size()) return;
+    if (at_cursor_.in == Lexical::In::kString && at_cursor_.until != "\n") {
+      quote_ = at_cursor_.until;
+    } else if (place_.language.quotes_are_guessed && is_quote(tail_[first]) &&
+               count_quotes(place_.line_before, tail_.substr(first, 1)) % 2 == 1) {
+      quote_ = tail_.substr(first, 1);
+    }
+    quote_in_tail_first_ = tail_.substr(first).starts_with(quote_);
+    if (tail_.find(quote_) == std::string_view::npos) quote_.clear();
+  }
+
+  /// The tail's next byte that is no blank.
+  std::size_t next() const {
+    std::size_t at = consumed_;
+    while (at < tail_.size() && is_space(tail_[at])) ++at;
+    return at;
+  }
+
+  /// False when the text is to be cut here.
+  bool match_line(std::string_view line, std::size_t begin) {
+    std::size_t code = 0;
+    if (begin == 0 && !quote_.empty()) {
+      const std::size_t end = std::min(find_quote(line, quote_, 0), line.size());
+      // In front of the tail's quote brackets are the string's own, but for those that an editor
+      // closed in it: "{name}".
+      if (!quote_in_tail_first_ && !match_brackets(line.substr(0, end), begin)) return false;
+      if (end < line.size() && tail_.substr(next()).starts_with(quote_))
+        consumed_ = next() + quote_.size();
+      code = std::min(end + quote_.size(), line.size());
+    }
+    return match_brackets(line.substr(code), begin + code);
+  }
+
+  bool match_brackets(std::string_view code, std::size_t begin) {
+    for (const Bracket& bracket : scan(code, place_.language, {}, also_).brackets) {
+      if (is_opener(bracket.c)) {
+        open_.push_back(bracket.c);
+      } else if (!open_.empty() && closer_of(open_.back()) == bracket.c) {
+        open_.pop_back();
+      } else if (!close(bracket.c, begin + bracket.at)) {
+        cut_ = begin + bracket.at;
+        return false;
+      }
+    }
+    return true;
+  }
+
+  /// A bracket of the text that closes one in front of the cursor: the tail's next, or, behind a
+  /// tail that is used up, another that the cursor's line has open. Behind a tail of auto-closed
+  /// brackets, outer ones have theirs as well.
+  bool close(char c, std::size_t at) {
+    ++closed_;
+    const std::size_t tail_at = next();
+    if (tail_at == tail_.size()) return closes_ == 0 || closed_ <= open_before_;
+    if (tail_[tail_at] != c) return !is_closer(tail_[tail_at]);
+    if (tail_at > consumed_) blanks_.emplace_back(at, tail_.substr(consumed_, tail_at - consumed_));
+    consumed_ = tail_at + 1;
+    ++closes_;
+    return true;
+  }
+
+  /// ";", "," or ":" at both ends.
+  void match_end(std::string_view text) {
+    const std::size_t at = next();
+    if (at >= tail_.size() || text.empty() || !open_.empty()) return;
+    const char last = text.back();
+    if ((last == ';' || last == ',' || last == ':') && tail_[at] == last) consumed_ = at + 1;
+  }
+
+  std::string with_blanks(std::string text) const {
+    for (auto blank = blanks_.rbegin(); blank != blanks_.rend(); ++blank) {
+      const auto& [at, blanks] = *blank;
+      if (at > 0 && at <= text.size() && (is_space(text[at - 1]) || text[at - 1] == '\n')) continue;
+      text.insert(std::min(at, text.size()), blanks);
+    }
+    return text;
+  }
+
+  const Place& place_;
+  std::string_view tail_;
+  Lexical at_cursor_;
+  std::size_t consumed_ = 0;
+  int open_before_ = 0;  ///< brackets that the cursor's line has open
+  int closed_ = 0;       ///< of those in front of the cursor, by the text
+  int closes_ = 0;       ///< of these, by a bracket that the tail has
+  std::string quote_;    ///< of the string that the cursor stands in and the tail closes
+  bool quote_in_tail_first_ = false;
+  Also also_ = Also::kNothing;
+  std::vector<char> open_;
+  std::size_t cut_ = std::string_view::npos;
+  std::vector<std::pair<std::size_t, std::string_view>> blanks_;
+};
+
+}  // namespace
+
+TailMatched match_tail(std::string text, const Place& place) {
+  return TailMatch(place).match(std::move(text));
+}
+
+}  // namespace efimd::completion

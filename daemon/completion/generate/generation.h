@@ -1,0 +1,73 @@
+#pragma once
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/completion/generate/generate.h"
+#include "daemon/completion/generate/healing.h"
+#include "engine/decode/sampler.h"
+
+namespace efimd::completion {
+
+/// One generation in steps, so that several can share an engine's step: the typed end first, where
+/// there is one, then token by token.
+///
+/// begin(), then, as long as pending() has a token: evaluate it, and go_on(). Thread: engine.
+class Generation {
+ public:
+  /// A first token, and what it was among.
+  struct Choice {
+    engine::TokenId token = engine::kNoToken;
+    double probability = 0;
+  };
+
+  /// `sequence` holds what setting.sequence does; all of the arguments outlive it.
+  Generation(const GenerationSetting& setting, engine::SequenceId sequence, const Options& options,
+             StopRules& rules);
+
+  /// To be called before begin() where alternatives() will be asked for.
+  void keep_alternatives() { keeps_alternatives_ = true; }
+  /// Heals, and chooses the first token. Fails as Engine::hold() does.
+  Result<void> begin();
+  /// The same from the place where `other`, which has begun and gone no further, chose its first
+  /// token, with another choice of alternatives().
+  void begin_beside(const Generation& other, const Choice& first);
+  /// What could have been chosen instead of the first token, likeliest first: text that neither
+  /// begins with the first token's nor the other way round. At most `count`.
+  std::vector<Choice> alternatives(int count) const;
+
+  /// The token to evaluate next; nullopt when the generation has ended, at a budget or at all.
+  std::optional<engine::TokenId> pending();
+  /// The logits behind pending() are there. Fails as begin().
+  Result<void> go_on() { return choose_next(); }
+  void end_for(End end) { end_ = end; }
+
+  Generated finish();
+
+ private:
+  Result<void> heal();
+  Result<void> choose_next();
+  Result<void> keep_draft();
+  void remember_first(std::span<const float> logits);
+  void take(engine::TokenId token, double probability);
+
+  const GenerationSetting& setting_;
+  const engine::SequenceId sequence_;
+  const Options& options_;
+  StopRules& rules_;
+  const engine::Tokenizer& tokenizer_;
+  engine::Sampler sampler_;
+  const std::chrono::steady_clock::time_point deadline_;
+  std::vector<engine::TokenId> prompt_;  ///< as it was typed; empty without a typed end
+  std::optional<Spelling> spelling_;     ///< while typed bytes are still to be spelled
+  // Where the first token was chosen: for alternatives().
+  bool keeps_alternatives_ = false;
+  std::vector<float> first_logits_;
+  std::optional<Spelling> first_spelling_;
+  Generated result_;
+  std::optional<End> end_;
+};
+
+}  // namespace efimd::completion

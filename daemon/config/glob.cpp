@@ -1,0 +1,128 @@
+#include "daemon/config/glob.h"
+
+#include <cstddef>
+#include <vector>
+
+namespace efimd::service {
+
+namespace {
+
+/// One piece of a pattern.
+struct Piece {
+  enum class Kind { kLiteral, kAnyChar, kClass, kStar, kEverything, kFolders };
+  Kind kind = Kind::kLiteral;
+  char literal = 0;
+  std::string_view members;  ///< of a class, without brackets and "!"
+  bool negated = false;
+};
+
+bool in_class(std::string_view members, char c) {
+  for (std::size_t at = 0; at < members.size(); ++at) {
+    char low = members[at];
+    if (low == '\\' && at + 1 < members.size()) low = members[++at];
+    if (at + 2 < members.size() && members[at + 1] == '-') {
+      if (low <= c && c <= members[at + 2]) return true;
+      at += 2;
+    } else if (low == c) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// The class that begins behind the "[" at `at`, which moves behind its "]"; false when it has none.
+bool take_class(std::string_view pattern, std::size_t& at, Piece& piece) {
+  std::size_t begin = at + 1;
+  piece.negated = begin < pattern.size() && (pattern[begin] == '!' || pattern[begin] == '^');
+  if (piece.negated) ++begin;
+  const std::size_t end = pattern.find(']', begin + 1);  // a "]" that comes first is a member
+  if (end == std::string_view::npos) return false;
+  piece.kind = Piece::Kind::kClass;
+  piece.members = pattern.substr(begin, end - begin);
+  at = end + 1;
+  return true;
+}
+
+/// "**": over parts when it is a part of its own.
+void take_stars(std::string_view pattern, std::size_t& at, Piece& piece) {
+  const bool starts_part = at == 0 || pattern[at - 1] == '/';
+  std::size_t end = pattern.find_first_not_of('*', at);
+  if (end == std::string_view::npos) end = pattern.size();
+  piece.kind = Piece::Kind::kStar;
+  if (end - at == 2 && starts_part) {
+    if (end == pattern.size()) piece.kind = Piece::Kind::kEverything;
+    if (end < pattern.size() && pattern[end] == '/') {
+      piece.kind = Piece::Kind::kFolders;
+      ++end;
+    }
+  }
+  at = end;
+}
+
+std::vector<Piece> pieces_of(std::string_view pattern) {
+  std::vector<Piece> pieces;
+  for (std::size_t at = 0; at < pattern.size();) {
+    Piece piece;
+    if (pattern[at] == '*') {
+      take_stars(pattern, at, piece);
+    } else if (pattern[at] == '?') {
+      piece.kind = Piece::Kind::kAnyChar;
+      ++at;
+    } else if (pattern[at] != '[' || !take_class(pattern, at, piece)) {
+      if (pattern[at] == '\\' && at + 1 < pattern.size()) ++at;
+      piece.literal = pattern[at++];
+    }
+    pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+bool takes(const Piece& piece, char c) {
+  switch (piece.kind) {
+    case Piece::Kind::kLiteral:
+      return c == piece.literal;
+    case Piece::Kind::kClass:
+      return c != '/' && in_class(piece.members, c) != piece.negated;
+    case Piece::Kind::kEverything:
+      return true;
+    case Piece::Kind::kAnyChar:
+    case Piece::Kind::kStar:
+    case Piece::Kind::kFolders:
+      return c != '/';
+  }
+  return false;
+}
+
+}  // namespace
+
+bool glob_match(std::string_view pattern, std::string_view text) {
+  if (pattern.size() > kGlobBytesMax || text.size() > kGlobBytesMax) return false;
+  const std::vector<Piece> pieces = pieces_of(pattern);
+  // rest[j]: whether the pieces from the current one on match text[j, ...).
+  std::vector<char> rest(text.size() + 1, 0);
+  rest[text.size()] = 1;
+  for (std::size_t i = pieces.size(); i-- > 0;) {
+    const Piece& piece = pieces[i];
+    std::vector<char> here(text.size() + 1, 0);
+    char behind_slash = 0;  // for kFolders: whether it matches behind the next "/"
+    for (std::size_t j = text.size() + 1; j-- > 0;) {
+      const bool more = j < text.size();
+      switch (piece.kind) {
+        case Piece::Kind::kStar:
+        case Piece::Kind::kEverything:
+          here[j] = rest[j] || (more && takes(piece, text[j]) && here[j + 1]);
+          break;
+        case Piece::Kind::kFolders:
+          if (more && text[j] == '/') behind_slash = here[j + 1];
+          here[j] = rest[j] || behind_slash;
+          break;
+        default:
+          here[j] = more && takes(piece, text[j]) && rest[j + 1];
+      }
+    }
+    rest = std::move(here);
+  }
+  return rest[0] != 0;
+}
+
+}  // namespace efimd::service

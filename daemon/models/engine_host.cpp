@@ -1,0 +1,231 @@
+#include "daemon/models/engine_host.h"
+
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <limits>
+#include <span>
+#include <utility>
+
+#include "daemon/completion/documents/page_keeper.h"
+#include "engine/backend/backend.h"
+#include "engine/backend/open_backend.h"
+#include "engine/engine.h"
+#include "engine/kv/host_store.h"
+#include "engine/lasting_engine.h"
+#include "engine/model/model.h"
+
+namespace efimd::service {
+
+namespace {
+
+/// Weights are read ahead in pieces of this size; a stop is seen between them.
+constexpr std::size_t kReadAheadBytes = std::size_t{16} << 20;
+/// Fewer tokens of KV than this leave no room for a prompt worth asking.
+constexpr std::size_t kWindowTokensMin = 256;
+
+std::string_view fim_order_name(engine::FimOrder order) {
+  switch (order) {
+    case engine::FimOrder::kPsm:
+      return "psm";
+    case engine::FimOrder::kSpm:
+      return "spm";
+    case engine::FimOrder::kNone:
+      return "none";
+  }
+  return "none";
+}
+
+std::size_t memory_bytes() {
+  return static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
+         static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
+}
+
+/// Brings one piece of the mapping into memory and into this process's page table.
+void touch(std::span<const std::byte> piece, std::size_t page_bytes) {
+  volatile std::byte sink{};
+  for (std::size_t at = 0; at < piece.size(); at += page_bytes) sink = piece[at];
+  static_cast<void>(sink);
+}
+
+/// Reads the mapped weights once, so that the first keystroke does not wait for the disk. Weights
+/// that would crowd the machine's memory are left to be read as they are used.
+Result<void> read_ahead(std::span<const std::byte> bytes,
+                        const std::function<void(double)>& progress, const std::stop_token& stop) {
+  if (bytes.size() > memory_bytes() / 4 * 3) return {};
+  const auto page_bytes = static_cast<std::size_t>(std::max(4096L, ::sysconf(_SC_PAGESIZE)));
+  for (std::size_t at = 0; at < bytes.size(); at += kReadAheadBytes) {
+    if (stop.stop_requested()) return fail(Fault::kStopped, "loading the model was stopped");
+    const auto piece = bytes.subspan(at, std::min(kReadAheadBytes, bytes.size() - at));
+    // The mapping starts on a page and pieces are whole pages, as madvise wants; a refusal only
+    // costs speed.
+    ::posix_madvise(const_cast<std::byte*>(piece.data()), piece.size(), POSIX_MADV_WILLNEED);
+    touch(piece, page_bytes);
+    progress(static_cast<double>(at + piece.size()) / static_cast<double>(bytes.size()));
+  }
+  return {};
+}
+
+/// How many pages of KV the budget holds; kNoMemory when that is too little to work with.
+Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& shape,
+                         engine::KvType kv_type) {
+  const std::size_t page_bytes = engine::cpu_page_bytes(shape, kv_type);
+  const std::size_t pages = page_bytes == 0 ? 0 : budget_bytes / page_bytes;
+  const auto context = static_cast<std::size_t>(std::max(0, shape.context_tokens));
+  if (pages * engine::kPageTokens < std::min(kWindowTokensMin, context))
+    return fail(Fault::kNoMemory,
+                fmt::format("{} MiB for KV hold only {} tokens of this model", budget_bytes >> 20,
+                            pages * engine::kPageTokens),
+                fmt::format("set cache.memory_mb to {} or more",
+                            ((kWindowTokensMin * page_bytes / engine::kPageTokens) >> 20) + 1));
+  return static_cast<int>(std::min<std::size_t>(pages, std::numeric_limits<int>::max()));
+}
+
+/// Opens the engine over the best device that has not failed yet, and says in `opened` why it is that one.
+class DeviceOpener {
+ public:
+  DeviceOpener(EngineSetup setup, std::shared_ptr<const engine::Model> model,
+               std::shared_ptr<OpenedModel> opened, std::stop_token loading)
+      : setup_(std::move(setup)),
+        model_(std::move(model)),
+        opened_(std::move(opened)),
+        loading_(std::move(loading)),
+        host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
+        wish_{.kind = setup_.device_kind,
+              .memory_bytes = setup_.device_memory_bytes,
+              .threads = setup_.threads,
+              .cache_dir = setup_.cache_dir} {}
+
+  /// The host's tier, which outlives the devices.
+  const std::shared_ptr<engine::HostStore>& host() const { return host_; }
+
+  Result<std::unique_ptr<engine::Engine>> open(const Error* lost) {
+    if (lost == nullptr) {
+      wish_.failed.clear();
+    } else {
+      if (in_use_ == "cpu") return tl::unexpected(*lost);
+      wish_.failed.emplace_back(in_use_, lost->what);
+      wish_.checked.erase(in_use_);
+    }
+    if (auto chosen = choose_kv(); !chosen) return tl::unexpected(std::move(chosen).error());
+    auto device = engine::open_backend(model_, wish_);
+    if (!device) return tl::unexpected(std::move(device).error());
+    engine::Backend& backend = *device->backend;
+    in_use_ = backend.kind();
+    wish_.checked.insert(in_use_);
+    opened_->set_device_reason(device->reason);
+    if (setup_.keeper)
+      setup_.keeper->begin(
+          {model_->digest(), model_->name(),
+           fmt::format("{}, pages of {}", backend.page_format(), engine::kPageTokens),
+           backend.page_bytes()});
+    engine::EngineOptions options;
+    options.kv_budget_bytes = setup_.kv_budget_bytes;
+    options.step_tokens_max = backend.step_tokens_max();
+    if (in_use_ == "cpu") {  // its pages are in the host's memory already
+      host_->clear();
+      options.store = setup_.keeper;
+    } else {
+      options.store = host_;
+    }
+    return engine::make_engine(model_, std::move(device->backend), options);
+  }
+
+ private:
+  /// Decides what KV is kept in, on whichever device: 8 bits hold the same on all.
+  Result<void> choose_kv() {
+    const KvChoice kv =
+        choose_kv_type(model_, {setup_.kv_type, setup_.threads, setup_.kv_errors_file}, loading_);
+    if (kv.type != setup_.kv_type && loading_.stop_requested())
+      return fail(Fault::kStopped, "loading the model was stopped");
+    opened_->set_kv(kv);
+    // Room for what is wanted was looked for when the model was opened; 16 bits need more than 8.
+    const auto pages = pages_within(setup_.kv_budget_bytes, model_->shape(), kv.type);
+    if (!pages) return tl::unexpected(pages.error());
+    wish_.kv_type = kv.type;
+    wish_.page_count = *pages;
+    return {};
+  }
+
+  const EngineSetup setup_;
+  const std::shared_ptr<const engine::Model> model_;
+  const std::shared_ptr<OpenedModel> opened_;
+  const std::stop_token loading_;  ///< fires when nobody waits for the model any more
+  const std::shared_ptr<engine::HostStore> host_;
+  engine::DeviceWish wish_;
+  std::string in_use_;
+};
+
+Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
+                                                    const std::shared_ptr<OpenedModel>& opened,
+                                                    const std::function<void(double)>& progress,
+                                                    const std::stop_token& stop) {
+  if (!setup.model) return tl::unexpected(setup.model.error());
+  auto model = engine::Model::open(*setup.model, setup.fim);
+  if (!model) return tl::unexpected(model.error());
+  opened->set(model_info(**model));
+  const auto pages = pages_within(setup.kv_budget_bytes, (*model)->shape(), setup.kv_type);
+  if (!pages) return tl::unexpected(pages.error());
+  if (auto read = read_ahead((*model)->file().bytes(), progress, stop); !read)
+    return tl::unexpected(read.error());
+  const auto opener = std::make_shared<DeviceOpener>(setup, *model, opened, stop);
+  return engine::LastingEngine::make(
+             {*model, &(*model)->tokenizer()},
+             [opener](const Error* lost) { return opener->open(lost); }, opener->host())
+      .map([](std::unique_ptr<engine::LastingEngine> made) -> std::unique_ptr<engine::Engine> {
+        return made;
+      });
+}
+
+}  // namespace
+
+ModelInfo model_info(const engine::Model& model) {
+  ModelInfo info;
+  info.name = model.name();
+  info.path = model.path().string();
+  info.architecture = model.shape().architecture;
+  info.parameters = model.parameters();
+  info.file_type = model.file_type();
+  info.fim_order = fim_order_name(model.tokenizer().fim().order);
+  info.digest = model.digest().hex();
+  return info;
+}
+
+void OpenedModel::set(ModelInfo info) {
+  const std::lock_guard lock(mutex_);
+  info_ = std::move(info);
+}
+
+void OpenedModel::set_kv(const KvChoice& kv) {
+  const std::lock_guard lock(mutex_);
+  if (!info_) return;
+  info_->kv_type = engine::kv_type_name(kv.type);
+  info_->kv_reason = kv.reason;
+}
+
+void OpenedModel::set_device_reason(std::string reason) {
+  const std::lock_guard lock(mutex_);
+  device_reason_ = std::move(reason);
+}
+
+std::string OpenedModel::device_reason() const {
+  const std::lock_guard lock(mutex_);
+  return device_reason_;
+}
+
+std::optional<ModelInfo> OpenedModel::get() const {
+  const std::lock_guard lock(mutex_);
+  return info_;
+}
+
+completion::EngineFactory make_engine_factory(EngineSetup setup,
+                                              std::shared_ptr<OpenedModel> opened) {
+  return [setup = std::move(setup), opened = std::move(opened)](
+             const std::function<void(double)>& progress, std::stop_token stop) {
+    return open_engine(setup, opened, progress, stop);
+  };
+}
+
+}  // namespace efimd::service

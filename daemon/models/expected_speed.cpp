@@ -1,0 +1,113 @@
+#include "daemon/models/expected_speed.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <numeric>
+#include <vector>
+
+#include "engine/backend/backend.h"
+
+namespace efimd::engine {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// More than the caches of most machines hold, and read from a disk within a second.
+constexpr std::uint64_t kMeasuredBytes = std::uint64_t{256} << 20;
+/// Time for one number; the fastest run counts, for other programs only slow one down.
+constexpr double kNumberSeconds = 0.4;
+
+struct StepSeconds {
+  double one_token;
+  double many_tokens;
+  int many;  ///< tokens
+};
+
+double seconds_since(Clock::time_point begin) {
+  return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+std::uint64_t bytes_of(const TensorView& tensor) {
+  return tensor.row_bytes() * static_cast<std::uint64_t>(tensor.rows);
+}
+
+/// Layers that hold kMeasuredBytes, at least two where there are two.
+int layers_to_measure(const Model& model) {
+  const ModelWeights& weights = model.weights();
+  const auto layers = static_cast<std::uint64_t>(model.shape().layers);
+  std::uint64_t outside = bytes_of(weights.token_embedding);
+  if (weights.output.data != weights.token_embedding.data) outside += bytes_of(weights.output);
+  const std::uint64_t layer_bytes =
+      std::max<std::uint64_t>((model.weight_bytes() - outside) / layers, 1);
+  const std::uint64_t enough = std::max<std::uint64_t>(kMeasuredBytes / layer_bytes, 2);
+  return static_cast<int>(std::min(layers, enough));
+}
+
+/// The fastest step of so many tokens behind kExpectedBehindTokens, whose KV is whatever the pages
+/// hold. The first run brings weights into memory and does not count.
+Result<double> step_seconds(Backend& backend, int layers, int tokens) {
+  std::vector<PageIndex> pages(static_cast<std::size_t>(backend.page_count()));
+  std::iota(pages.begin(), pages.end(), 0);
+  const std::vector<TokenId> ids(static_cast<std::size_t>(tokens), 0);
+  const StepSequence sequence{0, tokens, kExpectedBehindTokens, pages};
+  const int last = tokens - 1;
+  const Step step{ids, {&sequence, 1}, {&last, 1}};
+  if (auto first = forward(backend, layers, step); !first)
+    return tl::unexpected(std::move(first).error());
+  double best = 1e9;
+  const Clock::time_point begin = Clock::now();
+  do {
+    const Clock::time_point run = Clock::now();
+    if (auto done = forward(backend, layers, step); !done)
+      return tl::unexpected(std::move(done).error());
+    best = std::min(best, seconds_since(run));
+  } while (seconds_since(begin) < kNumberSeconds);
+  return best;
+}
+
+/// The model's first `layers` layers on a device of their own, which `speed` then names.
+Result<StepSeconds> measure(const Model& model, int layers, const MakeDevice& make_device,
+                            ExpectedSpeed& speed) {
+  ModelShape shape = model.shape();
+  shape.layers = layers;
+  ModelWeights weights = model.weights();
+  weights.layers.resize(static_cast<std::size_t>(layers));
+  constexpr int kStepTokensMax = 512;
+  constexpr int kPages = (kExpectedBehindTokens + kStepTokensMax) / kPageTokens;
+  auto backend = make_device(shape, weights, kPages);
+  if (!backend) return tl::unexpected(std::move(backend).error());
+  speed.device_kind = (*backend)->kind();
+  speed.device_name = (*backend)->name();
+  const int many = std::min((*backend)->step_tokens_max(), kStepTokensMax);
+  const Result<double> one = step_seconds(**backend, layers, 1);
+  if (!one) return tl::unexpected(one.error());
+  return step_seconds(**backend, layers, many).map([&](double seconds) {
+    return StepSeconds{*one, seconds, many};
+  });
+}
+
+}  // namespace
+
+Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device) {
+  ExpectedSpeed speed;
+  const int layers = model.shape().layers;
+  const int measured = layers_to_measure(model);
+  const auto whole = measure(model, measured, make_device, speed);
+  if (!whole) return tl::unexpected(whole.error());
+  const auto first = measured == 1 ? whole : measure(model, 1, make_device, speed);
+  if (!first) return tl::unexpected(first.error());
+  // A device that another program held up during one measurement must not make a layer free.
+  const double more_layers = std::max(measured - 1, 1);
+  const auto of_a_layer = [&](double all, double one) {
+    return std::max((all - one) / more_layers, all / (2 * measured));
+  };
+  const double generation = of_a_layer(whole->one_token, first->one_token);
+  const double prompt = of_a_layer(whole->many_tokens, first->many_tokens);
+  speed.layers_measured = measured;
+  speed.generation_tokens_per_s = 1 / (whole->one_token + generation * (layers - measured));
+  speed.prompt_tokens_per_s = whole->many / (prompt * layers);
+  return speed;
+}
+
+}  // namespace efimd::engine

@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/models/kv_error.h"
+#include "engine/backend/kv_type.h"
+#include "engine/model/model.h"
+
+namespace efimd::service {
+
+/// What 8-bit KV changes under one model on this machine's kernels, as it was measured. Kept in the
+/// state folder, so that it is measured once.
+///
+/// Thread: any one.  Limits: kKeptMax models; a damaged file counts as none.
+class KvErrors {
+ public:
+  static constexpr std::size_t kKeptMax = 100;
+  explicit KvErrors(std::filesystem::path file) : file_(std::move(file)) {}
+
+  /// `kernels` names the arithmetic: another one is measured anew.
+  std::optional<engine::KvError> find(const Digest& model, std::string_view kernels) const;
+  /// What cannot be written is measured again next time.
+  void keep(const Digest& model, std::string_view kernels, const engine::KvError& error) const;
+
+ private:
+  std::filesystem::path file_;
+};
+
+/// The arithmetic that measures, "cpu avx512", whichever device the model then runs on: what 8 bits
+/// lose is lost when they are stored, which all devices do alike.
+std::string kv_kernels();
+
+/// "next token as with f16 at 99.8 % of 512 places, mean divergence 0.0008, 8 of 8 completions the
+/// same"
+std::string kv_error_text(const engine::KvError& error);
+
+/// The type of KV to use, and why.
+struct KvChoice {
+  engine::KvType type = engine::KvType::kF16;
+  std::string reason;
+};
+
+struct KvChoiceSetup {
+  engine::KvType wanted = engine::KvType::kF16;
+  int threads = 0;
+  std::filesystem::path errors_file;  ///< of KvErrors
+};
+
+/// kQ8 where it is wanted and its error is small (daemon/models/kv_error.h): measured on the CPU the first
+/// time a model is loaded with it, about ten seconds for a model of half a billion parameters,
+/// kMeasuringMax or one prompt at most; then remembered. Never fails: what cannot be measured is not
+/// used. `stop` is seen within a layer of the model; what was measured until then is forgotten.
+KvChoice choose_kv_type(const std::shared_ptr<const engine::Model>& model,
+                        const KvChoiceSetup& setup, const std::stop_token& stop);
+inline constexpr auto kMeasuringMax = std::chrono::seconds(20);
+
+/// FIM prompts of real code for the measurement, 192 tokens at most.
+std::vector<std::vector<engine::TokenId>> kv_error_prompts(const engine::Tokenizer& tokenizer);
+
+}  // namespace efimd::service

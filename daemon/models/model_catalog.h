@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "daemon/config/config.h"
+#include "daemon/models/shared_models.h"
+
+namespace efimd::service {
+
+/// Folders that are looked through for models; they need not exist.
+struct ModelPlaces {
+  std::filesystem::path own;  ///< $XDG_DATA_HOME/efimd/models
+  std::vector<std::filesystem::path>
+      bundled;                            ///< beside the executable, then this build's source tree
+  std::vector<SharedFolder> shared = {};  ///< other programs'; looked through last
+};
+ModelPlaces find_model_places();
+
+/// By name within each place; of two paths to one file the first. Limits: kModelsMax entries of a
+/// folder of our own are looked at; shared_models.h has those of the others.
+std::vector<ModelFile> list_models(const ModelPlaces& places);
+
+struct ModelChoice {
+  std::filesystem::path path;
+  std::string
+      reason;  ///< "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured"
+};
+/// The configured model (a path, ~/..., or the name of a listed model), else the bundled
+/// efim-boot.gguf. kNotFound says where was looked.
+Result<ModelChoice> choose_model(const Config& config, const ModelPlaces& places);
+
+}  // namespace efimd::service

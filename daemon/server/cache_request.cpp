@@ -1,0 +1,161 @@
+#include "daemon/server/cache_request.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "engine/types.h"
+
+namespace efimd::service {
+
+using lsp::Json;
+using Action = CacheRequest::Action;
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, Action>, 6> kActions = {{
+    {"list", Action::kList},
+    {"purge", Action::kPurge},
+    {"pin", Action::kPin},
+    {"unpin", Action::kUnpin},
+    {"verify", Action::kVerify},
+    {"stats", Action::kStats},
+}};
+
+std::string text_of(const Json& params, const char* key) {
+  const auto found = params.find(key);
+  return found != params.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
+Json use_json(const store::StoreUse& use) {
+  return {{"budgetBytes", use.budget_bytes}, {"usedBytes", use.disk_bytes}, {"pages", use.pages}};
+}
+
+Json list(const store::Store& store) {
+  struct Sum {
+    std::string name;
+    std::size_t pages = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> models;
+  Json files = Json::array();
+  for (const store::DocumentUse& document : store.documents()) {
+    const std::size_t bytes = document.pages * document.page_bytes;
+    files.push_back({{"uri", document.uri},
+                     {"model", document.model_name},
+                     {"tokensDisk", document.pages * engine::kPageTokens},
+                     {"bytesDisk", bytes},
+                     {"pinned", document.pinned},
+                     {"usedAtS", document.used_at_s}});
+    if (document.pages == 0) continue;
+    Sum& sum = models[document.model.hex()];
+    sum.name = document.model_name;
+    sum.pages += document.pages;
+    sum.bytes += bytes;
+  }
+  Json model_list = Json::array();
+  for (const auto& [digest, sum] : models)
+    model_list.push_back({{"name", sum.name},
+                          {"digest", digest},
+                          {"tokensDisk", sum.pages * engine::kPageTokens},
+                          {"bytesDisk", sum.bytes}});
+  return {{"files", files}, {"models", model_list}, {"disk", use_json(store.usage())}};
+}
+
+Result<Json> purge(store::Store& store, const CacheRequest& request) {
+  std::size_t pages = 0, documents = 0;
+  const auto count = [&](const Result<store::Purged>& purged) {
+    if (purged) pages += purged->pages;
+    return purged.has_value();
+  };
+  Result<store::Purged> done = store::Purged{};
+  if (request.all) {
+    documents = store.documents().size();
+    count(done = store.purge_all());
+  } else if (!request.model.empty()) {
+    count(done = store.purge_model(request.model));
+  } else {
+    for (const std::string& uri : documents_below(store, request.uri)) {
+      if (!count(done = store.purge(uri))) break;
+      ++documents;
+    }
+  }
+  if (!done) return tl::unexpected(done.error());
+  return Json{{"documents", documents},
+              {"tokens", pages * engine::kPageTokens},
+              {"disk", use_json(store.usage())}};
+}
+
+Result<Json> pin(store::Store& store, const CacheRequest& request, bool pinned) {
+  std::vector<std::string> uris = documents_below(store, request.uri);
+  if (uris.empty() && pinned) uris.push_back(request.uri);  // it will be stored yet
+  for (const std::string& uri : uris)
+    if (const auto done = store.pin(uri, pinned); !done) return tl::unexpected(done.error());
+  return Json{{"documents", uris.size()}};
+}
+
+}  // namespace
+
+Json to_json(const CacheRequest& request) {
+  const auto* const found =
+      std::ranges::find(kActions, request.action, &std::pair<std::string_view, Action>::second);
+  return {{"action", found->first},
+          {"uri", request.uri},
+          {"model", request.model},
+          {"all", request.all}};
+}
+
+Result<CacheRequest> cache_request_from(const Json& params) {
+  if (!params.is_object()) return fail(Fault::kBadInput, "params: an object is wanted");
+  CacheRequest request;
+  const std::string action = text_of(params, "action");
+  const auto* const found =
+      std::ranges::find(kActions, action, &std::pair<std::string_view, Action>::first);
+  if (found == kActions.end())
+    return fail(Fault::kBadInput, "params.action: list, purge, pin, unpin, verify or stats");
+  request.action = found->second;
+  request.uri = text_of(params, "uri");
+  request.model = text_of(params, "model");
+  const auto all = params.find("all");
+  request.all = all != params.end() && all->is_boolean() && all->get<bool>();
+  const int given = int{!request.uri.empty()} + int{!request.model.empty()} + int{request.all};
+  if (request.action == Action::kPurge && given != 1)
+    return fail(Fault::kBadInput, "purge: one of uri, model and all");
+  if ((request.action == Action::kPin || request.action == Action::kUnpin) && request.uri.empty())
+    return fail(Fault::kBadInput, "params.uri: which document");
+  return request;
+}
+
+std::vector<std::string> documents_below(const store::Store& store, const std::string& uri) {
+  std::string folder = uri;
+  if (!folder.ends_with('/')) folder += '/';
+  std::vector<std::string> found;
+  for (const std::string& each : store.document_uris())
+    if (each == uri || each.starts_with(folder)) found.push_back(each);
+  return found;
+}
+
+Result<Json> serve_cache_request(store::Store& store, const CacheRequest& request) {
+  switch (request.action) {
+    case Action::kList:
+      return list(store);
+    case Action::kPurge:
+      return purge(store, request);
+    case Action::kPin:
+      return pin(store, request, true);
+    case Action::kUnpin:
+      return pin(store, request, false);
+    case Action::kVerify: {
+      const auto verified = store.verify();
+      if (!verified) return tl::unexpected(verified.error());
+      return Json{{"pages", verified->pages}, {"dropped", verified->dropped}};
+    }
+    case Action::kStats:
+      return Json{{"disk", use_json(store.usage())}};
+  }
+  return fail(Fault::kBadInput, "unknown action");
+}
+
+}  // namespace efimd::service

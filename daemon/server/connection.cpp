@@ -1,0 +1,97 @@
+#include "daemon/server/connection.h"
+
+#include <spdlog/logger.h>
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/write.hpp>
+#include <utility>
+
+namespace efimd::service {
+
+namespace asio = boost::asio;
+using boost::system::error_code;
+
+Connection::Connection(Socket socket, SessionHost& host, Settings settings)
+    : socket_(std::move(socket)), host_(host), settings_(std::move(settings)) {}
+
+void Connection::start() {
+  // The session holds no pointer that outlives this object: close() ends it first.
+  session_ = std::make_shared<Session>(settings_.id, host_,
+                                       [this](std::string body) { send(std::move(body)); });
+  read();
+}
+
+void Connection::read() {
+  socket_.async_read_some(asio::buffer(input_),
+                          [self = shared_from_this()](error_code error, std::size_t size) {
+                            if (self->closed_) return;
+                            if (error == asio::error::eof && !self->reader_.inside_frame())
+                              return self->close(End::kClean, "the peer left");
+                            if (error == asio::error::eof)
+                              return self->close(End::kFault, "the peer left inside a message");
+                            if (error) return self->close(End::kFault, error.message());
+                            self->take({self->input_.data(), size});
+                            if (!self->closed_ && !self->finishing_) self->read();
+                          });
+}
+
+void Connection::take(std::string_view bytes) {
+  reader_.feed(bytes);
+  while (!closed_ && !finishing_) {
+    auto body = reader_.next();
+    if (!body) return close(End::kFault, body.error().message());
+    if (!*body) return;
+    if (session_->receive(**body) == Session::Next::kClose) return finish();
+  }
+}
+
+void Connection::send(std::string body) {
+  if (closed_) return;
+  output_.push_back(lsp::framed(body));
+  output_bytes_ += output_.back().size();
+  if (output_bytes_ > settings_.output_bytes_max) {
+    // Not from inside the session's own call: it may be about to send more.
+    asio::post(socket_.get_executor(), [self = shared_from_this()] {
+      self->close(End::kFault, "the peer does not read what is sent");
+    });
+    return;
+  }
+  if (output_.size() == 1) write();
+}
+
+void Connection::write() {
+  asio::async_write(socket_, asio::buffer(output_.front()),
+                    [self = shared_from_this()](error_code error, std::size_t size) {
+                      if (self->closed_) return;
+                      if (error) return self->close(End::kFault, error.message());
+                      self->output_bytes_ -= size;
+                      self->output_.pop_front();
+                      if (!self->output_.empty()) return self->write();
+                      if (self->finishing_) self->close(End::kClean, "finished");
+                    });
+}
+
+void Connection::finish() {
+  if (closed_ || finishing_) return;
+  finishing_ = true;
+  if (!output_.empty()) return;
+  asio::post(socket_.get_executor(),
+             [self = shared_from_this()] { self->close(End::kClean, "finished"); });
+}
+
+void Connection::close(End end, std::string_view why) {
+  if (closed_) return;
+  closed_ = true;
+  // Commands come and go without initializing; only editors are worth a line, and what went wrong.
+  const auto level = end == End::kFault                ? spdlog::level::warn
+                     : session_->info().client.empty() ? spdlog::level::debug
+                                                       : spdlog::level::info;
+  host_.log().log(level, "session {}: closed: {}", settings_.id, why);
+  session_->end();
+  error_code ignored;
+  socket_.close(ignored);
+  settings_.ended(settings_.id);
+}
+
+}  // namespace efimd::service

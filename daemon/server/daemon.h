@@ -1,0 +1,71 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
+#include <functional>
+#include <memory>
+
+#include "base/error.h"
+#include "cache_store/store_service.h"
+#include "daemon/completion/completion.h"
+#include "daemon/completion/documents/page_keeper.h"
+#include "daemon/config/config.h"
+#include "daemon/config/local_socket.h"
+#include "daemon/models/engine_host.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace efimd::service {
+
+/// The user's one daemon: lock, listening socket, sessions, completion service.
+///
+/// Thread: open() and run() on one, which is the io thread while run() lasts; stop() from any.
+/// Owns: the lock for life, the socket's file while it listens.
+/// Limits: sessions_max; more are closed at once, with a line in the log.
+/// How it comes to its end, and why no editor is lost then: daemon.cpp.
+class Daemon {
+ public:
+  struct Settings {
+    std::filesystem::path socket;
+    std::filesystem::path lock;
+    UniqueFd passed;  ///< listens at `socket` already, for a service manager that keeps it (D-5)
+    Config config;
+    completion::EngineFactory engine;
+    std::shared_ptr<OpenedModel> opened_model;
+    std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
+    std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
+    std::string model_path;                          ///< for the status; empty when none was found
+    std::string model_reason;                        ///< why that one
+    std::shared_ptr<spdlog::logger> log;
+    std::chrono::milliseconds idle_exit{0};  ///< 0: never
+    /// Without a request for so long a daemon that was asked to retire does.
+    std::chrono::milliseconds retire_quiet{1500};
+    /// How long open() waits for a daemon that is on its way out.
+    std::chrono::milliseconds lock_wait{5000};
+    std::size_t sessions_max = 256;
+    std::size_t output_bytes_max = std::size_t{16} << 20;
+    /// Called on io between the decision to leave and unlinking the socket: tests connect there.
+    std::function<void()> before_leaving;
+  };
+
+  /// Takes the lock and listens; loading the model begins. kNotReady when another daemon runs,
+  /// naming its pid.
+  static Result<std::unique_ptr<Daemon>> open(Settings settings);
+  ~Daemon();
+
+  /// Serves until stop(), efim/stop, efim/retire, a signal, or idleness.
+  void run();
+  void stop();
+  /// From here on SIGTERM, SIGINT and SIGHUP stop this daemon.
+  void stop_on_signals();
+
+ private:
+  class Impl;
+  explicit Daemon(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace efimd::service

@@ -1,0 +1,232 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+
+#include "daemon/completion/completion.h"
+#include "daemon/completion/documents/session_memory.h"
+#include "daemon/config/config.h"
+#include "daemon/server/cache_request.h"
+#include "daemon/server/exclusions.h"
+#include "daemon/server/status_json.h"
+#include "daemon/text/document.h"
+#include "lsp/json_rpc.h"
+#include "lsp/protocol.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace efimd::service {
+
+/// How far the model is, for progress in the editor.
+struct ModelProgress {
+  completion::EngineState state = completion::EngineState::kLoading;
+  double progress = 0;
+  std::string failure;
+};
+
+/// What a session needs of the daemon around it. Thread: io. Outlives every session.
+class SessionHost {
+ public:
+  virtual ~SessionHost() = default;
+  virtual const Config& config() const = 0;
+  virtual spdlog::logger& log() = 0;
+  /// `done` is called on io, later, exactly once, never from inside this call.
+  virtual void complete(completion::Request request,
+                        std::function<void(completion::Outcome)> done) = 0;
+  virtual void close_document(completion::DocumentKey document) = 0;
+  virtual void open_document(completion::OpenedDocument opened) = 0;
+  virtual void focus_document(completion::DocumentKey document) = 0;
+  virtual void dismiss_suggestion(completion::Dismissal dismissal) = 0;
+  virtual const Exclusions& exclusions() const = 0;
+  /// `done` is called on io, once, now or later.
+  virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
+  /// A request that never reached the completion service was answered with nothing, for
+  /// `reason`, one of a few.
+  virtual void count_silence(const std::string& reason) = 0;
+  virtual ModelProgress model_progress() const = 0;
+  virtual lsp::Json status() const = 0;
+  /// Asks the daemon to finish; what was sent before still goes out.
+  virtual void stop() = 0;
+  /// The same, as soon as nobody waits for it or types.
+  virtual void retire() = 0;
+};
+
+/// What an item's command names; the editor executes it when the user takes the whole item.
+inline constexpr char kAcceptCommand[] = "efimd.accept";
+
+/// One editor's conversation: the LSP server's states, its open documents and its pending requests.
+///
+///   S-1  Before initialize, requests get -32002 and notifications are dropped; efim/status,
+///        efim/version, efim/retire, efim/cache and efim/stop are answered in every state. After
+///        shutdown only exit counts.
+///   S-2  Every request is answered exactly once. Per document one completion is pending: a newer
+///   one answers the
+///        older with null at once and stops its work.
+///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt; errors are for
+///   broken requests and
+///        for what the editor cancelled (VS Code shows others to the user).
+///   S-4  Nothing that an editor sends ends the session but `exit`; frames are the connection's
+///   matter.
+///
+/// Thread: io.  Owns: its documents.  Held by its connection; outcomes find it through a weak
+/// pointer.
+class Session : public std::enable_shared_from_this<Session> {
+ public:
+  enum class Next { kGoOn, kClose };
+  using Send = std::function<void(std::string body)>;
+
+  Session(std::uint64_t id, SessionHost& host, Send send);
+
+  /// One message from the editor. kClose after exit.
+  Next receive(std::string_view body);
+  /// The model loaded further, is ready or failed.
+  void model_changed();
+  /// The daemon was asked to finish: who starts it again need not take its end for a failure.
+  void take_leave();
+  /// The connection is gone: pending work stops, documents are closed. Nothing is sent from here
+  /// on.
+  void end();
+
+  SessionInfo info() const;
+
+ private:
+  enum class State { kFresh, kServing, kShutDown, kEnded };
+  enum class Progress { kNone, kAsked, kShown, kOver };
+
+  struct OpenDocument {
+    text::Document document;
+    std::optional<std::int32_t> version;
+    std::string language_id;
+    std::string
+        unusable;  ///< why there is no completion for it until it is reopened; empty when there is
+    Exclusions::Verdict exclusion = {};
+    prompt::FileName file = {};
+  };
+  struct Pending {
+    lsp::Id id;
+    std::stop_source stop;
+    std::uint64_t number = 0;
+  };
+  /// What must be remembered of a request to write its answer and receipt.
+  struct Asked {
+    lsp::Id id;
+    std::string uri;
+    std::optional<std::int32_t> version;
+    text::SnapshotPtr snapshot;
+    std::string language_id;
+    std::uint64_t number = 0;
+  };
+  enum class When { kServing, kAlways };
+  struct Method {
+    const char* name;
+    void (Session::*handler)(const lsp::Message&);
+    When when;
+  };
+  static std::span<const Method> requests();
+  static std::span<const Method> notifications();
+  static const Method* find(std::span<const Method> methods, std::string_view name);
+
+  void receive_request(const lsp::Message& message);
+  void receive_notification(const lsp::Message& message);
+  void receive_response(const lsp::Message& message);
+
+  void initialize(const lsp::Message& message);
+  void shutdown(const lsp::Message& message);
+  void inline_completion(const lsp::Message& message);
+  void execute_command(const lsp::Message& message);
+  void status(const lsp::Message& message);
+  void version(const lsp::Message& message);
+  void stop(const lsp::Message& message);
+  void retire(const lsp::Message& message);
+  void cache(const lsp::Message& message);
+
+  void initialized(const lsp::Message& message);
+  void did_open(const lsp::Message& message);
+  void did_change(const lsp::Message& message);
+  void did_close(const lsp::Message& message);
+  void did_change_configuration(const lsp::Message& message);
+  void cancel_request(const lsp::Message& message);
+  void did_focus(const lsp::Message& message);
+  void did_show(const lsp::Message& message);
+  void did_dismiss(const lsp::Message& message);
+  void did_partially_accept(const lsp::Message& message);
+
+  /// Shown to the user, once for a document.
+  void tell_unusable(const std::string& uri, const OpenDocument& open);
+  void take_options(const lsp::EfimOptions& options);
+  OpenDocument opened(const lsp::DidOpenTextDocumentParams& params) const;
+  Result<text::Revision> revised(
+      const text::Document& document,
+      std::span<const lsp::TextDocumentContentChangeEvent> changes) const;
+  std::size_t byte_at(std::string_view bytes, const text::LineIndex& lines,
+                      const lsp::Position& position) const;
+  lsp::Position position_at(const text::Snapshot& snapshot, std::size_t byte) const;
+
+  void submit(Asked asked, const lsp::InlineCompletionParams& params);
+  void finished(const Asked& asked, const completion::Outcome& outcome);
+  lsp::InlineCompletionItem item_of(const Asked& asked, const completion::Item& item) const;
+  /// `silence` is counted, one of a few; `reason` is what the receipt says, with its numbers.
+  void answer_empty(const Asked& asked, const char* silence, const std::string& reason);
+  /// Takes the document's pending request, stopped, to be answered by the caller.
+  std::optional<Pending> take_pending(const std::string& uri);
+  void send_receipt(const Asked& asked, const completion::Receipt& receipt);
+
+  void dispatch(const lsp::Message& message);
+  void tell_failure(const std::string& failure);
+  /// What config.toml has that is passed over.
+  void tell_configuration();
+  void show(lsp::MessageType type, const std::string& text);
+  /// efim/state, where it is wanted and differs from the last one.
+  void tell_state();
+
+  void answer(const lsp::Id& id, lsp::Json result);
+  void refuse(const lsp::Id& id, lsp::ErrorCode code, std::string_view message);
+  void notify(std::string_view method, lsp::Json params);
+  /// The params, or nullopt after the sender was told (a request) or the log (a notification).
+  template <class Params>
+  std::optional<Params> params_of(const lsp::Message& message) {
+    auto params = lsp::params_of<Params>(message.params);
+    if (params) return std::move(*params);
+    refuse_params(message, params.error());
+    return std::nullopt;
+  }
+  void refuse_params(const lsp::Message& message, const Error& error);
+
+  const std::uint64_t id_;
+  SessionHost& host_;
+  Send send_;
+  State state_ = State::kFresh;
+
+  std::string client_;
+  lsp::PositionEncoding encoding_ = lsp::PositionEncoding::kUtf16;
+  completion::Options options_;
+  bool receipts_ = false;
+  bool states_ = false;
+  lsp::Json state_told_;  ///< params of the last efim/state; null before the first
+  bool work_done_progress_ = false;
+  Progress progress_ = Progress::kNone;
+  bool failure_told_ = false;
+
+  std::map<std::string, OpenDocument> documents_;
+  std::set<std::string> unusable_told_;  ///< URIs, at most kDocumentsMax
+  std::map<std::string, Pending> pending_;
+  std::uint64_t completions_ = 0;
+  std::uint64_t shown_ = 0;
+  std::uint64_t dismissed_ = 0;
+  std::uint64_t accepted_ = 0;
+  std::uint64_t accepted_partly_ = 0;
+  std::string focused_;  ///< URI; empty where the editor does not tell
+};
+
+}  // namespace efimd::service

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "cache_store/store_service.h"
+#include "daemon/completion/completion.h"
+#include "daemon/config/config.h"
+#include "daemon/models/engine_host.h"
+
+namespace efimd::service {
+
+/// One connected editor or command.
+struct SessionInfo {
+  std::uint64_t id = 0;
+  std::string client;  ///< "Neovim 0.12.0"; empty before initialize and for commands
+  std::size_t documents = 0;
+  std::uint64_t requests = 0;         ///< for completions
+  std::uint64_t shown = 0;            ///< items; 0 where the editor does not tell
+  std::uint64_t dismissed = 0;        ///< items; 0 where the editor does not tell
+  std::uint64_t accepted = 0;         ///< whole items, as the editor reports them
+  std::uint64_t accepted_partly = 0;  ///< times that a part of an item was taken
+  std::string focus;                  ///< URI of the document with the cursor; empty where not told
+};
+
+struct StatusParts {
+  std::string version;
+  int pid = 0;
+  std::int64_t uptime_s = 0;
+  std::optional<ModelInfo> model;
+  std::string
+      model_path;  ///< the chosen file, also when it could not be opened; empty when none was found
+  std::string model_reason;  ///< why this one
+  std::string device_reason;
+  completion::ServiceStatus service;
+  std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
+  Config config;
+  std::vector<SessionInfo> sessions;
+};
+
+/// The answer to efim/status, which `efimd status --json` prints as it is:
+///
+///   version, pid, uptimeS
+///   state     {name: "loading"|"ready"|"failed", progress: 0..1, message}
+///   model     {name, path, reason, architecture, parameters, fileType, windowTokens, fimOrder,
+///   digest}
+///             path and reason at once, the rest when the model was opened; windowTokens with the
+///             device
+///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}   all but the reason when there is one
+///   memory    {device, host, disk}: {budgetBytes, usedBytes}; a tier that this build lacks has 0
+///   and 0 files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits,
+///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
+///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
+///   plans     [{uri, event, taken, considered: [...]}]   the last that asked the model, newest first
+///   sessions  [{id, client, documents, requests, shown, dismissed, accepted,
+///             acceptedPartly, focus}]
+///   config    {file, read, warnings: [{line, message}]}
+///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,
+///   damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}; null when none is kept
+nlohmann::json status_json(const StatusParts& parts);
+nlohmann::json store_json(const store::StoreStatus& store,
+                          const completion::ServiceStatus& service);
+
+}  // namespace efimd::service

@@ -1,7 +1,0 @@
-#include "daemon/service/version.h"
-
-namespace efimd::service {
-
-const char* version() { return EFIMD_VERSION; }
-
-}  // namespace efimd::service

@@ -1,0 +1,44 @@
+#include "engine/backend/backend.h"
+
+#include <algorithm>
+#include <string>
+
+namespace efimd::engine {
+
+bool well_formed(const Step& step, const Backend& backend) {
+  const int rows = static_cast<int>(step.tokens.size());
+  const auto fits = [&](const StepSequence& sequence) {
+    const auto here = [&](PageIndex page) { return page >= 0 && page < backend.page_count(); };
+    const auto end = static_cast<std::size_t>(sequence.position + sequence.count);
+    return sequence.first >= 0 && sequence.count >= 1 && sequence.position >= 0 &&
+           sequence.first + sequence.count <= rows &&
+           sequence.page_table.size() * kPageTokens >= end &&
+           std::ranges::all_of(sequence.page_table, here);
+  };
+  const auto is_row = [&](int row) { return row >= 0 && row < rows; };
+  return rows >= 1 && rows <= backend.step_tokens_max() &&
+         std::ranges::all_of(step.sequences, fits) && std::ranges::all_of(step.logits_rows, is_row);
+}
+
+Result<void> check_tokens(const Step& step, int vocabulary) {
+  for (const TokenId token : step.tokens)
+    if (token < 0 || token >= vocabulary)
+      return fail(Fault::kBadInput, "token " + std::to_string(token) +
+                                        " is outside the vocabulary of " +
+                                        std::to_string(vocabulary));
+  return {};
+}
+
+Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
+                                       const std::stop_token& stop) {
+  Result<void> done = backend.begin(step);
+  for (int layer = 0; done && layer < layers; ++layer) {
+    if (stop.stop_requested()) return fail(Fault::kStopped, "stopped within a step");
+    done = run_layer(backend, layer);
+  }
+  if (!done) return tl::unexpected(std::move(done).error());
+  if (step.logits_rows.empty()) return std::span<const float>();
+  return backend.logits();
+}
+
+}  // namespace efimd::engine

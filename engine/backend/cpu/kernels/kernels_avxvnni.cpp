@@ -1,0 +1,19 @@
+// The kernels with AVX2, FMA, F16C and AVX-VNNI. Compiled with flags of its own: see kernels.h on
+// what may be included here; words_avx2.h looks at __AVXVNNI__.
+#include "engine/backend/cpu/kernels/kernels.h"
+#include "engine/backend/cpu/kernels/vector_avx2.h"
+#include "engine/backend/cpu/kernels/words_avx2.h"
+// The simd files work on the Vector and the Words above.
+#include "engine/backend/cpu/kernels/quantize_avx2.h"
+#include "engine/backend/cpu/kernels/simd_attention_kv8.h"
+#include "engine/backend/cpu/kernels/simd_quantized.h"
+
+namespace efimd::engine::cpu {
+
+const CpuKernels& avxvnni_kernels() {
+  static constexpr CpuKernels kKernels{matmul,     attention, rms_norm, quantize,     silu_mul,
+                                       layer_norm, gelu_mul,  to_half,  attention_kv8};
+  return kKernels;
+}
+
+}  // namespace efimd::engine::cpu
