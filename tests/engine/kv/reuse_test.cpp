@@ -39,6 +39,8 @@ class Session {
   int reused() const { return reused_; }
   int evaluated() const { return evaluated_; }
   int restored() const { return restored_; }
+  /// Pages that idle time handed to the store.
+  int written() const { return written_; }
 
  private:
   SequenceId sequence_of_document() {
@@ -62,6 +64,8 @@ class Session {
   /// The store loses a page or misses an answer now and then.
   void idle() {
     for (int page = script_.below(30); page > 0; --page) {
+      if (engine_->write_behind(Leaving::kNo) != WriteBehind::kWrote) break;
+      ++written_;
     }
     if (!store_->pages.empty() && script_.chance(2))
       store_->pages.erase(
@@ -145,6 +149,7 @@ class Session {
   int reused_ = 0;
   int evaluated_ = 0;
   int restored_ = 0;
+  int written_ = 0;
 };
 
 }  // namespace
@@ -160,4 +165,5 @@ TEST_CASE(
   }
   CHECK(session.reused() > 2 * session.evaluated());
   CHECK(session.restored() > 500);
+  CHECK(session.written() > 100);
 }
