@@ -22,7 +22,7 @@ class Model;
 /// Names a live sequence; never reused.
 enum class SequenceId : std::uint64_t {};
 
-struct HoldOptions {
+struct PrefillOptions {
   std::stop_token stop = {};
   /// Of how many of the last tokens the logits are wanted; at most Engine::kLogitsRowsMax.
   int logits_rows = 1;
@@ -56,9 +56,9 @@ struct KvUsage {
 class Engine {
  public:
   /// Logits rows that a sequence keeps: those of a healed tail (facts.md, section 2) and the one in
-  /// front of it. More that a hold() asked for live until the next.
+  /// front of it. More that a prefill() asked for live until the next.
   static constexpr int kLogitsRowsKept = 4;
-  /// Logits rows that hold() gives: those of a draft and the one in front of it.
+  /// Logits rows that prefill() gives: those of a draft and the one in front of it.
   static constexpr int kLogitsRowsMax = 17;
 
   virtual ~Engine() = default;
@@ -83,18 +83,18 @@ class Engine {
   /// logits are wanted and not at hand any more. kStopped between steps when the stop token fires:
   /// what was evaluated stays. kWindowFull past window_tokens(), and when other sequences hold too
   /// much of the KV budget: close some and hold again.
-  virtual Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                                  HoldOptions options) = 0;
+  virtual Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                                     PrefillOptions options) = 0;
   /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for, and nothing
   /// else; returns how many. Never evaluates.
-  virtual Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) = 0;
+  virtual Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) = 0;
   /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them, or would be
   /// loaded from the store rather than evaluated (KV-7). Changes nothing.
   virtual int resident(std::span<const TokenId> tokens) const = 0;
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
   /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
-  /// hold(). kStopped within the time of a layer when `stop` fires, and what it evaluated is lost:
+  /// prefill(). kStopped within the time of a layer when `stop` fires, and what it evaluated is lost:
   /// for work in idle time, which must make way at once.
   virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
   /// Evaluates one more token behind what the sequence holds: a generation step.
@@ -103,7 +103,7 @@ class Engine {
     return step({&item, 1});
   }
   /// Logits behind the token that is `back` places in front of the sequence's last, [V]; valid
-  /// until the next hold() or step() of any sequence. Empty when they were not asked for or are not
+  /// until the next prefill() or step() of any sequence. Empty when they were not asked for or are not
   /// kept any more.
   virtual std::span<const float> logits(SequenceId sequence, int back = 0) const = 0;
   /// Tokens whose KV the sequence holds now.

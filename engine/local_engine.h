@@ -47,9 +47,9 @@ class LocalEngine final : public Engine {
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
-  Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                          HoldOptions options) override;
-  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                             PrefillOptions options) override;
+  Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
@@ -73,11 +73,11 @@ class LocalEngine final : public Engine {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
     KvSequence kv;
-    /// Behind the last tokens of what hold() made it hold: what is generated afterwards does not
+    /// Behind the last tokens of what prefill() made it hold: what is generated afterwards does not
     /// push them out, for the next keystroke's prompt ends near there.
     LogitsRows prompt_logits;
     LogitsRows logits;     ///< behind the last tokens of steps since
-    bool holding = false;  ///< steps belong to hold()
+    bool holding = false;  ///< steps belong to prefill()
     int restored = 0;      ///< tokens from the store that no PromptCost has told yet
   };
 

@@ -140,8 +140,9 @@ struct CompletionService::Impl {
       board.set_failed(budgets.error());
       return nullptr;
     }
-    auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max,
-                                           settings.keeper, settings.treatment);
+    auto worker = std::make_unique<Worker>(
+        std::move(*engine),
+        Worker::Settings{*budgets, settings.documents_max, settings.keeper, settings.treatment});
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }

@@ -13,8 +13,8 @@
 #include <string>
 #include <variant>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/session_memory.h"
+#include "daemon/completion/request.h"
 
 namespace efimd::completion {
 

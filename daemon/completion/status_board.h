@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "daemon/completion/budgets.h"
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/documents.h"
+#include "daemon/completion/request.h"
 #include "daemon/completion/silence.h"
+#include "daemon/completion/status.h"
 
 namespace efimd::completion {
 

@@ -9,9 +9,11 @@
 #include "engine/types.h"
 
 namespace efimd::engine {
-
 class Backend;
 class Tokenizer;
+}  // namespace efimd::engine
+
+namespace efimd::service {
 
 /// What a type of KV changes of what a model says, against f16, over some prompts.
 struct KvError {
@@ -41,9 +43,9 @@ struct KvErrorLimits {
 /// longest prompt and kTokens more. Evaluates every prompt on both: seconds on a CPU.
 ///
 /// Thread: the one of both devices. Fails as the devices do, and with kStopped.
-Result<KvError> measure_kv_error(Backend& exact, Backend& other, int layers,
-                                 const Tokenizer& tokenizer,
-                                 std::span<const std::vector<TokenId>> prompts,
+Result<KvError> measure_kv_error(engine::Backend& exact, engine::Backend& other, int layers,
+                                 const engine::Tokenizer& tokenizer,
+                                 std::span<const std::vector<engine::TokenId>> prompts,
                                  const KvErrorLimits& limits);
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

@@ -95,7 +95,8 @@ class Bench {
   }
 
   Generated run(const Prompt& prompt, int tokens_max, bool heal) {
-    value_of(engine_->hold(sequence_, prompt.tokens, {.logits_rows = heal ? prompt.typed + 1 : 1}));
+    value_of(
+        engine_->prefill(sequence_, prompt.tokens, {.logits_rows = heal ? prompt.typed + 1 : 1}));
     completion::Options options;
     options.tokens_max = tokens_max;
     options.time_max_ms = 60000;

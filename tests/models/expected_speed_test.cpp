@@ -28,7 +28,7 @@ std::shared_ptr<const engine::Model> model_of(int layers) {
   return opened(tiny_model(tiny));
 }
 
-void check_rates(const engine::ExpectedSpeed& speed) {
+void check_rates(const service::ExpectedSpeed& speed) {
   CHECK(std::isfinite(speed.generation_tokens_per_s));
   CHECK(std::isfinite(speed.prompt_tokens_per_s));
   CHECK(speed.generation_tokens_per_s > 0);
@@ -39,7 +39,7 @@ void check_rates(const engine::ExpectedSpeed& speed) {
 
 TEST_CASE("the expected speed is that of the device's own steps over the first layers") {
   std::vector<int> layers;
-  const auto speed = engine::expected_speed(
+  const auto speed = service::expected_speed(
       *model_of(3), [&](const ModelShape& shape, const ModelWeights& weights, int pages) {
         layers.push_back(shape.layers);
         CHECK(weights.layers.size() == static_cast<std::size_t>(shape.layers));
@@ -53,7 +53,7 @@ TEST_CASE("the expected speed is that of the device's own steps over the first l
 }
 
 TEST_CASE("a model of one layer has an expected speed") {
-  const auto speed = engine::expected_speed(*model_of(1), on_cpu);
+  const auto speed = service::expected_speed(*model_of(1), on_cpu);
   REQUIRE(speed);
   CHECK(speed->layers_measured == 1);
   check_rates(*speed);
@@ -61,7 +61,7 @@ TEST_CASE("a model of one layer has an expected speed") {
 
 TEST_CASE("a device that cannot take the model says so instead of a speed") {
   const auto speed =
-      engine::expected_speed(*model_of(2), [](const ModelShape&, const ModelWeights&, int) {
+      service::expected_speed(*model_of(2), [](const ModelShape&, const ModelWeights&, int) {
         return Result<std::unique_ptr<engine::Backend>>(
             fail(Fault::kNoMemory, "the device is full", "free it"));
       });

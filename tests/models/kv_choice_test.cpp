@@ -10,7 +10,6 @@
 
 using namespace efimd;
 using namespace efimd::service;
-using engine::KvError;
 using engine::KvType;
 
 namespace {

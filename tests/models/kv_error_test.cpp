@@ -12,6 +12,7 @@
 
 using namespace efimd;
 using namespace efimd::engine;
+using namespace efimd::service;
 
 namespace {
 

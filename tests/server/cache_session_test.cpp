@@ -1,7 +1,7 @@
 // What a session says of documents that must not be stored, and efim/cache.
 #include <catch2/catch.hpp>
 
-#include "tests/service/fake_editor.h"
+#include "tests/server/fake_editor.h"
 
 using namespace efimd;
 using test::FakeEditor;

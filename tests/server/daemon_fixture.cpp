@@ -1,4 +1,4 @@
-#include "tests/service/daemon_fixture.h"
+#include "tests/server/daemon_fixture.h"
 
 #include <spdlog/details/null_mutex.h>
 #include <spdlog/logger.h>

@@ -11,7 +11,7 @@
 #include <string>
 
 #include "daemon/config/build.h"
-#include "tests/service/daemon_fixture.h"
+#include "tests/server/daemon_fixture.h"
 
 using namespace efimd;
 using namespace std::chrono_literals;

@@ -1,4 +1,4 @@
-#include "tests/service/fake_editor.h"
+#include "tests/server/fake_editor.h"
 
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ostream_sink.h>

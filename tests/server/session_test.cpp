@@ -4,7 +4,7 @@
 #include <string>
 
 #include "daemon/config/build.h"
-#include "tests/service/fake_editor.h"
+#include "tests/server/fake_editor.h"
 
 using namespace efimd;
 using test::FakeEditor;

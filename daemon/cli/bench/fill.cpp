@@ -128,7 +128,7 @@ Result<Filled> Filler::fill(const FillCursor& cursor, const FillOptions& options
   const auto prompt = this->prompt(cursor, options);
   if (!prompt) return tl::unexpected(prompt.error());
   const auto begin = Clock::now();
-  if (auto held = engine_->hold(sequence_, prompt->tokens, {.logits_rows = prompt->typed + 1});
+  if (auto held = engine_->prefill(sequence_, prompt->tokens, {.logits_rows = prompt->typed + 1});
       !held)
     return tl::unexpected(held.error());
   Filled filled;

@@ -1,17 +1,15 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/completion/request.h"
 #include "daemon/text/document.h"
 
 namespace efimd::completion {
-
-/// What the user did since the last request for this document (design.md, section 7).
-enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
-std::string_view event_name(Event event);
 
 /// A suggestion as the user last saw it.
 struct Shown {

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -20,6 +20,6 @@ namespace efimd::completion {
 ///
 /// All of the text, or the bytes in front of its first offence: of the whole line, where that is a
 /// bracket that ends a line of the text's own.
-std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced);
+std::size_t balanced_part(std::string_view text, const CursorContext& place, std::size_t replaced);
 
 }  // namespace efimd::completion

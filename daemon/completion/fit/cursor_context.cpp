@@ -1,4 +1,4 @@
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 #include <algorithm>
 #include <utility>
@@ -11,7 +11,7 @@ namespace efimd::completion {
 namespace {
 
 /// What the text up to the cursor's line leaves open.
-void read_surroundings(Place& place, std::size_t line) {
+void read_surroundings(CursorContext& place, std::size_t line) {
   const text::LineIndex& lines = place.snapshot.lines();
   const std::size_t end = lines.start(line);
   std::size_t begin = 0;
@@ -35,14 +35,14 @@ void read_surroundings(Place& place, std::size_t line) {
 
 }  // namespace
 
-Place place_at(const text::Snapshot& snapshot, const Language& language, std::size_t cursor,
-               std::size_t tail_end) {
+CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
+                         std::size_t cursor, std::size_t tail_end) {
   const std::string_view bytes = snapshot.bytes();
   const text::LineIndex& lines = snapshot.lines();
   std::size_t line = lines.line_of(cursor);
   const std::size_t line_end = std::max(lines.content_end(bytes, line), cursor);
 
-  Place place{.snapshot = snapshot, .language = language, .cursor = cursor};
+  CursorContext place{.snapshot = snapshot, .language = language, .cursor = cursor};
   place.tail_end = std::clamp(tail_end, cursor, line_end);
   place.line_before = std::string(bytes.substr(lines.start(line), cursor - lines.start(line)));
   place.rest = bytes.substr(cursor, line_end - cursor);

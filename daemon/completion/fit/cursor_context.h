@@ -25,7 +25,7 @@ struct OpenBracket {
 /// Where a completion is to stand, and what the text around it says of that place.
 ///
 /// Borrows the snapshot.
-struct Place {
+struct CursorContext {
   const text::Snapshot& snapshot;
   const Language& language;
   std::size_t cursor = 0;
@@ -40,7 +40,7 @@ struct Place {
 };
 
 /// `tail_end` is the plan's; what lies on the cursor's line counts.
-Place place_at(const text::Snapshot& snapshot, const Language& language, std::size_t cursor,
-               std::size_t tail_end);
+CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
+                         std::size_t cursor, std::size_t tail_end);
 
 }  // namespace efimd::completion

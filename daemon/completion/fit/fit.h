@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -33,6 +33,6 @@ struct Fitted {
 ///   F-6  What is left empty, blank, or equal to what it would replace is silent.
 ///   F-7  Brackets and strings are no worse off than before (balance.h): cut in front of the first
 ///        that would be.
-Fitted fit(std::string_view generated, const Place& place);
+Fitted fit(std::string_view generated, const CursorContext& place);
 
 }  // namespace efimd::completion

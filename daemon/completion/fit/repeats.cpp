@@ -1,4 +1,4 @@
-#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/repeats.h"
 
 #include <algorithm>
 #include <array>

@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/completion/completion.h"
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
+#include "daemon/completion/request.h"
 
 namespace efimd::completion {
 
@@ -17,7 +17,7 @@ struct StopPlace {
   const Language& language = language_of("");
   Lexical state = {};  ///< in which the cursor's line begins
 };
-StopPlace stop_place(const Place& place);
+StopPlace stop_place(const CursorContext& place);
 
 /// Decides, byte by byte, where a completion ends.
 ///

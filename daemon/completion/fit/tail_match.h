@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -18,6 +18,6 @@ struct TailMatched {
 /// bracket that would be one too many. A string that the cursor stands in and the tail closes ends
 /// where the text ends it. Blanks of the tail in front of what is covered stay: VS Code shows only
 /// what contains the text that it replaces.
-TailMatched match_tail(std::string text, const Place& place);
+TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion

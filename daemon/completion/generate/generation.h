@@ -29,7 +29,7 @@ class Generation {
 
   /// To be called before begin() where alternatives() will be asked for.
   void keep_alternatives() { keeps_alternatives_ = true; }
-  /// Heals, and chooses the first token. Fails as Engine::hold() does.
+  /// Heals, and chooses the first token. Fails as Engine::prefill() does.
   Result<void> begin();
   /// The same from the place where `other`, which has begun and gone no further, chose its first
   /// token, with another choice of alternatives().

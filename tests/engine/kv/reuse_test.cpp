@@ -32,7 +32,7 @@ class Session {
     if (script_.chance(60)) restart();
     std::vector<TokenId> tokens = script_.prompt();
     const SequenceId sequence = sequence_of_document();
-    hold(sequence, tokens);
+    prefill(sequence, tokens);
     script_.offer(generate(sequence, tokens));
     REQUIRE(engine_->pool().check() == "");
   }
@@ -93,22 +93,22 @@ class Session {
     else
       backend_->on_step = [&stop](const Step&) { stop.request_stop(); };
     static_cast<void>(
-        engine_->hold(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
+        engine_->prefill(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
     backend_->on_step = nullptr;
     backend_->operations_until_failure = -1;
     REQUIRE(engine_->pool().check() == "");
     script_.step();
   }
 
-  void hold(SequenceId sequence, const std::vector<TokenId>& tokens) {
-    Result<PromptCost> cost = engine_->hold(sequence, tokens, {});
+  void prefill(SequenceId sequence, const std::vector<TokenId>& tokens) {
+    Result<PromptCost> cost = engine_->prefill(sequence, tokens, {});
     if (!cost) {
       REQUIRE(cost.error().fault == Fault::kWindowFull);
       for (auto at = sequences_.begin(); at != sequences_.end();) {
         if (at->second != sequence) engine_->close_sequence(at->second);
         at = at->second != sequence ? sequences_.erase(at) : std::next(at);
       }
-      cost = engine_->hold(sequence, tokens, {});
+      cost = engine_->prefill(sequence, tokens, {});
     }
     REQUIRE(cost.has_value());
     REQUIRE(cost->reused + cost->evaluated == static_cast<int>(tokens.size()));

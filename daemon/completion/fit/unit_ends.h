@@ -1,0 +1,39 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/fit/cursor_context.h"
+#include "daemon/completion/request.h"
+
+namespace efimd::completion {
+
+/// Options::confidence, but 0 without a stop rule: then all that the model says is wanted.
+double least_confidence(const Options& options);
+
+/// How likely the model thought one token of a generated text.
+struct TokenChance {
+  double probability = 0;
+  std::size_t begin = 0;  ///< where its bytes begin in the text
+};
+
+/// A text as far as the model was sure of it.
+struct Confident {
+  std::size_t size = 0;   ///< bytes of the text that are kept
+  double confidence = 0;  ///< product of the kept tokens' probabilities; of the first unit's, where
+                          ///< nothing is kept
+};
+
+/// Keeps `text` whole where the product of all its tokens' probabilities is at least `least`; else
+/// up to the last unit's end at which it still was, which may be nothing. `least` 0 keeps all.
+Confident confident_part(std::string_view text, std::span<const TokenChance> chances,
+                         const CursorContext& place, double least);
+
+/// Where a completion may end in good order: behind a line, behind ";", in front of ",", behind a
+/// bracket or string that was open and now is closed; in prose behind a sentence or clause. Not
+/// inside a bracket that the completion opened itself, but for one that ends its line.
+std::vector<std::size_t> unit_ends(std::string_view text, const CursorContext& place);
+
+}  // namespace efimd::completion
