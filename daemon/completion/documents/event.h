@@ -9,7 +9,8 @@
 
 namespace efimd::completion {
 
-/// What the user did since the last request for this document (design.md, section 7).
+/// What the user did since the last request for this document ; the names are those of efim/receipt
+/// (docs/protocol.md).
 enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
 std::string_view event_name(Event event);
 
