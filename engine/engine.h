@@ -55,8 +55,7 @@ struct KvUsage {
 /// The daemon sees only this face; tests put a scripted engine behind it.
 class Engine {
  public:
-  /// Logits rows that a sequence keeps: those of a healed tail (facts.md, section 2) and the one in
-  /// front of it. More that a prefill() asked for live until the next.
+  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More that a prefill() asked for live until the next.
   static constexpr int kLogitsRowsKept = 4;
   /// Logits rows that prefill() gives: those of a draft and the one in front of it.
   static constexpr int kLogitsRowsMax = 17;

@@ -157,8 +157,8 @@ struct InlineCompletionItem {
 Json to_json(const Position& position);
 Json to_json(const Range& range);
 Json to_json(const InlineCompletionItem& item);
-/// An InlineCompletionList. An empty one clears what the editor shows; null leaves it (facts.md,
-/// section 5).
+/// An InlineCompletionList. An empty one clears what the editor shows; null leaves it (seen in
+/// Neovim 0.12).
 Json inline_completion_list(std::span<const InlineCompletionItem> items);
 
 struct ServerIdentity {

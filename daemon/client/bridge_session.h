@@ -21,24 +21,24 @@ namespace efimd::service {
 /// new daemon must be told. No I/O and no clock: bodies in, bodies out; bridge.h moves the bytes
 /// and decides when to connect.
 ///
-///   B-1  The editor sees one server: one answer to each request, never a second initialize answer,
-///        no error because a daemon died.
-///   B-2  What a new daemon is told equals what the old one knew: initialize, initialized, the open
-///        documents with their current texts, the unanswered requests in their order.
-///   B-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
-///        open progress is closed.
-///   B-4  A daemon of an earlier build than ours is asked to retire, which it does when it is idle,
-///        and the next is sought at once: the editor's documents are there before the next
-///        keystroke. Where it does not know how, or that build comes back, the user is told once
-///        what to do, and it serves.
-///   B-5  What a daemon says to the user is shown once, however many daemons say it.
+///   BR-1  The editor sees one server: one answer to each request, never a second initialize answer,
+///         no error because a daemon died.
+///   BR-2  A new daemon learns what the old one knew: initialize, initialized, the open documents
+///         with their current texts, the unanswered requests in their order.
+///   BR-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
+///         open progress is closed.
+///   BR-4  A daemon of an earlier build than ours is asked to retire, which it does when it is idle.
+///         The next is sought at once, so it has the editor's documents before the next keystroke.
+///         If it does not know how to retire, or that build comes back, it serves, and the user is
+///         told once what to do.
+///   BR-5  A message to the user is shown once, however many daemons send it.
 ///
 ///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
 ///          any   --disconnected()--> kNone
 ///
 /// Thread: its owner's.  Limits: kPendingMax unanswered requests (more are answered as cancelled by
 /// the server).
-/// kToldMax messages are remembered as shown (B-5); more are shown again.
+/// kToldMax messages are remembered as shown (BR-5); more are shown again.
 class BridgeSession {
  public:
   static constexpr std::size_t kPendingMax = 1024;
@@ -46,7 +46,7 @@ class BridgeSession {
   static constexpr std::size_t kToldMax = 256;
 
   BridgeSession() = default;
-  /// `ours`: the build that daemons should have (B-4).
+  /// `ours`: the build that daemons should have (BR-4).
   explicit BridgeSession(Build ours) : ours_(std::move(ours)) {}
 
   /// A message body, from the editor or the daemon.
@@ -105,7 +105,7 @@ class BridgeSession {
   void ask_build();
   void on_build_answered(const lsp::Message& message);
   void tell(lsp::MessageType type, const std::string& text);
-  /// Whether the user has not been shown this message (B-5).
+  /// Whether the user has not been shown this message (BR-5).
   bool is_news(const lsp::Json& params);
   void note_progress(const lsp::Json& params);
   bool accept_encoding(const lsp::Json& result);

@@ -17,7 +17,7 @@ namespace efimd::completion {
 
 // What is asked of completion and what it answers: values, which every part of it may see.
 
-/// What the user did since the last request for this document; documents/event.h says how it is found.
+/// What the user did since the last request for this document; documents/event.h says how it is found, docs/protocol.md what it is named.
 enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
 std::string_view event_name(Event event);
 

@@ -8,6 +8,13 @@
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
+// What a prompt keeps while the user types. The rules in full: docs/efim.md.
+//
+//   an edit inside the hole keeps the anchor; one that touches before or after makes it stale.
+//   before ends where tokens never reach across, at a line's start or earlier.
+//   after begins on the next line, or at the cursor if the line goes on with more than closers.
+//   token ids are state; generated tokens keep their ids when they are accepted.
+
 namespace efimd::prompt {
 
 /// How much of its surroundings a prompt shows the model; later is less.

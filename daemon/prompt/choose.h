@@ -7,6 +7,11 @@
 
 #include "daemon/prompt/planner.h"
 
+// Which of several possible prompts to take. The rules in full: docs/efim.md.
+//
+//   the window moves only in large steps, so plans that keep an anchor are the cheap ones.
+//   a first visit is answered from a cheap view; the full one takes over once it is whole.
+
 namespace efimd::prompt {
 
 /// What steps of the device cost: measured points (tokens, milliseconds), most tokens last.

@@ -18,8 +18,8 @@ using engine::Tokenizer;
 
 constexpr int kFraming = 4;  // BOS, PRE, SUF, MID
 
-/// How many lines a cut may go up to find a border of the spine's tokens: one newline in 200 is in
-/// the middle of a token (facts.md, section 2).
+/// How many lines a cut may go up to find a border of the spine's tokens: with most
+/// vocabularies one newline in 200 is in the middle of a token.
 constexpr int kCutLinesUpMax = 4;
 
 int after_budget(View view, const Windows& windows) {

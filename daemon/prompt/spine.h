@@ -13,12 +13,14 @@
 
 namespace efimd::prompt {
 
-/// The chain of tokens of a file's window, also of the text behind the cursor. Every full
-/// anchor's before is a leading part of it, so that anchors share its KV and a jump in an evaluated
-/// file costs only what stands behind the new cursor.
+/// The tokens of a file's window, also of the text after the cursor. The rules in full: docs/efim.md.
 ///
-/// The window begins at a line and moves in large steps only: a moved begin makes other
-/// tokens of all of it. Offsets are bytes of the snapshot that was followed last.
+///   every full anchor's before is a leading part of the spine, so anchors share its KV, and a
+///        jump in an evaluated file costs only the after of the new place.
+///   the window begins at a line and moves only in large steps, because a new begin changes
+///        all of its tokens.
+///
+/// Offsets are bytes of the snapshot that was followed last.
 /// Thread: its owner's. Owns no tokenizer.
 class Spine {
  public:

@@ -37,7 +37,7 @@ class logger;
 //   D-5  With a socket that a service manager passed, the name is the manager's: the file is never
 //        unlinked, and who comes too late waits in the kernel's queue, for which the manager starts
 //        the next daemon. Nobody is closed unanswered, and D-3 has nothing to do.
-//   D-6  Asked to retire, because a later build is here (bridge_session.h): as D-4, but once no
+//   D-6  Asked to retire, because a later build is here (bridge_session.h, BR-4): as D-4, but once no
 //        request waits and none came for retire_quiet. The next daemon waits for the lock (D-1), so
 //        the model is in memory once.
 

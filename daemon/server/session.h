@@ -70,14 +70,12 @@ inline constexpr char kAcceptCommand[] = "efimd.accept";
 ///   S-1  Before initialize, requests get -32002 and notifications are dropped; efim/status,
 ///        efim/version, efim/retire, efim/cache and efim/stop are answered in every state. After
 ///        shutdown only exit counts.
-///   S-2  Every request is answered exactly once. Per document one completion is pending: a newer
-///   one answers the
-///        older with null at once and stops its work.
-///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt; errors are for
-///   broken requests and
-///        for what the editor cancelled (VS Code shows others to the user).
-///   S-4  Nothing that an editor sends ends the session but `exit`; frames are the connection's
-///   matter.
+///   S-2  Every request is answered exactly once. A document has one pending completion: a newer
+///        request answers the older with null at once and stops its work.
+///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt. Errors are for broken
+///        requests and for what the editor cancelled, because VS Code shows other errors.
+///   S-4  Only `exit` ends the session, whatever else an editor sends. Broken frames are the
+///        connection's concern.
 ///
 /// Thread: io.  Owns: its documents.  Held by its connection; outcomes find it through a weak
 /// pointer.

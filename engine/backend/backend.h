@@ -24,7 +24,7 @@ struct Step {
   std::span<const TokenId> tokens;  ///< [T], T <= Backend::step_tokens_max()
   std::span<const StepSequence> sequences;
   std::span<const int>
-      logits_rows;  ///< rows (0..T-1) whose logits are wanted, usually each sequence's last
+      logits_rows;  ///< rows, below T, whose logits are wanted, usually each sequence's last
 };
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
@@ -37,7 +37,10 @@ struct Step {
 /// Thread: engine.  Owns: page memory and activations; the model's file stays mapped by its Model.
 /// Fails with kDeviceLost or kNoMemory; after a failure the step is void and KV of its rows is undefined.
 /// Batch invariance: a row's results depend only on its sequence's tokens and positions, bit for bit, never on the
-/// other rows of the step or on how a prompt was cut into steps (KV-5 rests on this).
+/// other rows of the step or on how a prompt was cut into steps. So reuse is exact:
+///
+///   KV-5  Reused KV gives what evaluating everything gives: on one device, for the same token ids, the logits agree
+///         bit for bit.
 class Backend {
  public:
   virtual ~Backend() = default;

@@ -42,6 +42,9 @@ struct HostUsage {
 /// Where pages are when they are not on the device. The engine's own face of it: what stands behind
 /// it is the daemon's matter.
 ///
+///   KV-4  Device, host and disk each have a budget in bytes, which the status shows. Over budget a
+///         page moves down a tier or is dropped; no request fails for it.
+///
 /// Thread: engine.  Nothing here waits but load(), and that no longer than it is told. Never fails:
 /// a page that cannot be had is evaluated.
 class PageStore {

@@ -80,7 +80,7 @@ using GgufValue = std::variant<std::int64_t, double, std::string_view, GgufArray
 ///   8       8     tensor count         u64 offset from the start of the data
 ///   16      8     metadata count     padding to general.alignment (32); tensor data
 ///
-/// Source: the format's specification (ggml/docs/gguf.md). Limits: the k…Max of gguf_reader.cpp;
+/// Source: the format's specification (of ggml). Limits: the k…Max of gguf_reader.cpp;
 /// more is refused.
 class GgufFile {
  public:

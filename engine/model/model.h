@@ -41,8 +41,8 @@ struct YarnRamp {
   float turns_slow = 1;   ///< and down from here it is interpolated whole
 };
 
-/// What a decoder computes: sizes by the letters of style.md, and what varies between
-/// architectures. Whatever is not said here follows from which weights are present (LayerWeights).
+/// What a decoder computes: sizes, with the letters that kernels call them by, and what
+/// varies between architectures. Whatever is not said here follows from which weights are present (LayerWeights).
 /// Devices read this and never an architecture's name.
 struct ModelShape {
   std::string_view architecture;  ///< a name of architecture.h's table, for people

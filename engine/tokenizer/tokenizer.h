@@ -77,7 +77,7 @@ class Tokenizer {
   virtual std::string_view bytes(TokenId token) const = 0;
 
   /// The largest cut of `text` at the start of its last line or earlier such that tokens on both
-  /// sides are what they would be together (facts.md, section 2; A-2). `text` ends at the cursor; 0
+  /// sides are what they would be together. `text` ends at the cursor; 0
   /// is always a cut.
   virtual std::size_t line_cut(std::string_view text) const = 0;
 

@@ -87,7 +87,7 @@ using Names = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("B-1 initialize is answered under the editor's id, once") {
+TEST_CASE("BR-1 initialize is answered under the editor's id, once") {
   Harness h;
   h.session.editor_says(request(17, "initialize"));
   CHECK(h.session.wants_daemon());
@@ -113,7 +113,7 @@ TEST_CASE("a daemon that ends before its initialize answer is looked for again")
   CHECK(h.for_editor().size() == 1);
 }
 
-TEST_CASE("B-2 a new daemon is told the documents as they are now, then what was unanswered") {
+TEST_CASE("BR-2 a new daemon is told the documents as they are now, then what was unanswered") {
   Harness h;
   h.start("int a;\nint b;\n");
   h.session.editor_says(typing(1, 5, "cd", 2));
@@ -134,7 +134,7 @@ TEST_CASE("B-2 a new daemon is told the documents as they are now, then what was
   CHECK(h.for_editor().empty());
 }
 
-TEST_CASE("B-2 changes count in the encoding that the daemon chose") {
+TEST_CASE("BR-2 changes count in the encoding that the daemon chose") {
   const std::vector<std::pair<std::string, int>> encodings = {
       {"utf-8", 4}, {"utf-16", 2}, {"utf-32", 1}};
   for (const auto& [encoding, character] : encodings) {
@@ -149,7 +149,7 @@ TEST_CASE("B-2 changes count in the encoding that the daemon chose") {
   }
 }
 
-TEST_CASE("B-2 removals, replacements and changes in sequence are in the replayed text") {
+TEST_CASE("BR-2 removals, replacements and changes in sequence are in the replayed text") {
   Harness h;
   h.start("one\r\ntwo\r\nthree\r\n");
   const auto step = [](int line, int from, int to_line, int to, const char* text) {
@@ -248,7 +248,7 @@ struct Upgraded : Harness {
 
 }  // namespace
 
-TEST_CASE("B-4 a daemon of an earlier build is asked to retire, and the next is sought at once") {
+TEST_CASE("BR-4 a daemon of an earlier build is asked to retire, and the next is sought at once") {
   Upgraded h;
   CHECK(methods(h.meet(build_named("earlier", 1000))) == Names{"efim/retire"});
   h.for_editor();
@@ -258,7 +258,7 @@ TEST_CASE("B-4 a daemon of an earlier build is asked to retire, and the next is 
   CHECK(h.for_editor().empty());
 }
 
-TEST_CASE("B-4 neither the same build nor a later one is asked to retire") {
+TEST_CASE("BR-4 neither the same build nor a later one is asked to retire") {
   for (const auto& daemon : {build_named("ours", 1000), build_named("later", 3000)}) {
     Upgraded h;
     CHECK(h.meet(daemon).empty());
@@ -266,7 +266,7 @@ TEST_CASE("B-4 neither the same build nor a later one is asked to retire") {
   }
 }
 
-TEST_CASE("B-4 an earlier build that comes back serves, and the user is told once what to do") {
+TEST_CASE("BR-4 an earlier build that comes back serves, and the user is told once what to do") {
   Upgraded h;
   h.meet(build_named("earlier", 1000));
   h.for_editor();
@@ -280,7 +280,7 @@ TEST_CASE("B-4 an earlier build that comes back serves, and the user is told onc
         std::string::npos);
 }
 
-TEST_CASE("B-4 a daemon that tells no build is named to the user, with the remedy") {
+TEST_CASE("BR-4 a daemon that tells no build is named to the user, with the remedy") {
   Upgraded h;
   answer_version(h, h.connect(), {{"version", "0.0.9"}, {"pid", 7}});
   CHECK(h.for_daemon().empty());
@@ -289,7 +289,7 @@ TEST_CASE("B-4 a daemon that tells no build is named to the user, with the remed
   CHECK(said[1]["params"]["message"].get<std::string>().find("efimd stop") != std::string::npos);
 }
 
-TEST_CASE("B-5 what several daemons say to the user is shown once") {
+TEST_CASE("BR-5 what several daemons say to the user is shown once") {
   Harness h;
   h.start();
   const std::string bad_model =
@@ -362,7 +362,7 @@ TEST_CASE("a request that is cancelled while no daemon lives is answered at once
   CHECK(h.for_editor().at(0)["error"]["code"] == -32800);
 }
 
-TEST_CASE("B-3 the daemon's requests get new ids, and late answers go nowhere") {
+TEST_CASE("BR-3 the daemon's requests get new ids, and late answers go nowhere") {
   Harness h;
   h.start();
   h.session.daemon_says(request(1, "window/workDoneProgress/create"));
@@ -382,7 +382,7 @@ TEST_CASE("B-3 the daemon's requests get new ids, and late answers go nowhere") 
   CHECK(answers[0]["id"] == 1);
 }
 
-TEST_CASE("B-3 progress that a daemon began is ended when it is gone") {
+TEST_CASE("BR-3 progress that a daemon began is ended when it is gone") {
   Harness h;
   h.start();
   h.session.daemon_says(notification(

@@ -1,4 +1,4 @@
-// What healing does at random cursors of real code (A-8; facts.md, section 2): whether the typed
+// What healing does at random cursors of real code: whether the typed
 // bytes stay, how many steps and milliseconds it takes, and how often the rest of the line comes out
 // exactly, beside a prompt that was tokenized whole (PSM) and one whose end was not healed (EFIM).
 //

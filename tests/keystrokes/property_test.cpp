@@ -1,4 +1,4 @@
-// The invariants of design.md, sections 4 and 5, over random editing on the real engine: what a
+// The rules A-n (docs/efim.md) and KV-n (engine/kv) over random editing on the real engine: what a
 // prompt shows is the text, what it costs is what the receipt says, and what is suggested is what an
 // engine without any cache says to the same prompt.
 #include <catch2/catch.hpp>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The rooms include each other in one direction only (design.md, section 2); and the check that says so can fail."""
+"""The rooms include each other in one direction only (docs/architecture.md); and the check that says so can fail."""
 
 import pathlib
 import sys

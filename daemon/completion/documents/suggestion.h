@@ -11,6 +11,11 @@
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 
+// What was generated, for as long as it may answer again. The rule in full: docs/efim.md.
+//
+//   a suggestion becomes a draft once a fuller anchor is whole; its tokens stay as far as the
+//         model itself would have chosen them.
+
 namespace efimd::completion {
 
 /// A completion as it was generated, and the text that it goes on with: what is typed after it is

@@ -27,20 +27,20 @@ StopPlace stop_place(const CursorContext& place);
 ///   kBlock  inside a line as kLine; else by indentation and brackets, on whole lines. The base is the indentation of the
 ///           cursor's line, or, when only blanks stand in front of the cursor (or the line is a
 ///           comment and the completion begins below it), that of the completion's first line.
-///     B-1   A line with less indentation than the base ends it, and is not part of it.
-///     B-2   A deeper line, and any line while a bracket opened on the cursor's line or since is
-///           still open, belongs to it.
-///     B-3   A line at the base ends it when the cursor's line had text (the completion finishes
-///           that line and its block), but for `{` on a line of its own and for words that go on
-///           with a block (else, except, end, ...). A cursor's line that comes to end with `;`
-///           is the whole of it.
-///     B-4   Else lines at the base are siblings and belong to it, up to the first block's end; at
-///           the outermost level a blank line in front of one ends it.
-///     B-5   The line that closes the last open bracket of several lines, or one that was open in
-///           front of the cursor's line, is its last.
-///     B-6   Two blank lines in a row end it. So does a line that stands behind the cursor already;
-///           exactly or nearly (near.h); it is kept for fit() to find.
-///     B-7   A line that repeats the one in front of it ends it and is not part of it: small models
+///     SR-1  A line with less indentation than the base ends it, and is not part of it.
+///     SR-2  A deeper line belongs to it. So does any line while a bracket is open that was opened
+///           on the cursor's line or later.
+///     SR-3  A line at the base ends it if the cursor's line had text: the completion finishes that
+///           line and its block. `{` on a line of its own does not end it, nor do words that go on
+///           with a block (else, except, end, ...). A cursor's line that comes to end with `;` is
+///           the whole of it.
+///     SR-4  Otherwise lines at the base are siblings and belong to it, up to the first block's end.
+///           At the outermost level a blank line before a sibling ends it.
+///     SR-5  Its last line is the one that closes the last open bracket of several lines, or a
+///           bracket that was open before the cursor's line.
+///     SR-6  Two blank lines in a row end it. So does a line that follows the cursor already, exactly
+///           or nearly (near.h); that line is kept for fit() to find.
+///     SR-7  A line that repeats the line before it ends it and is not part of it: small models
 ///           loop.
 ///
 /// Owns its text. Thread: one.
@@ -81,7 +81,7 @@ class StopRules {
   int lines_ = 0;         ///< behind us, blank ones too
   bool entered_ = false;  ///< the current line belongs to the completion
 
-  bool siblings_;          ///< B-4, not B-3
+  bool siblings_;          ///< SR-4, not SR-3
   int base_ = -1;          ///< columns; -1 until the first line is seen
   int depth_ = 0;          ///< open brackets since the cursor's line began
   Lexical state_;          ///< in which the current line begins

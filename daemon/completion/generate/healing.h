@@ -11,10 +11,14 @@
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
 
+// Words broken at the cursor. The rule in full: docs/efim.md.
+//
+//   at most the last three typed tokens may be chosen anew, of those that spell the same bytes.
+
 namespace efimd::completion {
 
 /// Tokens of a typed text's end that are healed. Backing up 3 keeps the tokens that the whole text
-/// would have had possible in 99.99 % of cases (facts.md, section 2).
+/// would have had possible at 99.99 % of 7,500 cursors in two BPE vocabularies; 1 does at 90 %.
 inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsKept - 1;
 
 /// How many tokens at the end of `increment` can be healed: at most kHealedTokensMax, as far as
