@@ -35,10 +35,6 @@ TEST_CASE("every command is found by its name") {
       {{"model", "use", "m.gguf"}, Command::kModelUse},
       {{"model", "use", "--configured"}, Command::kModelUse},
       {{"doctor"}, Command::kDoctor},
-      {{"bench", "replay", "t.jsonl", "--format", "fim", "--reuse", "none"}, Command::kBenchReplay},
-      {{"bench", "rounds", "a.c", "b.c", "--users", "2"}, Command::kBenchRounds},
-      {{"bench", "type", "a.c", "--speed", "2.5"}, Command::kBenchType},
-      {{"bench", "store", "a.c", "--keys", "5"}, Command::kBenchStore},
       {{"autostart", "enable"}, Command::kAutostart},
       {{"stop"}, Command::kStop}};
   for (const auto& [arguments, command] : lines) {
@@ -75,12 +71,6 @@ TEST_CASE("wrong usage is code 2 with a message") {
       {"model"},
       {"bench"},
       {"bench", "replay"},
-      {"bench", "replay", "a", "b"},
-      {"bench", "replay", "t.jsonl", "--format", "psm"},
-      {"bench", "replay", "t.jsonl", "--format", "fim", "--reuse", "all"},
-      {"bench", "rounds"},
-      {"bench", "rounds", "a.c", "--users", "0"},
-      {"bench", "type", "a.c", "--speed", "0"},
       {"serve", "--ready-fd", "1"}};
   for (const auto& arguments : lines) {
     CAPTURE(arguments);
@@ -91,21 +81,20 @@ TEST_CASE("wrong usage is code 2 with a message") {
   }
 }
 
+TEST_CASE("who asks efimd for measurements is told the program that makes them") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"bench"}, {"bench", "type", "a.c"}, {"help", "bench"}}) {
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 2);
+    CHECK(line.error().text.find("efimd-bench") != std::string::npos);
+  }
+}
+
 TEST_CASE("every command has help with an example") {
-  const std::vector<std::vector<std::string>> commands = {{},
-                                                          {"lsp"},
-                                                          {"serve"},
-                                                          {"status"},
-                                                          {"complete"},
-                                                          {"model"},
-                                                          {"model", "list"},
-                                                          {"model", "info"},
-                                                          {"bench"},
-                                                          {"bench", "replay"},
-                                                          {"bench", "rounds"},
-                                                          {"bench", "type"},
-                                                          {"doctor"},
-                                                          {"stop"}};
+  const std::vector<std::vector<std::string>> commands = {
+      {},        {"lsp"},           {"serve"},         {"status"}, {"complete"},
+      {"model"}, {"model", "list"}, {"model", "info"}, {"doctor"}, {"stop"}};
   for (auto arguments : commands) {
     CAPTURE(arguments);
     arguments.push_back("--help");

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "base/error.h"
+#include "daemon/config/paths.h"
+#include "tests/bench/options.h"
+
+namespace efimd::bench {
+
+// The commands of efimd-bench. Each prints what it measured on stdout and returns the process's exit
+// code: 0, or 1 with a reason on stderr. All run in this process; a daemon is neither needed nor asked.
+
+int run_replay(const service::Paths& paths, const CommandLine& options);
+int run_rounds(const service::Paths& paths, const CommandLine& options);
+int run_type(const service::Paths& paths, const CommandLine& options);
+int run_fill(const service::Paths& paths, const CommandLine& options);
+int run_store(const service::Paths& paths, const CommandLine& options);
+
+/// "efimd-bench: message" on stderr; 1.
+int failed(const Error& error);
+
+}  // namespace efimd::bench
