@@ -25,6 +25,20 @@ int run(const CommandLine& line) {
       return run_fill(*paths, line);
     case Command::kStore:
       return run_store(*paths, line);
+    case Command::kHealing:
+      return run_healing(line);
+    case Command::kMemory:
+      return run_memory();
+    case Command::kOperations:
+      return run_operations(line);
+    case Command::kSteps:
+      return run_steps(line);
+    case Command::kSpeed:
+      return run_speed(line);
+    case Command::kTokenizer:
+      return run_tokenizer(line);
+    case Command::kWrite:
+      return run_write(line);
   }
   return 2;
 }

@@ -27,11 +27,15 @@ class Grammar {
   void add_type();
   void add_fill();
   void add_store();
+  void add_healing();
+  void add_engine();
+  void add_models();
   CLI::App* command(const char* name, const char* what, const char* example, Command value);
 
   CommandLine line_;
   std::vector<std::pair<CLI::App*, Command>> commands_;
-  CLI::App app_{"Measures completions on this machine, without a daemon.", "efimd-bench"};
+  CLI::App app_{"Measures completions and the engine on this machine, without a daemon.",
+                "efimd-bench"};
 };
 
 Grammar::Grammar() {
@@ -45,6 +49,9 @@ Grammar::Grammar() {
   add_type();
   add_fill();
   add_store();
+  add_healing();
+  add_engine();
+  add_models();
 }
 
 /// "text: what it is" before the options, an example after them.
@@ -145,6 +152,55 @@ void Grammar::add_store() {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   store->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_healing() {
+  CLI::App* healing =
+      command("healing", "What healing does at random cursors of real code",
+              "efimd-bench healing models/efim-boot.gguf src/*.cpp", Command::kHealing);
+  healing->add_option("MODEL", line_.healing.model, "A GGUF file")->required();
+  healing->add_option("FILES", line_.files, "Source files")->required();
+  healing->add_flag("--random", line_.healing.random, "Random weights in place of the model's");
+  healing->add_option("--layers", line_.healing.layers, "Only the model's first layers; 0: all")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  healing->add_option("--cursors", line_.healing.cursors, "How many cursors")
+      ->check(CLI::Range(1, 1000000))
+      ->capture_default_str();
+  healing->add_option("--threads", line_.healing.threads, "Threads; 0: one per physical core")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  healing->add_option("--seed", line_.healing.seed, "Of the places")->capture_default_str();
+}
+
+void Grammar::add_engine() {
+  command("memory", "Read bandwidth by streams, prefetch and page size", "efimd-bench memory",
+          Command::kMemory);
+  command("operations", "Products of a matrix and some tokens, GB/s of weights",
+          "efimd-bench operations Q4_K Q8_0", Command::kOperations)
+      ->add_option("TYPES", line_.types, "Types of weights; all where none is named");
+  CLI::App* tokenizer = command(
+      "tokenizer", "Tokenizing a megabyte of code, and one character typed into it",
+      "efimd-bench tokenizer src/*.cpp --vocabulary models/efim-boot.gguf", Command::kTokenizer);
+  tokenizer->add_option("FILES", line_.files, "Source files, a megabyte at least")->required();
+  tokenizer->add_option("--vocabulary", line_.vocabularies, "GGUF files")->required();
+}
+
+void Grammar::add_models() {
+  command("steps", "What steps of 1 to 256 tokens cost after 512 tokens of context",
+          "efimd-bench steps model.gguf", Command::kSteps)
+      ->add_option("MODELS", line_.files, "GGUF files")
+      ->required();
+  command("speed", "Tokens/s of a prompt of 512 tokens, and of 64 generated after it",
+          "efimd-bench speed model.gguf", Command::kSpeed)
+      ->add_option("MODEL", line_.files, "A GGUF file")
+      ->required()
+      ->expected(1);
+  CLI::App* write =
+      command("write", "Writes a model of random weights in the shape of Qwen2.5-Coder-0.5B",
+              "efimd-bench write Q4_K model.gguf", Command::kWrite);
+  write->add_option("TYPE", line_.type, "Of its weights")->required();
+  write->add_option("MODEL", line_.files, "The file to write")->required()->expected(1);
 }
 
 /// What the checks of single options cannot see; empty when all is well.

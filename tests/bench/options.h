@@ -7,15 +7,29 @@
 #include <vector>
 
 #include "daemon/cli/options.h"
+#include "tests/bench/completion/healing.h"
 
 namespace efimd::bench {
 
 /// What a command line asks for. An option that a command does not have keeps its default.
 struct CommandLine {
-  enum class Command { kReplay, kRounds, kType, kFill, kStore };
+  enum class Command {
+    kReplay,
+    kRounds,
+    kType,
+    kFill,
+    kStore,
+    kHealing,
+    kMemory,
+    kOperations,
+    kSteps,
+    kSpeed,
+    kTokenizer,
+    kWrite
+  };
   Command command = Command::kReplay;
   bool json = false;
-  std::vector<std::filesystem::path> files;  ///< the trace, cursors or sources
+  std::vector<std::filesystem::path> files;  ///< the trace, cursors, sources or models
   std::string format;                        ///< "efim" or "fim"; empty: not asked for
   std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
   int tokens_max = 8;
@@ -29,7 +43,11 @@ struct CommandLine {
   std::vector<std::string> forms = {"efim"};  ///< of `fill`: "psm", "efim", "healed"
   std::string stop = "line";                  ///< of `fill`
   int store_prompt_tokens = 3000;
-  int keys = 100;  ///< typed with a store and without
+  int keys = 100;                                   ///< typed with a store and without
+  HealingSetup healing;                             ///< without its sources, which are in `files`
+  std::vector<std::string> types;                   ///< of weights, of `operations`
+  std::string type;                                 ///< of weights, of `write`
+  std::vector<std::filesystem::path> vocabularies;  ///< of `tokenizer`
 };
 
 /// `arguments` without the program's name.

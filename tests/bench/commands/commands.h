@@ -14,6 +14,14 @@ int run_rounds(const service::Paths& paths, const CommandLine& options);
 int run_type(const service::Paths& paths, const CommandLine& options);
 int run_fill(const service::Paths& paths, const CommandLine& options);
 int run_store(const service::Paths& paths, const CommandLine& options);
+int run_healing(const CommandLine& options);
+// These throw std::exception where a model cannot be read or evaluated.
+int run_memory();
+int run_operations(const CommandLine& options);
+int run_steps(const CommandLine& options);
+int run_speed(const CommandLine& options);
+int run_tokenizer(const CommandLine& options);
+int run_write(const CommandLine& options);
 
 /// "efimd-bench: message" on stderr; 1.
 int failed(const Error& error);

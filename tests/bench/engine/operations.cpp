@@ -3,14 +3,15 @@
 #include <cstdio>
 #include <deque>
 #include <random>
+#include <stdexcept>
 #include <vector>
 
 #include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/kernels/isa.h"
 #include "engine/backend/cpu/multiplier.h"
 #include "engine/backend/cpu/worker_pool.h"
-#include "tests/bench/tables.h"
-#include "tests/bench/timing.h"
+#include "tests/bench/engine/tables.h"
+#include "tests/bench/engine/timing.h"
 #include "tests/engine/backend/memory_model.h"
 
 namespace efimd::bench {
@@ -65,6 +66,10 @@ void print_type(WorkerPool& pool, TensorType type) {
 }  // namespace
 
 void print_operations(const std::vector<std::string>& types, int threads) {
+  for (const std::string& type : types)
+    if (std::ranges::find(test::kWeightTypes, type, engine::tensor_type_name) ==
+        std::end(test::kWeightTypes))
+      throw std::runtime_error("no such weight type: " + type);
   WorkerPool pool(threads);
   std::printf(
       "A matrix of %d M weights times 1, 4, 8 and 16 tokens, GB/s of weights, %d threads\n\n",

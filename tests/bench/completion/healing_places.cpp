@@ -1,4 +1,4 @@
-#include "tests/healing/places.h"
+#include "tests/bench/completion/healing_places.h"
 
 #include <algorithm>
 #include <fstream>
@@ -8,7 +8,7 @@
 
 #include "base/utf8.h"
 
-namespace efimd::test {
+namespace efimd::bench {
 namespace {
 
 constexpr std::size_t kBeforeBytes = 1200;
@@ -27,8 +27,8 @@ std::size_t line_start(const std::string& text, std::size_t byte) {
   return newline == std::string::npos ? 0 : newline + 1;
 }
 
-std::optional<Place> place_at(const std::string& text, std::size_t cursor, int lines_typed,
-                              const engine::Tokenizer& tokenizer) {
+std::optional<HealingPlace> place_at(const std::string& text, std::size_t cursor, int lines_typed,
+                                     const engine::Tokenizer& tokenizer) {
   const std::size_t line_end = std::min(text.find('\n', cursor), text.size());
   std::string rest = text.substr(cursor, line_end - cursor);
   rest.resize(rest.find_last_not_of(" \t\r") + 1);
@@ -42,19 +42,19 @@ std::optional<Place> place_at(const std::string& text, std::size_t cursor, int l
       begin + tokenizer.line_cut(std::string_view(text).substr(begin, typed_begin - begin));
   const std::size_t resume = std::min(line_end + 1, text.size());
   const std::size_t after_end = std::min(text.find('\n', resume + kAfterBytes), text.size());
-  return Place{text.substr(begin, cut - begin), text.substr(cut, cursor - cut),
-               text.substr(resume, std::max(after_end, resume) - resume), std::move(rest)};
+  return HealingPlace{text.substr(begin, cut - begin), text.substr(cut, cursor - cut),
+                      text.substr(resume, std::max(after_end, resume) - resume), std::move(rest)};
 }
 
 }  // namespace
 
-std::vector<Place> random_places(const std::vector<std::filesystem::path>& files,
-                                 const engine::Tokenizer& tokenizer, int count,
-                                 std::uint32_t seed) {
+std::vector<HealingPlace> random_places(const std::vector<std::filesystem::path>& files,
+                                        const engine::Tokenizer& tokenizer, int count,
+                                        std::uint32_t seed) {
   std::string text;
   for (const std::filesystem::path& file : files) text += file_text(file) + "\n";
   std::mt19937 random(seed);
-  std::vector<Place> places;
+  std::vector<HealingPlace> places;
   for (int attempt = 0; attempt < count * kAttemptsEach; ++attempt) {
     if (static_cast<int>(places.size()) == count) return places;
     const auto lines_typed = static_cast<int>(random() % 4);
@@ -64,4 +64,4 @@ std::vector<Place> random_places(const std::vector<std::filesystem::path>& files
   throw std::runtime_error("the files have too little code");
 }
 
-}  // namespace efimd::test
+}  // namespace efimd::bench

@@ -7,9 +7,9 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/decode/sampler.h"
 #include "engine/model/model.h"
-#include "tests/bench/bandwidth.h"
-#include "tests/bench/tables.h"
-#include "tests/bench/timing.h"
+#include "tests/bench/engine/bandwidth.h"
+#include "tests/bench/engine/tables.h"
+#include "tests/bench/engine/timing.h"
 
 namespace efimd::bench {
 namespace {

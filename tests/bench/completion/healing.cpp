@@ -1,16 +1,9 @@
-// What healing does at random cursors of real code: whether the typed
-// bytes stay, how many steps and milliseconds it takes, and how often the rest of the line comes out
-// exactly, beside a prompt that was tokenized whole (PSM) and one whose end was not healed (EFIM).
-//
-//   healing_measure [--random] [--layers N] [--cursors N] [--seed N] [--threads N] MODEL FILE...
-//
-// --random puts random weights into the model, --layers keeps only its first N. Exits with 1 when typed bytes changed.
+#include "tests/bench/completion/healing.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstring>
-#include <exception>
 #include <fstream>
 #include <stdexcept>
 #include <string>
@@ -21,13 +14,14 @@
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/local_engine.h"
 #include "engine/model/model.h"
-#include "tests/healing/places.h"
+#include "tests/bench/completion/healing_places.h"
 #include "tests/support/model_writer.h"
 #include "tests/support/temp_dir.h"
 
+namespace efimd::bench {
+
 namespace {
 
-using namespace efimd;
 using completion::Generated;
 using engine::TokenId;
 
@@ -65,9 +59,9 @@ struct Prompt {
 };
 
 /// The model, and one sequence in it.
-class Bench {
+class HealedModel {
  public:
-  Bench(const std::filesystem::path& path, int layers, int threads)
+  HealedModel(const std::filesystem::path& path, int layers, int threads)
       : model_(value_of(engine::Model::open(path))),
         engine_(value_of(engine_over(model_, layers, threads))),
         sequence_(engine_->open_sequence()),
@@ -76,7 +70,7 @@ class Bench {
   const engine::Tokenizer& tokenizer() const { return engine_->tokenizer(); }
 
   /// `split`: EFIM's place for the increment; else PSM's, tokenized with what stands before it.
-  Prompt prompt(const test::Place& place, bool split) const {
+  Prompt prompt(const HealingPlace& place, bool split) const {
     const engine::FimTokens& fim = tokenizer().fim();
     Prompt made;
     const auto add = [&](const std::string& text) {
@@ -155,30 +149,30 @@ struct Tally {
   std::vector<double> ms_plain, ms_healed;  ///< of a keystroke until then
 };
 
-void compare_lines(Bench& bench, const test::Place& place, Tally& tally) {
-  const Prompt split = bench.prompt(place, true);
+void compare_lines(HealedModel& model, const HealingPlace& place, Tally& tally) {
+  const Prompt split = model.prompt(place, true);
   const auto exact = [&](const Prompt& prompt, bool heal) {
-    return trimmed(bench.run(prompt, kLineTokensMax, heal).text) == place.rest ? 1 : 0;
+    return trimmed(model.run(prompt, kLineTokensMax, heal).text) == place.rest ? 1 : 0;
   };
   tally.exact_efim += exact(split, false);
   tally.exact_healed += exact(split, true);
-  tally.exact_psm += exact(bench.prompt(place, false), false);
+  tally.exact_psm += exact(model.prompt(place, false), false);
 }
 
 /// One keystroke behind the one before it, whose suggestion was generated.
-void time_keystroke(Bench& bench, const test::Place& place, Tally& tally) {
-  test::Place earlier = place;
+void time_keystroke(HealedModel& model, const HealingPlace& place, Tally& tally) {
+  HealingPlace earlier = place;
   while (!earlier.increment.empty()) {
     const bool inside = (static_cast<unsigned char>(earlier.increment.back()) & 0xC0U) == 0x80U;
     earlier.increment.pop_back();
     if (!inside) break;
   }
-  const Prompt before = bench.prompt(earlier, true);
-  const Prompt now = bench.prompt(place, true);
+  const Prompt before = model.prompt(earlier, true);
+  const Prompt now = model.prompt(place, true);
   for (const bool heal : {false, true}) {
-    bench.run(before, 8, heal);
+    model.run(before, 8, heal);
     const auto begin = std::chrono::steady_clock::now();
-    const Generated generated = bench.run(now, 1, heal);
+    const Generated generated = model.run(now, 1, heal);
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
     (heal ? tally.ms_healed : tally.ms_plain).push_back(took.count());
     if (!heal) continue;
@@ -211,52 +205,24 @@ void print(const Tally& tally, int cursors) {
       static_cast<double>(tally.steps) / cursors, mean(tally.ms_healed), mean(tally.ms_plain));
 }
 
-int measure(const std::filesystem::path& model, const std::vector<std::filesystem::path>& files,
-            int cursors, int seed, int layers, int threads) {
-  Bench bench(model, layers, threads);
-  Tally tally;
-  for (const test::Place& place :
-       test::random_places(files, bench.tokenizer(), cursors, static_cast<std::uint32_t>(seed))) {
-    time_keystroke(bench, place, tally);  // first: its prompts begin with the same tokens
-    compare_lines(bench, place, tally);
-  }
-  print(tally, cursors);
-  if (bench.broken() == 0) return 0;
-  std::fprintf(stderr, "healing_measure: typed bytes changed %d times\n", bench.broken());
-  return 1;
-}
-
 }  // namespace
 
-int main(int count, char** values) {
-  std::vector<std::string> words(values + 1, values + count);
-  bool random = false;
-  int cursors = 2000, seed = 1, layers = 0, threads = 0;
-  while (!words.empty() && words.front().starts_with("--")) {
-    random |= words.front() == "--random";
-    int* const number = words.front() == "--cursors"   ? &cursors
-                        : words.front() == "--seed"    ? &seed
-                        : words.front() == "--layers"  ? &layers
-                        : words.front() == "--threads" ? &threads
-                                                       : nullptr;
-    if (number != nullptr && words.size() > 1) *number = std::atoi(words[1].c_str());
-    words.erase(words.begin(), words.begin() + (number != nullptr && words.size() > 1 ? 2 : 1));
+int measure_healing(const HealingSetup& setup) {
+  const test::TempDir folder;
+  std::filesystem::path model = setup.model;
+  if (setup.random) {
+    model = folder / "random.gguf";
+    write_random_copy(setup.model, model);
   }
-  if (words.size() < 2 || cursors < 1) {
-    std::fprintf(
-        stderr,
-        "usage: healing_measure [--random] [--layers N] [--cursors N] [--seed N] [--threads N] "
-        "MODEL FILE...\n");
-    return 2;
+  HealedModel healed(model, setup.layers, setup.threads);
+  Tally tally;
+  for (const HealingPlace& place :
+       random_places(setup.sources, healed.tokenizer(), setup.cursors, setup.seed)) {
+    time_keystroke(healed, place, tally);  // first: its prompts begin with the same tokens
+    compare_lines(healed, place, tally);
   }
-  try {
-    const test::TempDir folder;
-    std::filesystem::path model = words.front();
-    if (random) write_random_copy(model, folder / "random.gguf");
-    if (random) model = folder / "random.gguf";
-    return measure(model, {words.begin() + 1, words.end()}, cursors, seed, layers, threads);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "healing_measure: %s\n", error.what());
-    return 1;
-  }
+  print(tally, setup.cursors);
+  return healed.broken();
 }
+
+}  // namespace efimd::bench

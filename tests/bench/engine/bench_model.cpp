@@ -1,4 +1,4 @@
-#include "tests/bench/bench_model.h"
+#include "tests/bench/engine/bench_model.h"
 
 #include <stdexcept>
 

@@ -1,5 +1,5 @@
 // What memory delivers, by the ways in which a matrix could be read.
-#include "tests/bench/bandwidth.h"
+#include "tests/bench/engine/bandwidth.h"
 
 #include <sys/mman.h>
 
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/worker_pool.h"
-#include "tests/bench/timing.h"
+#include "tests/bench/engine/timing.h"
 
 namespace efimd::bench {
 namespace {
