@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <string>
 #include <vector>
@@ -31,21 +32,26 @@ struct Evidence {
   bool fits_below = false;           ///< what follows the vote's line also follows the cursor's
 };
 
+/// What a chance is computed from, in the order of chance.h.
+inline constexpr std::size_t kFeatures = 14;
+using Features = std::array<float, kFeatures>;
+
 /// A place in a candidate's text where it may be cut, and how likely the text before it is right.
 struct Boundary {
   std::size_t bytes = 0;
   double chance = 0;
+  Features features{};  ///< so that a caller with a model can combine them anew
 };
 
 /// A continuation that the user's own text proposes. A value.
 struct Candidate {
-  std::string text;                  ///< to the end of the line, or of the block if that was asked
+  std::string text = {};             ///< to the end of the line, or of the block if that was asked
   std::size_t shown = 0;             ///< bytes of it worth showing alone; 0: better silent
   double chance = 0;                 ///< that the user types text[0, shown)
-  std::vector<Boundary> boundaries;  ///< ascending, the last one is text.size()
-  Evidence evidence;
+  std::vector<Boundary> boundaries = {};  ///< ascending, the last one is text.size()
+  Evidence evidence = {};
   Source source = Source::kProject;
-  std::string path;  ///< of the file it was taken from
+  std::string path = {};  ///< of the file it was taken from
 };
 
 }  // namespace efimd::recall

@@ -33,6 +33,7 @@ struct Query {
   std::string_view text;   ///< the whole document as it is now
   std::size_t cursor = 0;  ///< byte in it
   Reach reach = Reach::kLine;
+  std::size_t candidates_max = 4;
 };
 
 /// What the index holds and what it costs.
@@ -81,7 +82,7 @@ class Index {
   void forget(const Where& where);
   void remove_project(std::string_view project);
 
-  /// The best candidates, the most likely first; at most kCandidatesMax, no two of the same text.
+  /// The best candidates, the most likely first; no two of the same text.
   std::vector<Candidate> find(const Query& query) const;
   /// How the best match goes on, at most `bytes_max` bytes over lines: a draft that something else
   /// verifies. Empty if no match is long enough.
@@ -93,7 +94,5 @@ class Index {
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
-
-inline constexpr std::size_t kCandidatesMax = 4;
 
 }  // namespace efimd::recall

@@ -15,6 +15,7 @@ kRooms = [
     ("cache_store", ["cache_store/"]),
     ("lsp", ["lsp/"]),
     ("text", ["daemon/text/"]),
+    ("recall", ["daemon/recall/"]),
     ("gguf", ["engine/model/gguf"]),  # the file format, which the tokenizer reads
     ("tokenizer", ["engine/tokenizer/", "engine/types.h"]),
     ("engine", ["engine/"]),
@@ -33,10 +34,11 @@ kEngine = {"gguf", "tokenizer", "engine"}
 kNever = {
     "lsp": kEngine | {"cache_store"},
     "text": {"kernels", "shaders", "cache_store", "lsp"},
-    "gguf": {"cache_store", "lsp", "text"},
-    "tokenizer": {"cache_store", "lsp", "text"},
-    "engine": {"cache_store", "lsp", "text"},
-    "prompt": {"kernels", "shaders", "cache_store", "lsp", "gguf", "engine"},
+    "recall": {"kernels", "shaders", "cache_store", "lsp"},
+    "gguf": {"cache_store", "lsp", "text", "recall"},
+    "tokenizer": {"cache_store", "lsp", "text", "recall"},
+    "engine": {"cache_store", "lsp", "text", "recall"},
+    "prompt": {"kernels", "shaders", "cache_store", "lsp", "recall", "gguf", "engine"},
     "completion": {"kernels", "shaders", "lsp"},
     "models": {"lsp"},
     "client": {"server", "models"},
