@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "daemon/completion/request.h"
 #include "daemon/completion/status.h"
+#include "daemon/recall/index.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
@@ -72,6 +73,9 @@ class CompletionService {
   /// Drops what is held of the document, or of all below it, or of all documents when `uri` is
   /// empty; then calls `done`, on the engine thread, or at once when the service is at its end.
   void forget(std::string uri, std::function<void()> done);
+  /// Changes the text that recall shows: `change` runs on the engine thread, in the order of posting.
+  /// It must be short: batches of files are sorted before (recall::make_batch).
+  void change_index(std::function<void(recall::Index&)> change);
   ServiceStatus status() const;
 
  private:

@@ -30,6 +30,34 @@ enum class Healing { kAuto, kOn, kOff };
 
 inline constexpr float kConfidenceDefault = 0.1F;
 
+/// How sure a suggestion must be to be shown.
+enum class Eagerness : std::uint8_t { kLow, kMedium, kHigh };
+
+/// What each stands for: the least chance of text from recall (recall::Candidate::chance).
+constexpr double least_chance(Eagerness eagerness) {
+  switch (eagerness) {
+    case Eagerness::kLow:
+      return 0.6;
+    case Eagerness::kHigh:
+      return 0.25;
+    case Eagerness::kMedium:
+      break;
+  }
+  return 0.4;
+}
+/// And the least confidence in text that the model wrote (Options::confidence).
+constexpr float least_model_confidence(Eagerness eagerness) {
+  switch (eagerness) {
+    case Eagerness::kLow:
+      return 0.3F;
+    case Eagerness::kHigh:
+      return 0.03F;
+    case Eagerness::kMedium:
+      break;
+  }
+  return kConfidenceDefault;
+}
+
 struct Options {
   int tokens_max = 64;
   int time_max_ms = 3000;  ///< for generation, from its start; then what is there is shown
@@ -39,8 +67,11 @@ struct Options {
   int top_k = 0;
   std::uint64_t seed = 0;
   Healing healing = Healing::kAuto;
-  /// Least product of the probabilities of a suggestion's tokens (confidence.h); 0: any.
-  float confidence = kConfidenceDefault;
+  Eagerness eagerness = Eagerness::kMedium;
+  bool recall = true;  ///< text from recall may be shown, and drafted (A-12)
+  /// Least product of the probabilities of a suggestion's tokens (confidence.h); 0: any; unset: by
+  /// eagerness.
+  std::optional<float> confidence = {};
   /// The model's own end of text ends nothing: for measurements of as many tokens as were asked for.
   bool past_end = false;
   bool operator==(const Options&) const = default;
@@ -72,7 +103,8 @@ struct Receipt {
   Event event = Event::kOpen;
   /// "engine" once the model was asked for this answer; "typed-through" when it is the rest of what
   /// was shown, "prefetched" when idle time prepared it, "remembered" when nothing changed since it
-  /// was shown; else "none".
+  /// was shown; "recalled" when it is text of the user's own, "recalled+model" when the model
+  /// would have written the same; else "none".
   std::string source = "none";
   int prompt_tokens = 0;
   int reused_tokens = 0;
@@ -82,6 +114,8 @@ struct Receipt {
   int generated_tokens = 0;  ///< chosen behind the cursor
   /// Tokens at the prompt's end that the model spelled otherwise; they are among the prompt's.
   int healed_tokens = 0;
+  int drafted_tokens = 0;     ///< proposed to the model for one step to judge; not prompt tokens
+  int accepted_tokens = 0;    ///< of these, those that the model would have chosen itself
   double queue_ms = 0;        ///< from the request's arrival to the start of work
   double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;
@@ -119,6 +153,13 @@ struct DocumentKey {
   auto operator<=>(const DocumentKey&) const = default;
 };
 
+/// Where a document stands among the user's other text. Texts of one project are shown each
+/// other; the empty project is one of its own.
+struct TextHome {
+  std::string project;  ///< the project's root folder
+  std::string path;     ///< the file's path, or the URI of what is no file; empty: not for recall
+};
+
 /// What the editor's completion list has selected: `text` in place of bytes [begin, end) of the
 /// snapshot. An item must begin with it and replace no less; VS Code shows no other.
 struct Selected {
@@ -139,6 +180,7 @@ struct Request {
   std::chrono::steady_clock::time_point arrived;
   bool may_be_stored = false;  ///< whether KV of the document may go to the disk (ST-2)
   prompt::FileName file = {};  ///< counts at the document's first opening or request
+  TextHome home = {};
 };
 
 /// The user waved away what was shown in `document` while its text was that of `snapshot`.

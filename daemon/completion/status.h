@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/recall/index.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
@@ -45,6 +46,13 @@ struct ServiceStatus {
   };
   std::map<std::string, EventCounts> events;
   std::map<std::string, std::uint64_t> silence;  ///< reason, without its details -> count
+  /// Suggestions by where they came from (Receipt::source).
+  struct SourceCounts {
+    std::uint64_t shown = 0;
+    std::uint64_t accepted = 0;  ///< wholly or in part, as the next request's event tells
+  };
+  std::map<std::string, SourceCounts> sources;
+  recall::Usage recall;
   /// How the last requests that asked the model were planned, newest first.
   struct PlanNote {
     std::string uri;

@@ -33,6 +33,9 @@ class StatusBoard {
 
   void count_silence(std::string_view reason);
   void count_answer(const Receipt& receipt);
+  void count_shown(const std::string& source);
+  void count_accepted(const std::string& source);
+  void set_recall(const recall::Usage& usage);
   /// The last kPlansMax are kept.
   void add_plan(ServiceStatus::PlanNote plan);
   /// And what the engine says of its KV, and of its device, which may be another than before.

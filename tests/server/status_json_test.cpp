@@ -27,6 +27,8 @@ service::StatusParts ready_parts() {
   parts.service.files.push_back({"file:///a", true, 1, 50, 2.5, 3, 1});
   parts.service.events["type"] = {4, 1.5, 90.0, 20.0, 30.0};
   parts.service.silence = {{"rare", 1}, {"often", 9}};
+  parts.service.sources["recalled"] = {7, 3};
+  parts.service.recall = {1, 20, 2, 3000, 7000, 0};
   parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
@@ -54,6 +56,9 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "events": {"type": {"count": 4, "evaluatedMean": 1.5, "reusedMean": 90.0,
                         "firstTokenMsP50": 20.0, "firstTokenMsP95": 30.0}},
     "silence": [{"reason": "often", "count": 9}, {"reason": "rare", "count": 1}],
+    "sources": [{"source": "recalled", "shown": 7, "accepted": 3}],
+    "recall": {"projects": 1, "files": 20, "documents": 2, "textBytes": 3000, "bytes": 7000,
+               "filesDropped": 0},
     "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
                "considered": ["full, new"]}],
     "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9, "dismissed": 2,

@@ -47,7 +47,7 @@ ModelAnswer::ModelAnswer(const Uses& uses)
   if (!engine_.fragment_trained()) byte_order_.emplace(engine_.tokenizer());
 }
 
-Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, std::string_view draft) {
+Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   DocumentState& document = turn.document;
   Or<prompt::Candidate> planned = plan(turn);
   if (!planned) return tl::unexpected(planned.error());
@@ -56,7 +56,7 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, std::string_view draft) 
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
   const Prompted prompted{kept, plan};
   std::optional<Generated> begun;
-  if (draft.empty() || typed_tokens(turn.request(), kept.anchor) > 0) {
+  if (draft.text.empty() || typed_tokens(turn.request(), kept.anchor) > 0) {
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
   } else {
     Or<Generated> held = prefill_draft(turn, prompted, draft);
@@ -110,14 +110,13 @@ Or<void> ModelAnswer::prefill(Turn& turn, KeptAnchor& kept,
   }
 }
 
-Or<Generated> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
-                                         std::string_view draft) {
+Or<Generated> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted, const Draft& draft) {
   const auto& [kept, plan] = prompted;
   const Options& options = turn.request().options;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
-  std::vector<engine::TokenId> drafted = tokenizer.encode(draft, engine::Fragment::kInside);
+  std::vector<engine::TokenId> drafted = tokenizer.encode(draft.text, engine::Fragment::kInside);
   const auto room = static_cast<std::size_t>(engine_.window_tokens()) - plan.tokens.size();
-  drafted.resize(std::min({drafted.size(), kDraftTokensMax, room}));
+  drafted.resize(std::min({drafted.size(), worthwhile(draft.chance), room}));
   std::vector<engine::TokenId> tokens = plan.tokens;
   tokens.insert(tokens.end(), drafted.begin(), drafted.end());
   const auto count = static_cast<int>(drafted.size());
@@ -145,9 +144,28 @@ Or<Generated> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
     begun.all_text += tokenizer.bytes(token);
     ++begun.new_tokens;
   }
+  turn.receipt.drafted_tokens = count;
+  turn.receipt.accepted_tokens = begun.new_tokens;
   tokens.resize(plan.tokens.size() + begun.tokens.size());
   if (auto back = engine_.rewind(*kept.sequence, tokens); !back) return failed(kept, back.error());
   return begun;
+}
+
+std::size_t ModelAnswer::worthwhile(double chance) const {
+  if (chance >= 1) return kDraftTokensMax;
+  const double step_ms = budgets_.costs.ms(1);
+  double saved_steps = 0, accepted = 1, best_gain = 0;
+  std::size_t best = 0;
+  for (std::size_t count = 1; count <= kDraftTokensMax; ++count) {
+    accepted *= chance;
+    saved_steps += accepted;
+    const double gain =
+        saved_steps * step_ms - (budgets_.costs.ms(1 + static_cast<int>(count)) - step_ms);
+    if (gain <= best_gain) continue;
+    best_gain = gain;
+    best = count;
+  }
+  return best;
 }
 
 int ModelAnswer::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {

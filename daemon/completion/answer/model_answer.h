@@ -17,6 +17,12 @@
 
 namespace efimd::completion {
 
+/// Text that the model may go on to write: it is evaluated with the prompt in one step.
+struct Draft {
+  std::string text;
+  double chance = 1;  ///< that each further token is right; 1: judge as many as one step can
+};
+
 /// Asks the model: plan, prefill, generation. Remembers what was generated in the document.
 ///
 /// Thread: engine. Borrows all that it is made with.
@@ -32,8 +38,9 @@ class ModelAnswer {
   explicit ModelAnswer(const Uses& uses);
 
   /// One generation; several if the request came by hand. `draft`: text that was shown at the cursor
-  /// when the model had seen less: as much of it stays as the model would have chosen itself.
-  Or<std::vector<Generated>> ask(Turn& turn, std::string_view draft);
+  /// when the model had seen less, or what recall proposes: as much of it stays as the
+  /// model would have chosen itself.
+  Or<std::vector<Generated>> ask(Turn& turn, const Draft& draft);
 
   /// Whether generation can go on from the end of a suggestion of which a part is typed.
   static bool can_go_on(const Turn& turn, const Suggestion& suggestion);
@@ -57,7 +64,9 @@ class ModelAnswer {
   Or<void> prefill(Turn& turn, KeptAnchor& kept, std::span<const engine::TokenId> tokens);
   /// evaluates the prompt and the draft in one step, then rewinds to the last drafted token
   /// that the model itself would have chosen.
-  Or<Generated> prefill_draft(Turn& turn, const Prompted& prompted, std::string_view draft);
+  Or<Generated> prefill_draft(Turn& turn, const Prompted& prompted, const Draft& draft);
+  /// Tokens of a draft that are worth their part of the step.
+  std::size_t worthwhile(double chance) const;
   Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted,
                                            std::optional<Generated> begun);
   /// The prompt's end that is to be healed; unset if it stands as it is.

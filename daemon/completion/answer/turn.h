@@ -44,6 +44,7 @@ struct Turn {
   std::size_t cursor = 0;  ///< on a code point border
   Receipt receipt = {};
   std::optional<ServiceStatus::PlanNote> plan = {};  ///< set once the model was asked
+  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 
   const Request& request() const { return job.request; }
   const text::Snapshot& snapshot() const { return *job.request.snapshot; }

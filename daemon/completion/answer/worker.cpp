@@ -32,9 +32,13 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       budgets_(std::move(settings.budgets)),
       documents_(*engine_, settings.documents_max),
       memory_(*engine_, documents_, std::move(settings.keeper)),
+      index_(settings.index),
       treatment_(settings.treatment) {}
 
 void Worker::close(const DocumentKey& document) {
+  if (const DocumentState* known = documents_.find(document);
+      known != nullptr && index_ != nullptr && !known->home.path.empty())
+    index_->close_document({known->home.project, known->home.path});
   documents_.close(document);
   memory_.close(document);
 }
@@ -45,6 +49,9 @@ void Worker::open(const OpenedDocument& opened) {
   DocumentState& document = documents_.use(opened.document, opened.file);
   document.snapshot = opened.snapshot;
   document.windows = windows_for({}, document);
+  document.home = opened.home;
+  if (index_ != nullptr && !opened.home.path.empty())
+    index_->set_document({opened.home.project, opened.home.path}, opened.snapshot);
 }
 
 void Worker::focus(const DocumentKey& document) {
@@ -89,6 +96,7 @@ Answer Worker::serve(const Job& job) {
 Answer Worker::answer_of(Turn&& turn, Or<std::vector<Item>> items) const {
   DocumentState& document = turn.document;
   Answer answer;
+  answer.accepted = std::move(turn.accepted);
   if (turn.plan) {
     turn.plan->uri = turn.request().document.uri;
     turn.plan->event = event_name(turn.receipt.event);
@@ -97,7 +105,7 @@ Answer Worker::answer_of(Turn&& turn, Or<std::vector<Item>> items) const {
   answer.outcome.receipt = std::move(turn.receipt);
   if (items) {
     const Item& first = items->front();
-    document.last->shown = Shown{first.text, first.replace_begin};
+    document.last->shown = Shown{first.text, first.replace_begin, answer.outcome.receipt.source};
     if (!turn.request().selected) document.shown = first;
     answer.outcome.more.assign(items->begin() + 1, items->end());
     answer.outcome.item = std::move(items->front());
@@ -120,8 +128,12 @@ void Worker::note_request(Turn& turn) {
   documents_.set_current(request.document);
   documents_.follow(document, snapshot);
   if (!document.last) document.last.emplace();
+  if (turn.receipt.event == Event::kAccept && document.last->shown)
+    turn.accepted = document.last->shown->source;
   forget_moved(*document.last, snapshot);
   document.rejections.judge(*document.last, snapshot, turn.cursor);
+  document.home = request.home;
+  if (index_ != nullptr) follow(*index_, turn);
   document.last->serial = snapshot.serial();
   document.last->cursor = turn.cursor;
   document.snapshot = request.snapshot;
@@ -148,17 +160,34 @@ Or<std::vector<Item>> Worker::complete(Turn& turn) {
     return nothing(silence::kSelectedElse);
   // By hand, others than the shown one are wanted; a menu's entry has its own continuation.
   if (request.by_hand || request.selected || !treatment_.is_usual()) return ask_model(turn);
-  return find_items(turn);
+  const Recalled recalled = index_ != nullptr ? propose(*index_, turn) : Recalled{};
+  return better_of(turn, find_items(turn, recalled), recalled);
 }
 
-Or<std::vector<Item>> Worker::find_items(Turn& turn) {
+Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> written,
+                                        const Recalled& recalled) const {
+  if (!recalled.item) return written;
+  if (!written && written.error().superseded) return written;
+  const std::string& text = recalled.item->text;
+  if (written && written->front().text.starts_with(text)) {
+    turn.receipt.source = "recalled+model";
+    return written;
+  }
+  if (written && !is_better(recalled, *written, turn.receipt.confidence)) return written;
+  turn.receipt.source = "recalled";
+  turn.receipt.confidence = recalled.chance;
+  return std::vector<Item>{*recalled.item};
+}
+
+Or<std::vector<Item>> Worker::find_items(Turn& turn, const Recalled& recalled) {
   const KnownSuggestion known =
       known_suggestion(turn.document, turn.request().options, turn.snapshot(), turn.cursor);
-  if (known.suggestion == nullptr) return ask_model(turn);
+  const Draft draft{recalled.draft, recalled.draft_chance};
+  if (known.suggestion == nullptr) return ask_model(turn, draft);
   const Suggestion& suggestion = *known.suggestion;
   if (model_.sees_more_than(suggestion, turn)) {
     const std::string& text = suggestion.generated.text;
-    return ask_model(turn, std::string(text.substr(std::min(known.typed, text.size()))));
+    return ask_model(turn, {text.substr(std::min(known.typed, text.size()))});
   }
   if (can_answer(suggestion, known.typed)) {
     auto items = answer_from(turn, known);
@@ -170,10 +199,10 @@ Or<std::vector<Item>> Worker::find_items(Turn& turn) {
     if (!generated) return tl::unexpected(generated.error());
     return shape(turn, {rest_of(*generated, known.typed)});
   }
-  return ask_model(turn);
+  return ask_model(turn, draft);
 }
 
-Or<std::vector<Item>> Worker::ask_model(Turn& turn, std::string_view draft) {
+Or<std::vector<Item>> Worker::ask_model(Turn& turn, const Draft& draft) {
   const Or<std::vector<Generated>> generated = model_.ask(turn, draft);
   if (!generated) return tl::unexpected(generated.error());
   return shape(turn, *generated);

@@ -10,6 +10,7 @@
 
 #include "daemon/completion/answer/idle.h"
 #include "daemon/completion/answer/model_answer.h"
+#include "daemon/completion/answer/recalled.h"
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
 #include "daemon/completion/documents/documents.h"
@@ -26,6 +27,7 @@ struct Answer {
   Outcome outcome;
   std::string_view silence;
   std::optional<ServiceStatus::PlanNote> plan;  ///< set if the model was asked
+  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 };
 
 /// Answers one request after the other: event, what is known already, the model, fit.
@@ -36,6 +38,7 @@ class Worker {
   struct Settings {
     Budgets budgets;
     std::size_t documents_max = 64;
+    recall::Index* index = nullptr;  ///< outlives the worker; null: nothing is recalled
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
     Treatment treatment = {};
   };
@@ -67,8 +70,11 @@ class Worker {
   /// One suggestion, or, asked by hand, several.
   Or<std::vector<Item>> complete(Turn& turn);
   /// The rest of what was generated before, if that is enough; else the model's answer.
-  Or<std::vector<Item>> find_items(Turn& turn);
-  Or<std::vector<Item>> ask_model(Turn& turn, std::string_view draft = {});
+  Or<std::vector<Item>> find_items(Turn& turn, const Recalled& recalled);
+  Or<std::vector<Item>> ask_model(Turn& turn, const Draft& draft = {});
+  /// Of what was written and what the user's own text says, the one that is likelier to help.
+  Or<std::vector<Item>> better_of(Turn& turn, Or<std::vector<Item>> written,
+                                  const Recalled& recalled) const;
   Or<std::vector<Item>> answer_from(Turn& turn, const KnownSuggestion& known);
   void note_request(Turn& turn);
   Answer answer_of(Turn&& turn, Or<std::vector<Item>> items) const;
@@ -78,6 +84,7 @@ class Worker {
   Budgets budgets_;
   Documents documents_;
   SessionMemory memory_;
+  recall::Index* const index_;
   const Treatment treatment_;
   Idle idle_{*engine_, documents_, budgets_};
   ModelAnswer model_{{*engine_, documents_, budgets_, idle_, treatment_}};

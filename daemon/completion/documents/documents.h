@@ -48,6 +48,7 @@ struct DocumentState {
   std::optional<engine::SequenceId> spine_sequence;
   prompt::Windows windows;       ///< of the last request
   text::SnapshotPtr snapshot;    ///< the newest that was seen
+  TextHome home;                 ///< of the last request or opening
   std::optional<Request> asked;  ///< the last request
   /// Where the cursor was when the document was noted (SessionMemory), until a request says where it
   /// is.

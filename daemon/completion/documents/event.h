@@ -14,7 +14,8 @@ namespace efimd::completion {
 /// A suggestion as the user last saw it.
 struct Shown {
   std::string text;
-  std::size_t begin = 0;  ///< where it was to be inserted
+  std::size_t begin = 0;    ///< where it was to be inserted
+  std::string source = {};  ///< Receipt::source
 };
 
 /// What classification must know of a document's last request.

@@ -69,7 +69,9 @@ std::vector<std::size_t> clause_ends(std::string_view text) {
 // 0.1 keeps nearly all that is right; what it costs in wrong text halves with 0.2, and so would a
 // third of the whole lines go. A larger model is surer, and more often right, at the same product.
 double least_confidence(const Options& options) {
-  return options.stop == StopRule::kNone ? 0 : static_cast<double>(options.confidence);
+  if (options.stop == StopRule::kNone) return 0;
+  return static_cast<double>(
+      options.confidence.value_or(least_model_confidence(options.eagerness)));
 }
 
 std::vector<std::size_t> unit_ends(std::string_view text, const CursorContext& place) {
