@@ -55,7 +55,8 @@ struct KvUsage {
 /// The daemon sees only this face; tests put a scripted engine behind it.
 class Engine {
  public:
-  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More that a prefill() asked for live until the next.
+  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More
+  /// that a prefill() asked for live until the next.
   static constexpr int kLogitsRowsKept = 4;
   /// Logits rows that prefill() gives: those of a draft and the one in front of it.
   static constexpr int kLogitsRowsMax = 17;
@@ -78,10 +79,10 @@ class Engine {
 
   /// Makes the sequence hold exactly `tokens` (not empty) and the logits behind its last tokens
   /// ready. Reuses the sequence's own leading tokens, then pages with the same identity (KV-1),
-  /// resident or stored (KV-7), and evaluates the rest in steps. A prompt that is in KV whole costs the tokens whose
-  /// logits are wanted and not at hand any more. kStopped between steps when the stop token fires:
-  /// what was evaluated stays. kWindowFull past window_tokens(), and when other sequences hold too
-  /// much of the KV budget: close some and hold again.
+  /// resident or stored (KV-7), and evaluates the rest in steps. A prompt that is in KV whole costs
+  /// the tokens whose logits are wanted and not at hand any more. kStopped between steps when the
+  /// stop token fires: what was evaluated stays. kWindowFull past window_tokens(), and when other
+  /// sequences hold too much of the KV budget: close some and hold again.
   virtual Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
                                      PrefillOptions options) = 0;
   /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for, and nothing
@@ -117,14 +118,15 @@ class Engine {
   virtual Result<int> restore(std::span<const TokenId> tokens, SourceId, std::stop_token) {
     return resident(tokens);
   }
-  /// Hands one page to the store, about a tenth of a millisecond. For idle time. kYes: the device is
-  /// about to be given back.
+  /// Hands one page to the store, about a tenth of a millisecond. For idle time. kYes: the device
+  /// is about to be given back.
   virtual WriteBehind write_behind(Leaving) { return WriteBehind::kNothing; }
   /// Drops the pages of a document and all behind them, those apart that open sequences use: close
   /// these before.
   virtual void forget(SourceId) {}
 
-  /// Gives the device's memory back until the next call that needs it; sequences hold what they held.
+  /// Gives the device's memory back until the next call that needs it; sequences hold what they
+  /// held.
   virtual void release_device() {}
 
   virtual KvUsage kv_usage() const = 0;

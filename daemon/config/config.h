@@ -46,7 +46,7 @@ struct Config {
   std::vector<ConfigWarning> warnings;
 };
 
-/// One key of config.toml as the help, the README and the validation know it. The only list of keys
+/// One key of config.toml as the help, docs/configuration.md and the validation know it. The only list of keys
 /// there is.
 struct ConfigKey {
   std::string_view name;  ///< "completion.max_tokens"
@@ -56,7 +56,7 @@ struct ConfigKey {
   std::string_view meaning;
 };
 std::span<const ConfigKey> config_keys();
-/// All of them as the README's table, in Markdown.
+/// All of them as the table of docs/configuration.md.
 std::string config_table();
 
 std::optional<completion::StopRule> stop_rule_from(std::string_view name);

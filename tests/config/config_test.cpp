@@ -206,7 +206,7 @@ TEST_CASE("the automatic KV budget is between 64 MiB and 1 GiB") {
   CHECK(bytes <= std::size_t{1} << 30);
 }
 
-TEST_CASE("the table for the README has a row for every key, with its bars escaped") {
+TEST_CASE("the table of docs/configuration.md has a row for every key, with its bars escaped") {
   const std::string table = service::config_table();
   for (const service::ConfigKey& key : service::config_keys())
     CHECK(table.find("| `" + std::string(key.name) + "` |") != std::string::npos);

@@ -19,8 +19,8 @@ kFamilies = {"A", "BR", "D", "F", "I", "KV", "S", "SR", "ST"}
 kOthers = {"BSD", "BSL", "GPL", "GPT", "LGPL", "MIT", "PSF", "SHA", "UTF"}
 
 kSources = {".h", ".cpp", ".cu", ".cuh", ".comp", ".glsl", ".py", ".md", ".ts", ".mjs", ".lua", ".cmake", ".txt"}
-# Its trees are made up, and so are their rules and files.
-kOwnTest = "tests/rooms/rules_test.py"
+# Their trees are made up, and so are the rules and files in them.
+kMadeUp = {"tests/rooms/rules_test.py", "tests/rooms/docs_test.py"}
 kSkipped = {"build", "node_modules", "out", "dist", "__pycache__"}
 
 kRule = re.compile(r"(?<![\w.-])([A-Z]{1,4})-(\d{1,2})(?![\w-])")
@@ -40,7 +40,7 @@ def files_of(root):
         for name in sorted(names):
             is_text = name != "CMakeLists.txt" and name.endswith(".txt")
             path = pathlib.Path(folder, name).relative_to(root).as_posix()
-            if pathlib.Path(name).suffix in kSources and not is_text and path != kOwnTest:
+            if pathlib.Path(name).suffix in kSources and not is_text and path not in kMadeUp:
                 yield path
 
 

@@ -11,31 +11,30 @@
 
 namespace efimd::completion {
 
-/// Bytes in front of the cursor's line that are read for what they leave open. A larger part of a
-/// file costs more than it tells; where the reading begins inside the file, it takes that place for
-/// code.
+/// Bytes before the cursor's line that are scanned for open brackets. Scanning more costs more than
+/// it tells. A scan that begins inside the file assumes that it begins in code.
 inline constexpr std::size_t kSurroundingsBytesMax = 64 * 1024;
 
-/// A bracket that is open in front of the cursor's line.
+/// A bracket that is open before the cursor's line.
 struct OpenBracket {
   char c = 0;
   std::string_view indentation;  ///< of the line that it stands on
 };
 
-/// Where a completion is to stand, and what the text around it says of that place.
+/// The place of a completion, and what the text around says of it.
 ///
 /// Borrows the snapshot.
 struct CursorContext {
   const text::Snapshot& snapshot;
   const Language& language;
   std::size_t cursor = 0;
-  std::size_t tail_end = 0;            ///< of the closers and blanks behind the cursor, on its line
+  std::size_t tail_end = 0;            ///< of the closers and blanks after the cursor, on its line
   std::string line_before = {};        ///< the cursor's line up to the cursor
   std::string_view rest = {};          ///< the cursor's line from the cursor on
   bool rest_is_tail = true;            ///< it is blank, or closers and blanks only
   std::string_view next_line = {};     ///< the next line that is not blank
   Lexical state = {};                  ///< in which the cursor's line begins
-  std::vector<OpenBracket> open = {};  ///< in front of the cursor's line, outermost first
+  std::vector<OpenBracket> open = {};  ///< before the cursor's line, outermost first
   bool open_is_all = true;             ///< the text was read from its begin on
 };
 

@@ -15,7 +15,7 @@ std::string readable(std::string_view generated);
 /// F-3.
 std::string with_indentation_of(std::string_view text, const CursorContext& place);
 
-/// F-4. `text` without the lines that follow the cursor's line already.
+/// F-4: `text` without the lines that follow the cursor's line already.
 std::string_view without_following_lines(std::string_view text, const CursorContext& place);
 
 std::string_view trim_end(std::string_view text);  ///< blanks and line ends
