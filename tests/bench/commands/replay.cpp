@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "daemon/cli/commands/source_place.h"
@@ -13,7 +14,6 @@
 
 namespace efimd::bench {
 
-using completion::Treatment;
 using lsp::Json;
 
 namespace {
@@ -119,6 +119,36 @@ Json json_of(const std::vector<Run>& runs) {
   return list;
 }
 
+struct Replayed {
+  std::span<const TraceEvent> trace;
+  ReplayOptions options;
+};
+
+/// One treatment's answers, and under what they were given.
+struct Measured {
+  std::string description;
+  int window = 0;
+  std::vector<Answered> answers;
+};
+
+Result<Measured> measure(const service::Paths& paths, Treatment treatment, int window,
+                         const Replayed& replayed) {
+  if (treatment.is_usual()) {
+    const auto bench = BenchService::open(paths, window);
+    if (!bench) return tl::unexpected(bench.error());
+    const int used = (*bench)->status().window_tokens;
+    auto answers = replay(**bench, replayed.trace, replayed.options);
+    if (!answers) return tl::unexpected(answers.error());
+    return Measured{(*bench)->description(), used, std::move(*answers)};
+  }
+  auto opened = open_baseline(paths, {.treatment = treatment, .prompt_tokens_max = window});
+  if (!opened) return tl::unexpected(opened.error());
+  auto answers = replay(*opened->baseline, replayed.trace, replayed.options);
+  if (!answers) return tl::unexpected(answers.error());
+  return Measured{std::move(opened->description), opened->baseline->window_tokens(),
+                  std::move(*answers)};
+}
+
 }  // namespace
 
 int run_replay(const service::Paths& paths, const CommandLine& options) {
@@ -129,15 +159,14 @@ int run_replay(const service::Paths& paths, const CommandLine& options) {
   std::vector<Run> runs;
   std::string description;
   int window = 0;  // the first treatment's measured one holds for all
+  const Replayed replayed{*trace,
+                          {options.tokens_max, std::chrono::milliseconds(options.pause_ms)}};
   for (const Treatment treatment : treatments(options)) {
-    const auto bench = BenchService::open(paths, {treatment, window});
-    if (!bench) return failed(bench.error());
-    window = (*bench)->status().window_tokens;
-    description = (*bench)->description();
-    const auto answers =
-        replay(**bench, *trace, {options.tokens_max, std::chrono::milliseconds(options.pause_ms)});
-    if (!answers) return failed(answers.error());
-    runs.push_back({treatment, rows_of(*answers)});
+    const auto measured = measure(paths, treatment, window, replayed);
+    if (!measured) return failed(measured.error());
+    window = measured->window;
+    description = measured->description;
+    runs.push_back({treatment, rows_of(measured->answers)});
   }
   if (options.json) {
     fmt::print("{}\n", lsp::json_text({{"model", description},

@@ -15,7 +15,6 @@
 
 namespace efimd::bench {
 
-using completion::Treatment;
 using lsp::Json;
 
 namespace {
@@ -110,24 +109,26 @@ Result<std::shared_ptr<const engine::Model>> open_model(const service::Paths& pa
   return engine::Model::open(choice->path);
 }
 
-/// One service for each treatment.
-Result<std::vector<std::unique_ptr<BenchService>>> open_services(const service::Paths& paths,
-                                                                 int prompt_tokens_max) {
-  std::vector<std::unique_ptr<BenchService>> services;
+/// One baseline for each treatment.
+Result<std::vector<OpenedBaseline>> open_baselines(const service::Paths& paths,
+                                                   int prompt_tokens_max) {
+  std::vector<OpenedBaseline> baselines;
   for (const Treatment treatment : kTreatments) {
-    auto bench = BenchService::open(paths, {treatment, prompt_tokens_max});
-    if (!bench) return tl::unexpected(bench.error());
-    services.push_back(std::move(*bench));
+    auto opened = open_baseline(
+        paths, {.treatment = treatment, .prompt_tokens_max = prompt_tokens_max, .past_end = true});
+    if (!opened) return tl::unexpected(opened.error());
+    baselines.push_back(std::move(*opened));
   }
-  return services;
+  return baselines;
 }
 
-std::vector<RoundsResult> run_in_turn(const std::vector<std::unique_ptr<BenchService>>& services,
-                                      const std::vector<RoundsUser>& users, int rounds) {
+Result<std::vector<RoundsResult>> run_in_turn(const std::vector<OpenedBaseline>& baselines,
+                                              const std::vector<RoundsUser>& users, int rounds) {
   std::vector<Rounds> runs;
-  for (const auto& service : services) runs.emplace_back(*service, users);
+  for (const auto& opened : baselines) runs.emplace_back(*opened.baseline, users);
   for (int round = 0; round < rounds; ++round)
-    for (Rounds& run : runs) run.run();
+    for (Rounds& run : runs)
+      if (auto done = run.run(); !done) return tl::unexpected(done.error());
   std::vector<RoundsResult> results;
   for (const Rounds& run : runs) results.push_back(run.result());
   return results;
@@ -146,16 +147,17 @@ int run_rounds(const service::Paths& paths, const CommandLine& options) {
   const auto users =
       rounds_users(*sources, options.users, options.rounds, window, (*model)->tokenizer());
   if (!users) return failed(users.error());
-  const auto services = open_services(paths, window.prompt_tokens_max);
-  if (!services) return failed(services.error());
-  const std::string description = services->front()->description();
-  const auto results = run_in_turn(*services, *users, options.rounds);
+  const auto baselines = open_baselines(paths, window.prompt_tokens_max);
+  if (!baselines) return failed(baselines.error());
+  const std::string& description = baselines->front().description;
+  const auto results = run_in_turn(*baselines, *users, options.rounds);
+  if (!results) return failed(results.error());
   if (options.json) {
     fmt::print("{}\n", lsp::json_text({{"model", description},
                                        {"users", options.users},
                                        {"rounds", options.rounds},
                                        {"promptTokensWanted", options.prompt_tokens},
-                                       {"treatments", json_of(results)}}));
+                                       {"treatments", json_of(*results)}}));
     return 0;
   }
   fmt::print(
@@ -165,7 +167,7 @@ int run_rounds(const service::Paths& paths, const CommandLine& options) {
       window.before + window.after + 16 < options.prompt_tokens
           ? ", the model's window allows no more than this"
           : "",
-      text_of(results));
+      text_of(*results));
   return 0;
 }
 

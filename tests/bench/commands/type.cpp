@@ -60,7 +60,7 @@ int run_type(const service::Paths& paths, const CommandLine& options) {
     if (!text) return failed(text.error());
     exercises.push_back(exercise_of(*text, options.lines, options.seed));
   }
-  const auto bench = BenchService::open(paths, {});
+  const auto bench = BenchService::open(paths, 0);
   if (!bench) return failed(bench.error());
   TypingResult result;
   for (std::size_t i = 0; i < exercises.size(); ++i)

@@ -1,40 +1,29 @@
 #include "tests/bench/completion/bench_service.h"
 
-#include <fmt/format.h>
-
 #include <utility>
 
 #include "daemon/models/chosen_model.h"
-#include "daemon/models/engine_host.h"
-#include "daemon/models/model_catalog.h"
+#include "tests/bench/completion/configured_model.h"
 
 namespace efimd::bench {
 
-Result<std::unique_ptr<BenchService>> BenchService::open(const service::Paths& paths, Setup setup) {
+Result<std::unique_ptr<BenchService>> BenchService::open(const service::Paths& paths,
+                                                         int prompt_tokens_max) {
   const service::Config config = service::config_in_force(paths);
-  const auto model = service::choose_model(config, service::find_model_places());
-  if (!model) return tl::unexpected(model.error());
-  const auto opened = std::make_shared<service::OpenedModel>();
-  service::EngineSetup engine;
-  engine.model = model->path;
-  engine.device_kind = config.device_kind;
-  engine.threads = config.device_threads;
-  engine.kv_budget_bytes = service::kv_budget_bytes(config);
-  engine.fim = config.fim;
+  auto engine = configured_engine(config);
+  if (!engine) return tl::unexpected(engine.error());
   completion::CompletionService::Settings settings;
-  settings.prompt_tokens_max = setup.prompt_tokens_max;
+  settings.prompt_tokens_max = prompt_tokens_max;
   settings.cold_prompt_ms = config.cold_prompt_ms;
-  settings.treatment = setup.treatment;
   std::unique_ptr<BenchService> bench(new BenchService);
   bench->options_ = config.completion;
   bench->service_ = std::make_unique<completion::CompletionService>(
-      service::make_engine_factory(std::move(engine), opened), settings,
+      service::make_engine_factory(std::move(*engine), bench->model_), settings,
       [told = &bench->loaded_] { told->set_value(); });
   bench->loaded_.get_future().wait();
   const completion::ServiceStatus status = bench->status();
   if (status.state != completion::EngineState::kReady)
     return fail(Fault::kNotFound, status.failure);
-  if (const auto info = opened->get()) bench->model_name_ = info->name;
   return bench;
 }
 
@@ -50,7 +39,7 @@ completion::Outcome BenchService::ask(completion::Request request) {
 
 std::string BenchService::description() const {
   const completion::ServiceStatus now = status();
-  return fmt::format("{} on {} ({})", model_name_, now.device_kind, now.device_name);
+  return model_on_device(*model_, now.device_kind, now.device_name);
 }
 
 }  // namespace efimd::bench

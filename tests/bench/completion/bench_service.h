@@ -7,6 +7,7 @@
 #include "base/error.h"
 #include "daemon/completion/completion.h"
 #include "daemon/config/paths.h"
+#include "daemon/models/engine_host.h"
 
 namespace efimd::bench {
 
@@ -16,13 +17,10 @@ namespace efimd::bench {
 /// Thread: its owner's; answers come on the engine thread.
 class BenchService {
  public:
-  /// What is measured: the treatment, and the prompt's window in tokens (0: by measured speed).
-  struct Setup {
-    completion::Treatment treatment;
-    int prompt_tokens_max = 0;
-  };
-  /// Waits until the model is loaded. Fails where there is none, or it cannot be loaded.
-  static Result<std::unique_ptr<BenchService>> open(const service::Paths& paths, Setup setup);
+  /// Waits until the model is loaded. `prompt_tokens_max`: the prompt's window; 0: by measured speed.
+  /// Fails where there is no model, or it cannot be loaded.
+  static Result<std::unique_ptr<BenchService>> open(const service::Paths& paths,
+                                                    int prompt_tokens_max);
 
   completion::CompletionService& completions() { return *service_; }
   /// Submits the request as arriving now and waits for its answer.
@@ -36,7 +34,7 @@ class BenchService {
  private:
   BenchService() = default;
 
-  std::string model_name_;
+  std::shared_ptr<service::OpenedModel> model_ = std::make_shared<service::OpenedModel>();
   completion::Options options_;  ///< configured
   std::promise<void> loaded_;
   std::unique_ptr<completion::CompletionService> service_;  ///< last: it tells loaded_

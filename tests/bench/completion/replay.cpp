@@ -1,5 +1,6 @@
 #include "tests/bench/completion/replay.h"
 
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -7,8 +8,12 @@
 
 namespace efimd::bench {
 
-Result<std::vector<Answered>> replay(BenchService& bench, std::span<const TraceEvent> trace,
-                                     const ReplayOptions& options) {
+namespace {
+
+using Ask = std::function<Result<completion::Receipt>(completion::Request)>;
+
+Result<std::vector<Answered>> replay_to(const Ask& ask, std::span<const TraceEvent> trace,
+                                        const ReplayOptions& options) {
   TraceDocuments documents;
   std::vector<Answered> answers;
   for (const TraceEvent& event : trace) {
@@ -20,13 +25,36 @@ Result<std::vector<Answered>> replay(BenchService& bench, std::span<const TraceE
     request.document = {1, lsp::file_uri("/trace/" + event.path)};
     request.snapshot = (*place)->snapshot;
     request.cursor = (*place)->cursor;
-    request.options = bench.options();
-    request.options.tokens_max = options.tokens_max;
-    request.options.stop = completion::StopRule::kNone;
-    request.options.temperature = 0;
-    answers.push_back({event.kind, bench.ask(std::move(request)).receipt});
+    auto receipt = ask(std::move(request));
+    if (!receipt) return tl::unexpected(receipt.error());
+    answers.push_back({event.kind, std::move(*receipt)});
   }
   return answers;
+}
+
+}  // namespace
+
+Result<std::vector<Answered>> replay(BenchService& bench, std::span<const TraceEvent> trace,
+                                     const ReplayOptions& options) {
+  completion::Options wanted = bench.options();
+  wanted.tokens_max = options.tokens_max;
+  wanted.stop = completion::StopRule::kNone;
+  wanted.temperature = 0;
+  const auto ask = [&](completion::Request request) -> Result<completion::Receipt> {
+    request.options = wanted;
+    return bench.ask(std::move(request)).receipt;
+  };
+  return replay_to(ask, trace, options);
+}
+
+Result<std::vector<Answered>> replay(Baseline& baseline, std::span<const TraceEvent> trace,
+                                     const ReplayOptions& options) {
+  const auto ask = [&](completion::Request request) {
+    request.options.tokens_max = options.tokens_max;
+    request.arrived = std::chrono::steady_clock::now();
+    return baseline.ask(request);
+  };
+  return replay_to(ask, trace, options);
 }
 
 }  // namespace efimd::bench

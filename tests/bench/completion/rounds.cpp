@@ -3,24 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <memory>
 #include <span>
 #include <utility>
 
 #include "base/utf8.h"
 #include "daemon/prompt/planner.h"
-#include "tests/bench/completion/bounded_queue.h"
 
 namespace efimd::bench {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
 using engine::Fragment;
 
-/// An answer needs no longer than this on any device worth measuring.
-constexpr int kAnswerMsMax = 3'600'000;
 /// For the line that makes a user's text its own.
 constexpr int kHeadingTokens = 16;
 
@@ -104,26 +98,19 @@ Result<std::vector<RoundsUser>> rounds_users(const std::vector<std::string>& sou
   return made;
 }
 
-/// Shared with the engine thread, which may still be in push() when the last answer is taken. Holds
-/// one answer for each user, and each has one request at a time.
-struct Rounds::Answers {
-  explicit Answers(std::size_t users) : queue(users) {}
-  BoundedQueue<completion::Receipt> queue;
-};
-
-Rounds::Rounds(BenchService& bench, const std::vector<RoundsUser>& users)
-    : bench_(bench), users_(users) {
+Rounds::Rounds(Baseline& baseline, const std::vector<RoundsUser>& users)
+    : baseline_(baseline), users_(users) {
   for (const RoundsUser& user : users) desks_.push_back({text::Document(user.text), user.cursor});
 }
 
-void Rounds::run() {
+Result<void> Rounds::run() {
   if (round_ > 0) type();
   ++round_;
-  const auto answers = std::make_shared<Answers>(users_.size());
   const auto begin = Clock::now();
-  for (std::size_t user = 0; user < users_.size(); ++user) ask(user, answers);
-  for (std::size_t user = 0; user < users_.size(); ++user) count(*answers->queue.pop());
+  for (std::size_t user = 0; user < users_.size(); ++user)
+    if (auto answered = ask(user, begin); !answered) return answered;
   result_.wall_s += std::chrono::duration<double>(Clock::now() - begin).count();
+  return {};
 }
 
 void Rounds::type() {
@@ -134,20 +121,17 @@ void Rounds::type() {
   }
 }
 
-void Rounds::ask(std::size_t user, const std::shared_ptr<Answers>& answers) {
+Result<void> Rounds::ask(std::size_t user, Clock::time_point arrived) {
   completion::Request request;
   request.document = {user + 1, users_[user].uri};
   request.snapshot = desks_[user].document.snapshot();
   request.cursor = desks_[user].cursor;
   request.options.tokens_max = kRoundTokens;
-  request.options.time_max_ms = kAnswerMsMax;
-  request.options.stop = completion::StopRule::kNone;
-  request.options.confidence = 0;
-  request.options.past_end = true;
-  request.arrived = Clock::now();
-  bench_.completions().submit(std::move(request), [answers](completion::Outcome outcome) {
-    (void)answers->queue.push(std::move(outcome.receipt));
-  });
+  request.arrived = arrived;
+  const auto receipt = baseline_.ask(request);
+  if (!receipt) return tl::unexpected(receipt.error());
+  count(*receipt);
+  return {};
 }
 
 void Rounds::count(const completion::Receipt& receipt) {

@@ -1,13 +1,13 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
-#include <memory>
 #include <string>
 #include <vector>
 
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
-#include "tests/bench/completion/bench_service.h"
+#include "tests/bench/completion/baseline.h"
 #include "tests/bench/completion/samples.h"
 
 // The EFIM paper's workload (arXiv 2505.21889): users who have a prompt of about 2,355 tokens split
@@ -24,7 +24,7 @@ inline constexpr int kRoundTypedTokens = 48;
 
 /// How prompts are made to fit a model.
 struct RoundsWindow {
-  int prompt_tokens_max = 0;  ///< for CompletionService::Settings
+  int prompt_tokens_max = 0;  ///< for Baseline::Setup
   int before = 0, after = 0;  ///< tokens of text on both sides of the hole
 
   /// Halves of `prompt_tokens`, as far as the windows that a model with `window_tokens` has allow:
@@ -50,17 +50,17 @@ struct RoundsResult {
   double wall_s = 0;
 };
 
-/// The users at one service. In a round all ask at once, and are answered one after the other, so
-/// that latency holds the waiting; services that are compared take their rounds in turn, so that all
-/// see the same machine.
+/// The users at one baseline, which goes on past a model's end. In a round all ask at once, and are
+/// answered one after the other, so that latency holds the waiting; baselines that are compared take
+/// their rounds in turn, so that all see the same machine.
 ///
 /// Borrows both.
 class Rounds {
  public:
-  Rounds(BenchService& bench, const std::vector<RoundsUser>& users);
+  Rounds(Baseline& baseline, const std::vector<RoundsUser>& users);
 
   /// One round of all users, who have typed since the last one.
-  void run();
+  Result<void> run();
   const RoundsResult& result() const { return result_; }
 
  private:
@@ -70,12 +70,11 @@ class Rounds {
   };
   /// Before each round but the first.
   void type();
-  /// Submits a user's request; `answers` takes the answer.
-  struct Answers;
-  void ask(std::size_t user, const std::shared_ptr<Answers>& answers);
+  using Clock = std::chrono::steady_clock;
+  Result<void> ask(std::size_t user, Clock::time_point arrived);
   void count(const completion::Receipt& receipt);
 
-  BenchService& bench_;
+  Baseline& baseline_;
   const std::vector<RoundsUser>& users_;
   std::vector<Desk> desks_;
   std::size_t round_ = 0;

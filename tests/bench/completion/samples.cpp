@@ -33,14 +33,6 @@ Interval median_interval(std::vector<double> values) {
   return {values[at], values[values.size() - 1 - at]};
 }
 
-std::string treatment_name(completion::Treatment treatment) {
-  using completion::Treatment;
-  const bool efim = treatment.format == Treatment::Format::kEfim;
-  const bool all = treatment.reuse == Treatment::Reuse::kAll;
-  const bool prefix = treatment.reuse == Treatment::Reuse::kPrefix;
-  return fmt::format("{}/{}", efim ? "efim" : "fim", all ? "all" : prefix ? "prefix" : "none");
-}
-
 double first_ms(const completion::Receipt& receipt) {
   return receipt.first_token_ms > 0 ? receipt.first_token_ms : receipt.total_ms;
 }

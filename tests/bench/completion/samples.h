@@ -29,8 +29,6 @@ struct Interval {
 };
 Interval median_interval(std::vector<double> values);
 
-/// "efim/all", "fim/prefix", ...
-std::string treatment_name(completion::Treatment treatment);
 /// Milliseconds from the request to the first token of its answer; to the answer where no token was
 /// generated for it.
 double first_ms(const completion::Receipt& receipt);

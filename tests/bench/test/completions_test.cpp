@@ -10,7 +10,6 @@
 
 using namespace efimd;
 using namespace efimd::bench;
-using completion::Treatment;
 
 // What is compared is what the real engine counts, with the bundled model and a trace of two files.
 
@@ -27,10 +26,17 @@ std::string file_text(const std::string& path) {
 }
 
 /// The bundled model, nothing configured.
-std::unique_ptr<BenchService> bench_of(Treatment treatment, int prompt_tokens_max) {
-  auto bench = BenchService::open(service::Paths{}, {treatment, prompt_tokens_max});
+std::unique_ptr<BenchService> bench_of(int prompt_tokens_max) {
+  auto bench = BenchService::open(service::Paths{}, prompt_tokens_max);
   REQUIRE(bench);
   return std::move(*bench);
+}
+
+std::unique_ptr<Baseline> baseline_of(const Baseline::Setup& setup) {
+  auto opened = open_baseline(service::Paths{}, setup);
+  REQUIRE(opened);
+  CHECK(opened->description.find("efim-boot") == 0);
+  return std::move(opened->baseline);
 }
 
 struct Sums {
@@ -40,8 +46,12 @@ struct Sums {
 Sums sums_of_trace(Treatment treatment) {
   const auto trace = parse_trace(file_text("tests/bench/small_trace.jsonl"));
   REQUIRE(trace);
-  const auto bench = bench_of(treatment, 400);
-  const auto answers = replay(*bench, *trace, {.tokens_max = 2});
+  const ReplayOptions options{.tokens_max = 2};
+  const auto answers =
+      treatment.is_usual()
+          ? replay(*bench_of(400), *trace, options)
+          : replay(*baseline_of({.treatment = treatment, .prompt_tokens_max = 400}), *trace,
+                   options);
   REQUIRE(answers);
   REQUIRE(answers->size() > 40);
   Sums sums;
@@ -77,9 +87,10 @@ TEST_CASE("rounds of typing: the same prompts, and the less to evaluate the more
   REQUIRE(users);
   std::vector<RoundsResult> results;
   for (const Treatment treatment : {kEfimPrefix, kPlainPrefix, kPlainNone}) {
-    const auto bench = bench_of(treatment, window.prompt_tokens_max);
-    Rounds rounds(*bench, *users);
-    for (int round = 0; round < 3; ++round) rounds.run();
+    const auto baseline = baseline_of(
+        {.treatment = treatment, .prompt_tokens_max = window.prompt_tokens_max, .past_end = true});
+    Rounds rounds(*baseline, *users);
+    for (int round = 0; round < 3; ++round) REQUIRE(rounds.run());
     results.push_back(rounds.result());
     const RoundsResult& result = results.back();
     CHECK(result.latency.count() == 9);
@@ -101,7 +112,7 @@ TEST_CASE("rounds of more text than there is are refused with what to do") {
 }
 
 TEST_CASE("typing a part of a file counts each key once, and what suggestions save") {
-  const auto bench = bench_of({}, 400);
+  const auto bench = bench_of(400);
   const Exercise exercise = exercise_of(file_text("tests/bench/completion/typist.cpp"), 6, 1);
   TypingResult result;
   REQUIRE(type_exercise(*bench, "typist.cpp", exercise, {.speed = 40}, result));
