@@ -1,5 +1,6 @@
 // The measurements of scripts/bench, one a command; tables in Markdown.
-//   efimd_bench memory | operations [TYPE...] | steps MODEL... | speed MODEL | write TYPE MODEL
+//   efimd_bench [mapped] memory | operations [TYPE...] | steps MODEL... | speed MODEL | write TYPE MODEL
+// Weights are panels where they have them; behind "mapped" they stay in the file.
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -16,7 +17,13 @@ namespace {
 
 using namespace efimd;
 
-int run(const std::string& command, const std::vector<std::string>& operands) {
+int run(std::string command, std::vector<std::string> operands) {
+  auto weights = engine::WeightsForm::kPanels;
+  if (command == "mapped" && !operands.empty()) {
+    weights = engine::WeightsForm::kMapped;
+    command = operands.front();
+    operands.erase(operands.begin());
+  }
   const int threads = engine::cpu::physical_cores();
   if (command == "memory" && operands.empty()) {
     std::printf("%s, %d cores\n\n", engine::cpu::processor_name().c_str(), threads);
@@ -24,17 +31,18 @@ int run(const std::string& command, const std::vector<std::string>& operands) {
   } else if (command == "operations") {
     bench::print_operations(operands, threads);
   } else if (command == "steps" && !operands.empty()) {
-    bench::print_steps({operands.begin(), operands.end()}, threads);
+    bench::print_steps({operands.begin(), operands.end()}, {threads, weights});
   } else if (command == "speed" && operands.size() == 1) {
-    const bench::Speed speed = bench::measure_speed(operands[0], threads);
+    const bench::Speed speed = bench::measure_speed(operands[0], {threads, weights});
     std::printf("%.1f %.1f\n", speed.prompt, speed.generation);
+    std::fprintf(stderr, "weights: %s, after %.2f s\n", speed.weights.c_str(), speed.made_s);
   } else if (command == "write" && operands.size() == 2) {
     bench::write_bench_model(operands[0], operands[1]);
   } else {
-    std::fprintf(
-        stderr,
-        "usage: efimd_bench memory | operations [TYPE...] | steps MODEL... | speed MODEL | write "
-        "TYPE MODEL\n");
+    std::fprintf(stderr,
+                 "usage: efimd_bench [mapped] memory | operations [TYPE...] | steps MODEL... | "
+                 "speed MODEL | write "
+                 "TYPE MODEL\n");
     return 2;
   }
   return 0;
