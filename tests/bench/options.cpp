@@ -187,15 +187,17 @@ void Grammar::add_engine() {
 }
 
 void Grammar::add_models() {
-  command("steps", "What steps of 1 to 256 tokens cost after 512 tokens of context",
-          "efimd-bench steps model.gguf", Command::kSteps)
-      ->add_option("MODELS", line_.files, "GGUF files")
-      ->required();
-  command("speed", "Tokens/s of a prompt of 512 tokens, and of 64 generated after it",
-          "efimd-bench speed model.gguf", Command::kSpeed)
-      ->add_option("MODEL", line_.files, "A GGUF file")
-      ->required()
-      ->expected(1);
+  constexpr char kMapped[] = "Keep weights in the order of the file, without panels";
+  CLI::App* steps =
+      command("steps", "What steps of 1 to 256 tokens cost after 512 tokens of context",
+              "efimd-bench steps model.gguf", Command::kSteps);
+  steps->add_option("MODELS", line_.files, "GGUF files")->required();
+  steps->add_flag("--mapped", line_.mapped, kMapped);
+  CLI::App* speed =
+      command("speed", "Tokens/s of a prompt of 512 tokens, and of 64 generated after it",
+              "efimd-bench speed model.gguf", Command::kSpeed);
+  speed->add_option("MODEL", line_.files, "A GGUF file")->required()->expected(1);
+  speed->add_flag("--mapped", line_.mapped, kMapped);
   CLI::App* write =
       command("write", "Writes a model of random weights in the shape of Qwen2.5-Coder-0.5B",
               "efimd-bench write Q4_K model.gguf", Command::kWrite);

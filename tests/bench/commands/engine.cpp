@@ -14,6 +14,15 @@ namespace efimd::bench {
 
 using engine::cpu::physical_cores;
 
+namespace {
+
+Form form_of(const CommandLine& options) {
+  return {physical_cores(),
+          options.mapped ? engine::WeightsForm::kMapped : engine::WeightsForm::kPanels};
+}
+
+}  // namespace
+
 int run_memory() {
   std::printf("%s, %d cores\n\n", engine::cpu::processor_name().c_str(), physical_cores());
   print_bandwidth();
@@ -26,13 +35,14 @@ int run_operations(const CommandLine& options) {
 }
 
 int run_steps(const CommandLine& options) {
-  print_steps(options.files, physical_cores());
+  print_steps(options.files, form_of(options));
   return 0;
 }
 
 int run_speed(const CommandLine& options) {
-  const Speed speed = measure_speed(options.files.front(), physical_cores());
+  const Speed speed = measure_speed(options.files.front(), form_of(options));
   std::printf("%.1f %.1f\n", speed.prompt, speed.generation);
+  std::fprintf(stderr, "weights: %s, after %.2f s\n", speed.weights.c_str(), speed.made_s);
   return 0;
 }
 

@@ -1,5 +1,7 @@
 // Whole steps through a model file: what they cost by their number of tokens, and tokens/s as a user sees them.
+#include <condition_variable>
 #include <cstdio>
+#include <mutex>
 #include <numeric>
 #include <stdexcept>
 
@@ -29,16 +31,42 @@ T must(Result<T> result) {
   return std::move(*result);
 }
 
+/// Waits until a device says that its weights are as they will stay.
+class WeightsAwaited {
+ public:
+  engine::WeightsTold listener() {
+    return [this](const std::string& text) {
+      if (text.starts_with("mapped, while")) return;
+      const std::lock_guard lock(mutex_);
+      text_ = text;
+      told_.notify_one();
+    };
+  }
+  std::string wait() {
+    std::unique_lock lock(mutex_);
+    told_.wait(lock, [&] { return !text_.empty(); });
+    return text_;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable told_;
+  std::string text_;
+};
+
 /// A model on the CPU device with one sequence.
 class Runner {
  public:
-  Runner(const std::filesystem::path& path, int threads, int step_tokens_max)
+  Runner(const std::filesystem::path& path, const Form& form, int step_tokens_max)
       : model_(must(engine::Model::open(path))), pages_(kWindowTokens / kPageTokens) {
     std::iota(pages_.begin(), pages_.end(), 0);
-    backend_ = must(make_cpu_backend(model_, {.threads = threads,
+    backend_ = must(make_cpu_backend(model_, {.threads = form.threads,
                                               .isa = std::nullopt,
                                               .page_count = kWindowTokens / kPageTokens,
-                                              .step_tokens_max = step_tokens_max}));
+                                              .step_tokens_max = step_tokens_max,
+                                              .weights = form.weights,
+                                              .weights_told = awaited_.listener()}));
+    made_s_ = seconds_of([&] { weights_ = awaited_.wait(); });
   }
   /// Evaluates tokens at `position`; the logits of the last.
   std::span<const float> evaluate(std::span<const TokenId> tokens, int position) {
@@ -55,9 +83,13 @@ class Runner {
     return logits;
   }
   const engine::Model& model() const { return *model_; }
-  std::string device() const { return backend_->name(); }
+  const std::string& weights() const { return weights_; }  ///< as the device says
+  double made_s() const { return made_s_; }                ///< seconds until they stayed so
 
  private:
+  WeightsAwaited awaited_;
+  std::string weights_;
+  double made_s_ = 0;
   std::shared_ptr<const engine::Model> model_;
   std::vector<engine::PageIndex> pages_;
   std::unique_ptr<engine::Backend> backend_;
@@ -77,17 +109,17 @@ double bytes_of_a_step(const engine::Model& model) {
 
 }  // namespace
 
-void print_steps(const std::vector<std::filesystem::path>& models, int threads) {
-  const double bandwidth = best_read_bandwidth(threads);
+void print_steps(const std::vector<std::filesystem::path>& models, const Form& form) {
+  const double bandwidth = best_read_bandwidth(form.threads);
   std::printf("A step behind %d tokens in KV, ms, %d threads; memory reads %.1f GB/s\n\n",
-              kPromptTokens, threads, bandwidth);
+              kPromptTokens, form.threads, bandwidth);
   std::printf("| model |");
   for (const int tokens : kSteps) std::printf(" %d |", tokens);
   std::printf(
       " GB/s at 1 | share of memory's | 4 : 1 | 8 : 1 |\n| --- | --- | --- | --- | --- | --- | --- "
       "| --- | --- | --- | --- | --- |\n");
   for (const std::filesystem::path& path : models) {
-    Runner runner(path, threads, kSteps[std::size(kSteps) - 1]);
+    Runner runner(path, form, kSteps[std::size(kSteps) - 1]);
     runner.evaluate_prompt(some_tokens(kPromptTokens));
     std::vector<double> seconds;
     std::printf("| %s |", path.stem().c_str());
@@ -103,8 +135,8 @@ void print_steps(const std::vector<std::filesystem::path>& models, int threads) 
   }
 }
 
-Speed measure_speed(const std::filesystem::path& path, int threads) {
-  Runner runner(path, threads, engine::CpuOptions{}.step_tokens_max);
+Speed measure_speed(const std::filesystem::path& path, const Form& form) {
+  Runner runner(path, form, engine::CpuOptions{}.step_tokens_max);
   const std::vector<TokenId> prompt = some_tokens(kPromptTokens);
   const double prompt_s = median_seconds(0, [&] { runner.evaluate_prompt(prompt); });
   TokenId token = engine::Sampler({}).choose(runner.evaluate_prompt(prompt));
@@ -112,7 +144,8 @@ Speed measure_speed(const std::filesystem::path& path, int threads) {
     for (int i = 0; i < kGeneratedTokens; ++i)
       token = engine::Sampler({}).choose(runner.evaluate({&token, 1}, kPromptTokens + i));
   });
-  return {kPromptTokens / prompt_s, kGeneratedTokens / generation_s};
+  return {kPromptTokens / prompt_s, kGeneratedTokens / generation_s, runner.weights(),
+          runner.made_s()};
 }
 
 }  // namespace efimd::bench
