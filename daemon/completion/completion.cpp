@@ -145,8 +145,8 @@ struct CompletionService::Impl {
       return nullptr;
     }
     auto worker = std::make_unique<Worker>(
-        std::move(*engine), Worker::Settings{*budgets, settings.documents_max, &index,
-                                             settings.keeper, settings.treatment});
+        std::move(*engine),
+        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper});
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }

@@ -43,7 +43,6 @@ class CompletionService {
     int prompt_tokens_max = 0;       ///< 0: as many as the measured speed allows (A-4)
     int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
-    Treatment treatment = {};
     /// Whether the machine has power to spare for work that nobody waits for; asked on the engine
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };

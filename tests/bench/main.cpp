@@ -21,6 +21,8 @@ int run(const CommandLine& line) {
       return run_rounds(*paths, line);
     case Command::kType:
       return run_type(*paths, line);
+    case Command::kPlaces:
+      return run_places(*paths, line);
     case Command::kFill:
       return run_fill(*paths, line);
     case Command::kStore:

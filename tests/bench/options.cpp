@@ -25,6 +25,7 @@ class Grammar {
   void add_replay();
   void add_rounds();
   void add_type();
+  void add_places();
   void add_fill();
   void add_store();
   void add_healing();
@@ -47,6 +48,7 @@ Grammar::Grammar() {
   add_replay();
   add_rounds();
   add_type();
+  add_places();
   add_fill();
   add_store();
   add_healing();
@@ -114,6 +116,20 @@ void Grammar::add_type() {
       ->capture_default_str();
   type->add_option("--seed", line_.seed, "Of the places and the rhythm")->capture_default_str();
   type->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_places() {
+  CLI::App* places =
+      command("places", "What is suggested where a line was taken away, with recall and without",
+              "efimd-bench places ~/src/fmt --count 70", Command::kPlaces);
+  places->add_option("PROJECTS", line_.files, "Folders with source files")->required();
+  places->add_option("--count", line_.places.count, "Cursors of each kind in each project")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  places->add_option("--seed", line_.places.seed, "Another draw of cursors")->capture_default_str();
+  places->add_flag("--above", line_.places.above,
+                   "Give only the text above the cursor, as in a file that is being written");
+  places->add_flag("--json", line_.json, "As JSON");
 }
 
 void Grammar::add_fill() {

@@ -8,6 +8,7 @@
 
 #include "daemon/cli/options.h"
 #include "tests/bench/completion/healing.h"
+#include "tests/bench/completion/places.h"
 
 namespace efimd::bench {
 
@@ -17,6 +18,7 @@ struct CommandLine {
     kReplay,
     kRounds,
     kType,
+    kPlaces,
     kFill,
     kStore,
     kHealing,
@@ -43,7 +45,8 @@ struct CommandLine {
   std::vector<std::string> forms = {"efim"};  ///< of `fill`: "psm", "efim", "healed"
   std::string stop = "line";                  ///< of `fill`
   int store_prompt_tokens = 3000;
-  int keys = 100;                                   ///< typed with a store and without
+  int keys = 100;  ///< typed with a store and without
+  PlacesSetup places;
   HealingSetup healing;                             ///< without its sources, which are in `files`
   std::vector<std::string> types;                   ///< of weights, of `operations`
   std::string type;                                 ///< of weights, of `write`

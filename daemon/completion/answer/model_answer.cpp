@@ -6,7 +6,6 @@
 
 #include "daemon/completion/answer/plans.h"
 #include "daemon/completion/answer/selected.h"
-#include "daemon/completion/compared.h"
 #include "daemon/completion/fit/stop_rules.h"
 #include "daemon/completion/generate/healing.h"
 #include "daemon/completion/generate/token_probability.h"
@@ -38,11 +37,7 @@ int tokens_typed(const Generated& generated, std::size_t typed) {
 }  // namespace
 
 ModelAnswer::ModelAnswer(const Uses& uses)
-    : engine_(uses.engine),
-      documents_(uses.documents),
-      budgets_(uses.budgets),
-      idle_(uses.idle),
-      treatment_(uses.treatment) {
+    : engine_(uses.engine), documents_(uses.documents), budgets_(uses.budgets), idle_(uses.idle) {
   // If healing is the rule, the first keystroke must not wait for it.
   if (!engine_.fragment_trained()) byte_order_.emplace(engine_.tokenizer());
 }
@@ -72,7 +67,6 @@ Or<prompt::Candidate> ModelAnswer::plan(Turn& turn) {
     return nothing(silence::kCannotFillIn, ": " + able.error().message());
   const PlanPlace place{turn.snapshot(), turn.cursor,           engine_,
                         documents_,      turn.document.windows, budgets_.costs};
-  if (!treatment_.is_usual()) return compared_plan(place, turn.document, treatment_.format);
   std::vector<prompt::Candidate> candidates = possible_plans(place, turn.document);
   const std::size_t taken = prompt::choose(candidates);
   ServiceStatus::PlanNote& note = turn.plan.emplace();
@@ -169,7 +163,6 @@ std::size_t ModelAnswer::worthwhile(double chance) const {
 }
 
 int ModelAnswer::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {
-  if (!treatment_.is_usual()) return 0;
   const Healing healing = request.options.healing;
   const bool wanted =
       healing == Healing::kAuto ? !engine_.fragment_trained() : healing == Healing::kOn;
@@ -208,7 +201,7 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   GenerationSetting setting{engine_, *kept.sequence, turn.job.stop.get_token()};
   setting.make_room = [this, &kept = kept] { return documents_.make_room(kept); };
   Idle::Ride ride(idle_, turn.document, kept);
-  if (treatment_.is_usual()) setting.passenger = [&] { return ride.next(); };
+  setting.passenger = [&] { return ride.next(); };
   setting.begun = std::move(begun);
   if (*typed) setting.typed.emplace(std::move(**typed));
   StopRules rules(options.stop, stop_place(turn.context()));

@@ -33,7 +33,6 @@ class ModelAnswer {
     Documents& documents;
     const Budgets& budgets;
     Idle& idle;
-    Treatment treatment = {};
   };
   explicit ModelAnswer(const Uses& uses);
 
@@ -79,7 +78,6 @@ class ModelAnswer {
   Documents& documents_;
   const Budgets& budgets_;
   Idle& idle_;
-  const Treatment treatment_;
   /// Made with the model if healing is its rule, else when it is first wanted.
   std::optional<engine::ByteOrder> byte_order_;
 };

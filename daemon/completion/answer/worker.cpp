@@ -7,7 +7,6 @@
 #include "base/utf8.h"
 #include "daemon/completion/answer/selected.h"
 #include "daemon/completion/answer/shape.h"
-#include "daemon/completion/compared.h"
 #include "daemon/completion/pace.h"
 
 namespace efimd::completion {
@@ -32,8 +31,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       budgets_(std::move(settings.budgets)),
       documents_(*engine_, settings.documents_max),
       memory_(*engine_, documents_, std::move(settings.keeper)),
-      index_(settings.index),
-      treatment_(settings.treatment) {}
+      index_(settings.index) {}
 
 void Worker::close(const DocumentKey& document) {
   if (const DocumentState* known = documents_.find(document);
@@ -65,7 +63,6 @@ void Worker::dismiss(const Dismissal& dismissal) {
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
-  if (!treatment_.is_usual()) return later;
   widen(budgets_, engine_->window_tokens());
   if (!idle_.prepare_cursor(stop)) return later;
   model_.look_ahead(stop);
@@ -85,7 +82,6 @@ Answer Worker::serve(const Job& job) {
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Turn turn{job, document, utf8::floor(request.snapshot->bytes(), request.cursor)};
     Or<std::vector<Item>> items = complete(turn);
-    if (treatment_.reuse == Treatment::Reuse::kNone) forget_kv(document, documents_, *engine_);
     answer = answer_of(std::move(turn), std::move(items));
   }
   answer.outcome.receipt.queue_ms = queue_ms;
@@ -159,7 +155,7 @@ Or<std::vector<Item>> Worker::complete(Turn& turn) {
   if (request.selected && !can_go_on_from(*request.selected, turn.snapshot(), turn.cursor))
     return nothing(silence::kSelectedElse);
   // By hand, others than the shown one are wanted; a menu's entry has its own continuation.
-  if (request.by_hand || request.selected || !treatment_.is_usual()) return ask_model(turn);
+  if (request.by_hand || request.selected) return ask_model(turn);
   const Recalled recalled = index_ != nullptr ? propose(*index_, turn) : Recalled{};
   return better_of(turn, find_items(turn, recalled), recalled);
 }

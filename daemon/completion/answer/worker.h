@@ -40,7 +40,6 @@ class Worker {
     std::size_t documents_max = 64;
     recall::Index* index = nullptr;  ///< outlives the worker; null: nothing is recalled
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
-    Treatment treatment = {};
   };
   Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
@@ -85,9 +84,8 @@ class Worker {
   Documents documents_;
   SessionMemory memory_;
   recall::Index* const index_;
-  const Treatment treatment_;
   Idle idle_{*engine_, documents_, budgets_};
-  ModelAnswer model_{{*engine_, documents_, budgets_, idle_, treatment_}};
+  ModelAnswer model_{{*engine_, documents_, budgets_, idle_}};
 };
 
 }  // namespace efimd::completion

@@ -107,7 +107,7 @@ prompt::Plan Baseline::plan_for(Document& document, const completion::Request& r
 
 Result<engine::PromptCost> Baseline::hold(Document& document, const std::vector<TokenId>& tokens) {
   for (;;) {
-    auto cost = engine_->hold(document.sequence, tokens, {});
+    auto cost = engine_->prefill(document.sequence, tokens, {});
     if (cost || cost.error().fault != Fault::kWindowFull || !make_room(document)) return cost;
   }
 }
