@@ -80,8 +80,8 @@ using GgufValue = std::variant<std::int64_t, double, std::string_view, GgufArray
 ///   8       8     tensor count         u64 offset from the start of the data
 ///   16      8     metadata count     padding to general.alignment (32); tensor data
 ///
-/// Source: the format's specification (of ggml). Limits: the k…Max of gguf_reader.cpp;
-/// more is refused.
+/// Source: ggml's specification of the format. Limits: the k…Max of gguf_reader.cpp; more is
+/// refused.
 class GgufFile {
  public:
   static Result<GgufFile> open(const std::filesystem::path& path);
@@ -90,13 +90,9 @@ class GgufFile {
 
   const std::string& name() const { return name_; }
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// False once another program has changed the file: what was read since may be anything.
+  /// False once another program has changed the file: what was read since is not to be trusted.
   bool intact() const { return !mapping_ || mapping_->intact(); }
-  /// Some of bytes() are not needed soon: takes them out of this process's memory.
-  void give_back(std::span<const std::byte> bytes) const {
-    if (mapping_) mapping_->give_back(bytes);
-  }
-  /// Bytes in front of the tensor data: header, metadata, directory, padding.
+  /// Bytes before the tensor data: header, metadata, directory, padding.
   std::size_t data_start() const { return data_start_; }
 
   const std::map<std::string, GgufValue, std::less<>>& metadata() const { return metadata_; }

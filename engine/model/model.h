@@ -41,8 +41,8 @@ struct YarnRamp {
   float turns_slow = 1;   ///< and down from here it is interpolated whole
 };
 
-/// What a decoder computes: sizes, with the letters that kernels call them by, and what
-/// varies between architectures. Whatever is not said here follows from which weights are present (LayerWeights).
+/// What a decoder computes: its sizes, with the letters that kernels use, and what varies between
+/// architectures. All else follows from which weights are present (LayerWeights).
 /// Devices read this and never an architecture's name.
 struct ModelShape {
   std::string_view architecture;  ///< a name of architecture.h's table, for people
@@ -66,7 +66,7 @@ struct ModelShape {
   float rope_magnitude = 1.0F;  ///< rotated elements are multiplied by it (YaRN)
   YarnRamp yarn;
 
-  /// A token sees itself and the attention_window - 1 tokens in front of it; 0: all of them.
+  /// A token sees itself and the attention_window - 1 tokens before it; 0: all of them.
   int attention_window = 0;
 
   float embedding_scale = 1.0F;

@@ -6,17 +6,17 @@
 
 namespace efimd::engine {
 
-/// Pairs of neighbouring ASCII bytes between which a vocabulary's tokens never meet: whatever
-/// stands left and right of such a seam is tokenized as if it stood alone. Two bytes decide, so that
-/// what an edit changed can be told from its surroundings only.
+/// Pairs of neighbouring ASCII bytes that no token of a vocabulary reaches across: the texts on
+/// both sides of such a seam tokenize as if they stood alone. Two bytes decide, so that the
+/// surroundings of an edit suffice to find what it changed.
 class SeamTable {
  public:
   /// No seams.
   SeamTable() = default;
   /// The ends of words, which every pre-tokenizer rule of PreTokenizer respects: no rule joins a
-  /// letter or digit to what is neither, or punctuation to a blank behind it, or looks ahead there.
-  /// Not in it: newlines, which qwen2's rule joins to punctuation, and symbols such as "=" in front
-  /// of a blank, which deepseek-coder's rule leaves together.
+  /// letter or digit to what is neither, or punctuation to a blank after it, or looks ahead there.
+  /// Not in it: newlines, which qwen2's rule joins to punctuation, and symbols such as "=" before a
+  /// blank, which deepseek-coder's rule leaves together.
   static SeamTable word_ends();
   /// All pairs of the bytes that source text has.
   static SeamTable all();

@@ -20,8 +20,8 @@ struct SpecialTokens {
                             const FimFormat& format);
 };
 
-/// tokenizer.ggml.bos_token_id where the model wants it in front of every prompt. `by_default` is
-/// what holds when the file does not say (tokenizer.ggml.add_bos_token).
+/// tokenizer.ggml.bos_token_id if the model wants it before every prompt. `by_default` holds if the
+/// file does not say (tokenizer.ggml.add_bos_token).
 TokenId find_bos(const GgufFile& file, const Vocabulary& vocabulary, bool by_default);
 
 }  // namespace efimd::engine

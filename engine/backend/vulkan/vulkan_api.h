@@ -49,8 +49,8 @@ struct VulkanApi {
 #undef EFIMD_VULKAN_MEMBER
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
 
-  /// Opens the loader; kNotFound where there is none. It stays open for the life of the process: drivers start threads
-  /// and leave handlers behind.
+  /// Opens the loader; kNotFound if there is none. It stays open for the life of the process, because
+  /// drivers start threads and install handlers.
   static Result<VulkanApi> open(const char* library = "libvulkan.so.1");
   [[nodiscard]] bool load(VkInstance instance);
   [[nodiscard]] bool load(VkDevice device);
