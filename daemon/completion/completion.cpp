@@ -141,7 +141,7 @@ struct CompletionService::Impl {
       return nullptr;
     }
     auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max,
-                                           settings.keeper, settings.treatment);
+                                           settings.keeper);
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }

@@ -39,30 +39,7 @@ struct Options {
   Healing healing = Healing::kAuto;
   /// Least product of the probabilities of a suggestion's tokens (confidence.h); 0: any.
   float confidence = kConfidenceDefault;
-  /// The model's own end of text ends nothing: for measurements of as many tokens as were asked for.
-  bool past_end = false;
   bool operator==(const Options&) const = default;
-};
-
-/// How prompts are made, and what is used again of earlier work. Everything but the default is there
-/// to be measured against (`efimd bench`).
-struct Treatment {
-  enum class Format : std::uint8_t {
-    kEfim,
-    kPlainFim,  ///< prompt::plain()
-  };
-  enum class Reuse : std::uint8_t {
-    kAll,     ///< all that the daemon does
-    kPrefix,  ///< the KV of leading tokens: one sequence for each document, and pages; full views
-    kNone,    ///< every prompt is evaluated whole
-  };
-  Format format = Format::kEfim;
-  Reuse reuse = Reuse::kAll;
-
-  bool operator==(const Treatment&) const = default;
-  /// Whether the daemon does all that it can; else nothing is done but answering requests: no
-  /// healing, no background work, nothing shown from memory.
-  bool is_usual() const { return *this == Treatment{}; }
 };
 
 /// What an answer cost and where it came from; written to the editor as efim/receipt.
@@ -219,7 +196,6 @@ class CompletionService {
     int prompt_tokens_max = 0;       ///< 0: as many as the measured speed allows (A-4)
     int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
-    Treatment treatment = {};
     /// Whether the machine has power to spare for work that nobody waits for; asked on the engine
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };

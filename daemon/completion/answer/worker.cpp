@@ -6,7 +6,6 @@
 #include "base/utf8.h"
 #include "daemon/completion/answer/plans.h"
 #include "daemon/completion/answer/selected.h"
-#include "daemon/completion/compared.h"
 #include "daemon/completion/fit/fit.h"
 #include "daemon/completion/fit/stop_rules.h"
 #include "daemon/completion/generate/healing.h"
@@ -38,12 +37,11 @@ Place place_of(const Request& request, const text::Snapshot& snapshot, std::size
 }
 
 Worker::Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
-               std::shared_ptr<PageKeeper> keeper, Treatment treatment)
+               std::shared_ptr<PageKeeper> keeper)
     : engine_(std::move(engine)),
       budgets_(std::move(budgets)),
       documents_(*engine_, documents_max),
-      memory_(*engine_, documents_, std::move(keeper)),
-      treatment_(treatment) {
+      memory_(*engine_, documents_, std::move(keeper)) {
   // Where healing is the rule, the first keystroke does not wait for it.
   if (!engine_->fragment_trained()) byte_order_.emplace(engine_->tokenizer());
 }
@@ -72,7 +70,6 @@ void Worker::dismiss(const Dismissal& dismissal) {
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
-  if (!treatment_.is_usual()) return later;
   widen(budgets_, engine_->window_tokens());
   if (!idle_.prepare_cursor(stop)) return later;
   look_ahead(stop);
@@ -93,7 +90,6 @@ Answer Worker::serve(const Job& job) {
     DocumentState& document = documents_.use(request.document, request.file);
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Or<std::vector<Item>> items = complete(job, document, receipt);
-    if (treatment_.reuse == Treatment::Reuse::kNone) forget_kv(document, documents_, *engine_);
     if (items) {
       const Item& first = items->front();
       document.last->shown = Shown{first.text, first.replace_begin};
@@ -154,7 +150,7 @@ Worker::Or<std::vector<Item>> Worker::complete(const Job& job, DocumentState& do
   if (request.selected && !can_go_on_from(*request.selected, *request.snapshot, cursor))
     return tl::unexpected(Nothing{false, {silence::kSelectedElse, {}}});
   // Others than the one shown are wanted by hand; a menu's entry has its own way on.
-  if (request.by_hand || request.selected || !treatment_.is_usual())
+  if (request.by_hand || request.selected)
     return ask_model(job, document, cursor, nullptr, receipt);
   return find_items(job, cursor, document, receipt);
 }
@@ -212,7 +208,6 @@ Worker::Or<prompt::Candidate> Worker::plan(const Request& request, std::size_t c
     return tl::unexpected(Nothing{false, {silence::kCannotFillIn, ": " + able.error().message()}});
   const PlanPlace place{*request.snapshot, cursor,           *engine_,
                         documents_,        document.windows, budgets_.costs};
-  if (!treatment_.is_usual()) return compared_plan(place, document, treatment_.format);
   std::vector<prompt::Candidate> candidates = possible_plans(place, document);
   const std::size_t taken = prompt::choose(candidates);
   planned_.emplace();
@@ -251,7 +246,6 @@ Worker::Or<void> Worker::hold(const Job& job, KeptAnchor& kept,
 }
 
 int Worker::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {
-  if (!treatment_.is_usual()) return 0;
   const Healing healing = request.options.healing;
   const bool wanted =
       healing == Healing::kAuto ? !engine_->fragment_trained() : healing == Healing::kOn;
@@ -272,7 +266,7 @@ Worker::Or<std::vector<Generated>> Worker::generate_text(const Job& job, Documen
   GenerationSetting setting{*engine_, *kept.sequence, job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
   Idle::Ride ride(idle_, document, kept);
-  if (treatment_.is_usual()) setting.passenger = [&] { return ride.next(); };
+  setting.passenger = [&] { return ride.next(); };
   setting.begun = std::move(begun);
   if (const int typed = typed_tokens(request, kept.anchor); typed > 0 || request.selected) {
     if (!byte_order_) byte_order_.emplace(engine_->tokenizer());

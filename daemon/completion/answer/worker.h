@@ -35,7 +35,7 @@ Place place_of(const Request& request, const text::Snapshot& snapshot, std::size
 class Worker {
  public:
   Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
-         std::shared_ptr<PageKeeper> keeper = nullptr, Treatment treatment = {});
+         std::shared_ptr<PageKeeper> keeper = nullptr);
 
   Answer serve(const Job& job);
   void close(const DocumentKey& document);
@@ -128,7 +128,6 @@ class Worker {
   Budgets budgets_;
   Documents documents_;
   SessionMemory memory_;
-  const Treatment treatment_;
   std::optional<ServiceStatus::PlanNote> planned_;  ///< of the request at hand
   Idle idle_{*engine_, documents_, budgets_};
 };

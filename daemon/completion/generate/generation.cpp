@@ -178,7 +178,7 @@ void Generation::take(TokenId token, double probability) {
   if (spelling_ && spelling_->done()) spelling_.reset();
   const bool spelled_only = bytes.empty() && whole > 0;
   if (!spelled_only && !result_.first_token) result_.first_token = setting_.now();
-  if (!is_text(token, tokenizer_) && !options_.past_end) {
+  if (!is_text(token, tokenizer_)) {
     end_ = End::kModel;
     return;
   }
