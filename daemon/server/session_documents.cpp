@@ -44,8 +44,8 @@ void Session::did_open(const lsp::Message& message) {
   const auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
   if (!params) return;
   if (documents_.size() >= lsp::kDocumentsMax && !documents_.contains(params->uri)) {
-    host_.log().warn("session {}: more than {} open documents; {} is passed over", id_,
-                     lsp::kDocumentsMax, lsp::display(params->uri));
+    host_.log().warn("session {}: more than {} open documents; one is passed over", id_,
+                     lsp::kDocumentsMax);
     return;
   }
   // A second didOpen without a didClose is a new text with its own history.
@@ -79,8 +79,7 @@ void Session::did_change(const lsp::Message& message) {
   if (!params) return;
   const auto found = documents_.find(params->uri);
   if (found == documents_.end()) {
-    host_.log().warn("session {}: a change to {}, which is not open; it is ignored", id_,
-                     lsp::display(params->uri));
+    host_.log().warn("session {}: ignored a change to a document that is not open", id_);
     return;
   }
   OpenDocument& open = found->second;
@@ -88,7 +87,7 @@ void Session::did_change(const lsp::Message& message) {
   if (!open.unusable.empty()) return;
   auto revision = revised(open.document, params->contentChanges);
   if (revision) return open.document.adopt(std::move(*revision));
-  host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
+  host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    revision.error().message());
   open = {text::Document(""), open.version, open.language_id, revision.error().message()};
   tell_unusable(params->uri, open);
