@@ -11,8 +11,9 @@ namespace efimd::service {
 /// Whether a document may leave KV on the disk (ST-2), and whether it may be completed.
 ///
 ///   scheme     only files: an untitled text, or one of another scheme, is nowhere yet
-///   secret     built-in patterns of files that hold keys and passwords; no completion either,
-///              unless completion.secret_files says so
+///   secret     files that hold keys and passwords, by built-in patterns of names, also behind a
+///              symbolic link, or by their content (secrets.h); no completion either, unless
+///              completion.secret_files says so
 ///   exclude    the user's globs, cache.exclude
 ///   gitignore  when cache.gitignore says so, what git would ignore: .gitignore in the file's folder
 ///              and above, up to the repository's root; the repository's own info/exclude; and the
@@ -34,7 +35,9 @@ class Exclusions {
   Exclusions() = default;
   Exclusions(std::vector<std::string> globs, bool gitignore);
 
+  /// By where it lies; and by what it holds, too. `pattern` says why it is a secret.
   Verdict judge(std::string_view uri) const;
+  Verdict judge(std::string_view uri, std::string_view text) const;
 
   /// The built-in patterns; what they match is in lower case.
   static std::span<const std::string_view> secret_patterns();

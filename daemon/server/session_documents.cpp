@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/server/repository.h"
+#include "daemon/server/secrets.h"
 #include "daemon/server/session.h"
 #include "lsp/uri.h"
 
@@ -22,6 +23,11 @@ constexpr char kSuperseded[] = "superseded by a newer request";
 
 Json version_json(const std::optional<std::int32_t>& version) {
   return version ? Json(*version) : Json(nullptr);
+}
+
+std::string unusable_as(const Exclusions::Verdict& secret) {
+  return "the file may hold secrets (" + secret.pattern +
+         "); completion.secret_files = true completes it all the same";
 }
 
 }  // namespace
@@ -52,13 +58,12 @@ void Session::did_open(const lsp::Message& message) {
   if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
   const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
   OpenDocument& open = entry->second;
-  open.exclusion = host_.exclusions().judge(params->uri);
+  open.exclusion = host_.exclusions().judge(params->uri, params->text);
   open.file = file_name_of(params->uri);
   if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
     open.home = text_home_of(params->uri);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
-    open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
-                    "); completion.secret_files = true completes it all the same";
+    open.unusable = unusable_as(open.exclusion);
   if (!open.unusable.empty()) tell_unusable(params->uri, open);
   if (open.unusable.empty())
     host_.open_document({{id_, params->uri},
@@ -86,11 +91,27 @@ void Session::did_change(const lsp::Message& message) {
   if (params->version) open.version = params->version;
   if (!open.unusable.empty()) return;
   auto revision = revised(open.document, params->contentChanges);
-  if (revision) return open.document.adopt(std::move(*revision));
+  if (revision) {
+    open.document.adopt(std::move(*revision));
+    return close_if_secret(params->uri, params->contentChanges);
+  }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    revision.error().message());
   open = {text::Document(""), open.version, open.language_id, revision.error().message()};
   tell_unusable(params->uri, open);
+}
+
+void Session::close_if_secret(const std::string& uri,
+                              std::span<const lsp::TextDocumentContentChangeEvent> changes) {
+  // A key is pasted, or comes with the whole text; nobody types one.
+  const auto found = std::ranges::find_if(
+      changes, [](const auto& change) { return !secret_by_content(change.text).empty(); });
+  if (found == changes.end()) return;
+  OpenDocument& open = documents_.at(uri);
+  open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
+  if (host_.config().secret_files) return;
+  host_.close_document({id_, uri});
+  open.unusable = unusable_as(open.exclusion);
 }
 
 /// Of files that may hold secrets nothing is said: their owner knows why, and the receipt says so.
