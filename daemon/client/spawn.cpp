@@ -14,6 +14,8 @@
 #include <system_error>
 #include <vector>
 
+#include "daemon/config/local_socket.h"
+
 namespace efimd::service {
 
 namespace {
@@ -103,8 +105,7 @@ Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) 
 }
 
 UniqueFd open_log(const std::filesystem::path& path) {
-  std::error_code error;
-  std::filesystem::create_directories(path.parent_path(), error);
+  make_private_folder(path.parent_path());
   UniqueFd log(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   return log ? std::move(log) : UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }

@@ -4,9 +4,11 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -54,6 +56,20 @@ Result<sockaddr_un> address_of(const fs::path& path) {
                 "set EFIMD_RUNTIME_DIR to a folder with a shorter name");
   std::memcpy(address.sun_path, path.c_str(), path.native().size() + 1);
   return address;
+}
+
+/// 0: no limit.
+void set_send_timeout(int fd, std::chrono::microseconds timeout) {
+  timeval limit{};
+  limit.tv_sec = static_cast<decltype(limit.tv_sec)>(timeout.count() / 1000000);
+  limit.tv_usec = static_cast<decltype(limit.tv_usec)>(timeout.count() % 1000000);
+  ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
+}
+
+void limit_sending(int fd, Deadline deadline) {
+  const auto left =
+      std::chrono::ceil<std::chrono::microseconds>(deadline - std::chrono::steady_clock::now());
+  set_send_timeout(fd, std::max(left, std::chrono::microseconds(1000)));
 }
 
 Result<UniqueFd> open_socket() {
@@ -143,6 +159,12 @@ std::optional<int> LockFile::last_holder(const fs::path& path) {
   return pid;
 }
 
+void make_private_folder(const fs::path& path) {
+  std::error_code ignored;
+  fs::create_directories(path.parent_path(), ignored);
+  ::mkdir(path.c_str(), 0700);
+}
+
 Result<UniqueFd> listen_at(const fs::path& path) {
   const auto address = address_of(path);
   if (!address) return tl::unexpected(address.error());
@@ -160,17 +182,26 @@ Result<UniqueFd> listen_at(const fs::path& path) {
   return fd;
 }
 
-Result<UniqueFd> connect_to(const fs::path& path) {
+Result<UniqueFd> connect_to(const fs::path& path, Deadline deadline) {
   const auto address = address_of(path);
   if (!address) return tl::unexpected(address.error());
   auto fd = open_socket();
   if (!fd) return fd;
+  // While the listener's queue is full, connect() waits as long as a send may take.
+  limit_sending(fd->get(), deadline);
   while (::connect(fd->get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
-    if (errno == EINTR) continue;
+    if (errno == EINTR && std::chrono::steady_clock::now() < deadline) {
+      limit_sending(fd->get(), deadline);
+      continue;
+    }
+    if (errno == EAGAIN || errno == EINTR)
+      return fail(Fault::kNotReady, path.string() + ": the daemon takes no connections",
+                  "end it with 'efimd stop', or kill it if that does not help");
     const bool absent = errno == ENOENT || errno == ECONNREFUSED;
     return fail(absent ? Fault::kNotFound : Fault::kIo,
                 path.string() + ": cannot connect: " + errno_text());
   }
+  set_send_timeout(fd->get(), std::chrono::microseconds(0));
   return fd;
 }
 

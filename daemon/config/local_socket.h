@@ -39,6 +39,10 @@ class UniqueFd {
 /// used and nothing is repaired silently.
 Result<void> ensure_private_directory(const std::filesystem::path& path);
 
+/// Makes the folder, 0700 whatever the umask, and its parents if need be. One that is there stays as
+/// it is; what fails shows when a file is made in it.
+void make_private_folder(const std::filesystem::path& path);
+
 /// An flock() held for life. The file stays behind when it is let go: removing it would let two
 /// holders in.
 class LockFile {
@@ -61,9 +65,12 @@ class LockFile {
 /// replaced: the caller holds the daemon's lock, so nobody else listens there.
 Result<UniqueFd> listen_at(const std::filesystem::path& path);
 
+inline constexpr auto kConnectMax = std::chrono::seconds(5);
+
 /// A connected, blocking, close-on-exec socket. kNotFound when nothing listens there (no file, or
-/// refused).
-Result<UniqueFd> connect_to(const std::filesystem::path& path);
+/// refused); kNotReady past the deadline, if a daemon that hangs has its queue full.
+Result<UniqueFd> connect_to(const std::filesystem::path& path,
+                            Deadline deadline = std::chrono::steady_clock::now() + kConnectMax);
 
 /// How a starter learns that the daemon listens. It passes a pipe's write end to `efimd serve
 /// --ready-fd N`; the daemon writes kReadyLine once its socket listens (before any model is

@@ -4,6 +4,8 @@
 #include <string>
 #include <system_error>
 
+#include "daemon/config/local_socket.h"
+
 namespace efimd::service {
 
 namespace fs = std::filesystem;
@@ -18,7 +20,7 @@ fs::path file_of(const Paths& paths) { return paths.state_dir / "model"; }
 
 Result<void> choose_model_for_good(const Paths& paths, const fs::path& model) {
   std::error_code error;
-  fs::create_directories(paths.state_dir, error);
+  make_private_folder(paths.state_dir);
   const fs::path file = file_of(paths);
   const fs::path next = file.string() + ".new";
   std::ofstream stream(next, std::ios::binary | std::ios::trunc);

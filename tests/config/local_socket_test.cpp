@@ -8,6 +8,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <vector>
 
 #include "tests/support/temp_dir.h"
 
@@ -111,6 +112,36 @@ TEST_CASE("nothing listening is kNotFound, whether the socket's file is there or
   const auto again = listen_at(path);
   REQUIRE(again);
   CHECK(connect_to(path));
+}
+
+TEST_CASE("a folder for the user's files is 0700 under any umask, and one that is there is kept") {
+  const TempDir temp;
+  const mode_t before = ::umask(0);
+  make_private_folder(temp / "state/efimd");
+  ::umask(before);
+  struct stat made {};
+  REQUIRE(::stat((temp / "state/efimd").c_str(), &made) == 0);
+  CHECK((made.st_mode & 0777U) == 0700U);
+  REQUIRE(::chmod((temp / "state/efimd").c_str(), 0750) == 0);
+  make_private_folder(temp / "state/efimd");
+  REQUIRE(::stat((temp / "state/efimd").c_str(), &made) == 0);
+  CHECK((made.st_mode & 0777U) == 0750U);
+}
+
+TEST_CASE("connecting to a listener that accepts nobody ends at its deadline") {
+  const TempDir folder;
+  const auto path = folder / "s";
+  const auto listening = listen_at(path);
+  REQUIRE(listening);
+  std::vector<UniqueFd> queued;
+  auto last = connect_to(path, std::chrono::steady_clock::now() + std::chrono::milliseconds(100));
+  // The kernel's queue is bounded, whatever its length.
+  for (; last && queued.size() < 5000;
+       last = connect_to(path, std::chrono::steady_clock::now() + std::chrono::milliseconds(100)))
+    queued.push_back(std::move(*last));
+  REQUIRE_FALSE(last);
+  CHECK(last.error().fault == Fault::kNotReady);
+  CHECK_FALSE(queued.empty());
 }
 
 TEST_CASE("readiness is one line: ready, or the reason") {
