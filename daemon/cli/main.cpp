@@ -67,6 +67,7 @@ int main(int argc, char** argv) {
   efimd::service::open_standard_streams();
   // An end that goes away is an error of the write to it, not the process's death.
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on files, too
   try {
     return efimd::service::run_command_line({argv + 1, argv + argc});
   } catch (const std::exception& error) {

@@ -14,7 +14,8 @@ struct ServeOptions {
 
 /// Runs the user's daemon until it is stopped or idle; the whole of `efimd serve`.
 ///
-/// Thread: the caller's becomes the io thread; sets the process's umask to 077.
+/// Thread: the caller's becomes the io thread; sets the process's umask to 077, and forbids core
+/// dumps and debuggers.
 /// Returns the exit code: 0 finished, 1 with the reason on stderr (another daemon is running, the
 /// socket's folder is not private, ...). A model that cannot be loaded is no reason to exit: status
 /// and receipts say so.

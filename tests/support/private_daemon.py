@@ -57,11 +57,24 @@ def end_all(efimd, environment):
 
 def processes_of(home):
     """Pids of the processes that were started with this $HOME; none where there is no /proc."""
+    # A daemon hides its memory, environment included, from all but root; its lock has its pid.
+    holder = lock_holder(pathlib.Path(home) / "run" / "daemon.lock")
     found = []
     for process in pathlib.Path("/proc").glob("[0-9]*"):
         try:
             if f"HOME={home}".encode() in (process / "environ").read_bytes().split(b"\0"):
                 found.append(int(process.name))
+        except PermissionError:
+            if int(process.name) == holder and b"serve" in (process / "cmdline").read_bytes():
+                found.append(holder)
         except OSError:
             pass  # it has ended, or is another user's
     return found
+
+
+def lock_holder(file):
+    """The pid that the last holder of a lock wrote into it; None if there is none."""
+    try:
+        return int(file.read_text() or 0) or None
+    except (OSError, ValueError):
+        return None
