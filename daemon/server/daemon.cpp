@@ -15,6 +15,7 @@
 #include <utility>
 
 #include "daemon/config/local_socket.h"
+#include "daemon/config/printable.h"
 #include "daemon/config/version.h"
 #include "daemon/server/connection.h"
 #include "daemon/server/file_identity.h"
@@ -303,7 +304,8 @@ ModelProgress Daemon::Impl::model_progress() const {
 void Daemon::Impl::model_changed() {
   const ModelProgress model = model_progress();
   if (model.state == completion::EngineState::kReady) log().info("the model is ready");
-  if (model.state == completion::EngineState::kFailed) log().error("no model: {}", model.failure);
+  if (model.state == completion::EngineState::kFailed)
+    log().error("no model: {}", printable(model.failure));
   for (const auto& [id, connection] : connections_) connection->session().model_changed();
 }
 

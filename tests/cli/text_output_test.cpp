@@ -20,6 +20,24 @@ TEST_CASE("a table's columns are aligned by code points") {
         "longer  234\n");
 }
 
+TEST_CASE("what a model file or a path says cannot write to the terminal") {
+  const std::string evil = "\x1b]0;owned\x07\x7f\xC2\x9Bx\r\xFF";
+  const auto harmless = [](const std::string& text) {
+    return std::ranges::none_of(
+               text, [](unsigned char c) { return (c < 0x20 && c != '\n') || c == 0x7F; }) &&
+           text.find("\xC2\x9B") == std::string::npos;
+  };
+  CHECK(harmless(table({{"name", Align::kLeft}, {"n"}}, {{evil, "1"}})));
+  CHECK(harmless(listing({{"name", evil}})));
+  const nlohmann::json status = {
+      {"model", {{"name", "\x1b]0;owned\x07"}, {"architecture", "\x1b[2J"}, {"path", "\x1b"}}},
+      {"plans",
+       {{{"event", "type"}, {"uri", "\x1b[1m"}, {"taken", "\x1b"}, {"considered", {"\x1b"}}}}}};
+  CHECK(harmless(status_text(status)));
+  CHECK(harmless(plans_text(status)));
+  CHECK(plans_text(status).find("?[1m") != std::string::npos);
+}
+
 TEST_CASE("sizes, counts and durations read as people write them") {
   CHECK(bytes_text(812) == "812 B");
   CHECK(bytes_text(12.0 * 1024) == "12.0 KiB");

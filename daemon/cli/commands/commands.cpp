@@ -2,11 +2,13 @@
 
 #include <cstdio>
 
+#include "daemon/config/printable.h"
+
 namespace efimd::service {
 
 int failed(const Error& error) {
   std::fflush(stdout);  // what was printed comes first, also where both streams are one file
-  std::fprintf(stderr, "efimd: %s\n", error.message().c_str());
+  std::fprintf(stderr, "efimd: %s\n", printable(error.message()).c_str());
   return 1;
 }
 

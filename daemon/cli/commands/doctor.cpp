@@ -14,6 +14,7 @@
 #include "daemon/client/client.h"
 #include "daemon/config/build.h"
 #include "daemon/config/config.h"
+#include "daemon/config/printable.h"
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
 #include "daemon/models/chosen_model.h"
@@ -272,7 +273,7 @@ int run_doctor(const Paths& paths, const CommandLine& line) {
   if (line.json)
     fmt::print("{}\n", lsp::json_text(findings_json(findings)));
   else
-    fmt::print("{}", findings_text(findings));
+    fmt::print("{}", printable(findings_text(findings)));
   if (!anything_wrong(findings)) return 0;
   fmt::print(stderr, "efimd: something is wrong, see above\n");
   return 1;

@@ -5,6 +5,7 @@
 
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/commands/table.h"
+#include "daemon/config/printable.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/model_catalog.h"
 #include "lsp/json_rpc.h"
@@ -53,7 +54,7 @@ int run_model_list(const Paths& paths, const CommandLine& line) {
   }
   fmt::print("{}", list_table(files, used));
   if (!choice) return failed(choice.error());
-  fmt::print("\nin use: {} ({})\n", used.string(), choice->reason);
+  fmt::print("\nin use: {} ({})\n", printable(used.string()), choice->reason);
   return 0;
 }
 

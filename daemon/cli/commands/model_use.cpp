@@ -3,6 +3,7 @@
 #include "daemon/cli/commands/commands.h"
 #include "daemon/client/client.h"
 #include "daemon/config/config.h"
+#include "daemon/config/printable.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/model_catalog.h"
 #include "engine/model/model.h"
@@ -31,7 +32,7 @@ void print(const CommandLine& line, const std::filesystem::path& path, std::stri
   if (line.json)
     fmt::print("{}\n", lsp::json_text({{"path", path.string()}, {"daemon", daemon}}));
   else
-    fmt::print("in use: {} ({})\n", path.string(), daemon);
+    fmt::print("in use: {} ({})\n", printable(path.string()), daemon);
 }
 
 }  // namespace

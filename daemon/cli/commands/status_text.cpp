@@ -12,6 +12,7 @@
 
 #include "base/utf8.h"
 #include "daemon/cli/commands/table.h"
+#include "daemon/config/printable.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -28,7 +29,8 @@ const Json& at(const Json& value, const char* key) {
 }
 
 std::string text(const Json& value) {
-  if (value.is_string()) return value.get<std::string>().empty() ? "-" : value.get<std::string>();
+  if (value.is_string() && value.get_ref<const std::string&>().empty()) return "-";
+  if (value.is_string()) return printable(value.get_ref<const std::string&>());
   if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
   return value.is_number_integer() ? value.dump() : "-";
 }

@@ -6,6 +6,7 @@
 #include <array>
 
 #include "base/utf8.h"
+#include "daemon/config/printable.h"
 
 namespace efimd::service {
 
@@ -31,7 +32,7 @@ std::string table(const std::vector<Column>& columns,
   std::vector<std::size_t> widths;
   for (std::size_t i = 0; i < columns.size(); ++i) {
     std::size_t widest = width(columns[i].title);
-    for (const auto& row : rows) widest = std::max(widest, width(row[i]));
+    for (const auto& row : rows) widest = std::max(widest, width(printable(row[i])));
     widths.push_back(widest);
   }
   std::string text;
@@ -43,7 +44,7 @@ std::string table(const std::vector<Column>& columns,
     text += fmt::format("{}\n", line);
   };
   add([&](std::size_t i) { return columns[i].title; });
-  for (const auto& row : rows) add([&](std::size_t i) { return row[i]; });
+  for (const auto& row : rows) add([&](std::size_t i) { return printable(row[i]); });
   return text;
 }
 
@@ -52,7 +53,7 @@ std::string listing(const std::vector<std::pair<std::string, std::string>>& line
   for (const auto& [name, value] : lines) widest = std::max(widest, width(name));
   std::string text;
   for (const auto& [name, value] : lines)
-    text += fmt::format("{}{}{}\n", padded(name, widest, Align::kLeft), kGap, value);
+    text += fmt::format("{}{}{}\n", padded(name, widest, Align::kLeft), kGap, printable(value));
   return text;
 }
 
