@@ -66,6 +66,13 @@ Json list(const store::Store& store) {
   return {{"files", files}, {"models", model_list}, {"disk", use_json(store.usage())}};
 }
 
+std::vector<std::string> documents_of(const store::Store& store, const CacheRequest& request) {
+  std::vector<std::string> known = store.document_uris();
+  for (const std::string& uri : request.served)
+    if (std::ranges::find(known, uri) == known.end()) known.push_back(uri);
+  return uris_within(request.uri, known);
+}
+
 Result<Json> purge(store::Store& store, const CacheRequest& request) {
   std::size_t pages = 0, documents = 0;
   const auto count = [&](const Result<store::Purged>& purged) {
@@ -79,8 +86,8 @@ Result<Json> purge(store::Store& store, const CacheRequest& request) {
   } else if (!request.model.empty()) {
     count(done = store.purge_model(request.model));
   } else {
-    const std::vector<std::string> uris = uris_within(request.uri, store.document_uris());
-    if (uris.empty() && !request.in_memory) return tl::unexpected(nothing_kept(request.uri));
+    const std::vector<std::string> uris = documents_of(store, request);
+    if (uris.empty()) return tl::unexpected(nothing_kept(request.uri));
     for (const std::string& uri : uris) {
       if (!count(done = store.purge(uri))) break;
       ++documents;
@@ -93,8 +100,8 @@ Result<Json> purge(store::Store& store, const CacheRequest& request) {
 }
 
 Result<Json> pin(store::Store& store, const CacheRequest& request, bool pinned) {
-  // A file that nothing is kept of yet has no URI to pin: its editor has not said how it writes it.
-  const std::vector<std::string> uris = uris_within(request.uri, store.document_uris());
+  // A file that nothing is kept of and nobody has open has no URI to pin: its editor chooses it.
+  const std::vector<std::string> uris = documents_of(store, request);
   if (uris.empty()) return tl::unexpected(nothing_kept(request.uri));
   for (const std::string& uri : uris)
     if (const auto done = store.pin(uri, pinned); !done) return tl::unexpected(done.error());

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "cache_store/store.h"
@@ -15,8 +16,8 @@ struct CacheRequest {
   std::string uri;    ///< of a file, or of a folder for all below it; kPurge, kPin, kUnpin
   std::string model;  ///< kPurge: a model's name, or the beginning of its digest
   bool all = false;   ///< kPurge
-  /// kPurge, the daemon's own: something of it was in memory, so nothing on disk is no failure.
-  bool in_memory = false;
+  /// The daemon's own: URIs that editors use, of which nothing need be on disk yet.
+  std::vector<std::string> served = {};
 };
 
 lsp::Json to_json(const CacheRequest& request);

@@ -238,6 +238,8 @@ void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Js
   if (!settings_.store)
     return done(
         fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
+  if (request.action == CacheRequest::Action::kPin)
+    request.served = {served_.begin(), served_.end()};
   if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
   if (!request.uri.empty()) return purge_file(std::move(request), std::move(done));
@@ -255,7 +257,8 @@ void Daemon::Impl::purge_file(CacheRequest request, Answered done) {
     for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
     auto uris = uris_within(request.uri, {served.begin(), served.end()});
     asio::post(io_, [=, this, uris = std::move(uris)]() mutable {
-      for (const std::string& uri : uris) request.in_memory |= served_.erase(uri) > 0;
+      for (const std::string& uri : uris)
+        if (served_.erase(uri) > 0) request.served.push_back(uri);
       forget_then_purge(request, std::move(uris), done);
     });
   });

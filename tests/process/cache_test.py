@@ -105,6 +105,23 @@ class CacheTest(CacheUser):
         again, _ = self.type_in()
         self.assertEqual(again["restoredTokens"], 0)
 
+    def test_a_purge_finds_a_file_under_its_editors_spelling_and_says_when_it_does_not(self):
+        page = self.folder / "+page (é).py"
+        page.write_text(self.text)
+        (self.folder / "link").symlink_to(self.folder)
+        bare = f"file://localhost{self.folder}/./+page%20(%c3%a9).py"  # as some editors write it
+        linked = (self.folder / "link" / page.name).as_uri()
+        for uri in (bare, linked):
+            self.type_in(uri, whole=False)
+            poll(lambda uri=uri: self.stored(uri) > 0, "pages are on disk")
+        purged = self.run_efimd("cache", "purge", page)
+        self.assertEqual(purged.returncode, 0, purged.stderr)
+        for uri in (bare, linked):
+            self.assertEqual(self.stored(uri), 0)
+        self.assert_fails(self.run_efimd("cache", "purge", page), "nothing of")
+        again, _ = self.type_in(bare, whole=False)
+        self.assertEqual(again["restoredTokens"] + again["reusedTokens"], 0)
+
     def test_what_is_open_when_it_is_purged_stays_off_the_disk_until_it_is_opened_again(self):
         cold, _ = self.type_in()
         self.wait_until_stored(cold)
