@@ -19,6 +19,7 @@ Result<std::unique_ptr<BenchService>> BenchService::open(const Paths& paths, Set
   engine.model = model->path;
   engine.device_kind = config.device_kind;
   engine.threads = config.device_threads;
+  engine.weights = config.device_weights;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.fim = config.fim;
   completion::CompletionService::Settings settings;
