@@ -100,6 +100,15 @@ bool set_kv_type(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_weights(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"auto", "mapped", "panels"}, value)) return false;
+  config.device_weights = value == "mapped"   ? engine::WeightsForm::kMapped
+                          : value == "panels" ? engine::WeightsForm::kPanels
+                                              : engine::WeightsForm::kAuto;
+  return true;
+}
+
 bool set_memory(Config& config, const toml::node& node) {
   config.cache_memory_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -216,6 +225,10 @@ constexpr std::array kEntries = {
     Entry{{"device.threads", "integer 0-1024", "0",
            "worker threads of the CPU device; 0: one per physical core"},
           [](Config& c, const toml::node& n) { return integer(n, 0, 1024, c.device_threads); }},
+    Entry{{"device.weights", "\"auto\" | \"mapped\" | \"panels\"", "\"auto\"",
+           "how the CPU device keeps the model: mapped from the file, or as panels, a private copy "
+           "that is read faster; auto: panels, if they fit within half of the available memory"},
+          set_weights},
     Entry{{"cache.kv_type", "\"f16\" | \"q8\"", "\"f16\"",
            "what is kept of the text, in memory and on disk: 16 bits an element, or 8, which take "
            "half the room; q8 is measured when a model is first loaded with it, and f16 used where "

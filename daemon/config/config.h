@@ -11,6 +11,7 @@
 
 #include "daemon/completion/completion.h"
 #include "engine/backend/kv_type.h"
+#include "engine/backend/weights_form.h"
 
 namespace efimd::service {
 
@@ -26,9 +27,10 @@ struct Config {
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
   engine::FimOverride fim;           ///< [model.fim]
   std::string device_kind = "auto";  ///< "auto" or one of engine::kDeviceKinds
-  std::optional<std::size_t> device_memory_mb;    ///< of a GPU; nullopt: what is free there
-  int device_idle_release_s = 600;                ///< 0: never
-  int device_threads = 0;                         ///< 0: one per physical core
+  std::optional<std::size_t> device_memory_mb;  ///< of a GPU; nullopt: what is free there
+  int device_idle_release_s = 600;              ///< 0: never
+  int device_threads = 0;                       ///< 0: one per physical core
+  engine::WeightsForm device_weights = engine::WeightsForm::kAuto;
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;     ///< nullopt: automatic, see kv_budget_bytes()
   std::optional<std::size_t> cache_host_mb;       ///< nullopt: automatic, see host_budget_bytes()

@@ -11,6 +11,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/models/kv_choice.h"
 #include "engine/backend/kv_type.h"
+#include "engine/backend/weights_form.h"
 
 namespace efimd::engine {
 class Model;
@@ -33,11 +34,13 @@ struct ModelInfo {
 ModelInfo model_info(const engine::Model& model);
 
 /// Handed from the engine thread, which opens the model, to io, which shows it. A lock and not a
-/// message: the value is written once and only looked at when somebody asks for the status.
+/// message: the value is written a few times and only looked at when somebody asks for the status.
 class OpenedModel {
  public:
   void set_device_reason(std::string reason);
   std::string device_reason() const;  ///< empty until a device was opened
+  void set_weights(std::string text);
+  std::string weights() const;  ///< of the CPU device, as engine::WeightsTold; empty on another
   void set(ModelInfo info);
   void set_kv(const KvChoice& kv);       ///< of the model that was set
   std::optional<ModelInfo> get() const;  ///< nullopt until a model was opened
@@ -46,14 +49,16 @@ class OpenedModel {
   mutable std::mutex mutex_;
   std::optional<ModelInfo> info_;
   std::string device_reason_;
+  std::string weights_;
 };
 
 struct EngineSetup {
   Result<std::filesystem::path>
       model;  ///< an error becomes the factory's, so that it is seen where one looks
-  std::string device_kind = "auto";     ///< see engine::DeviceWish
-  std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
-  int threads = 0;                      ///< 0: one per physical core
+  std::string device_kind = "auto";                            ///< see engine::DeviceWish
+  std::size_t device_memory_bytes = 0;                         ///< see engine::DeviceWish
+  int threads = 0;                                             ///< 0: one per physical core
+  engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
   std::size_t kv_budget_bytes = 0;
   std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
   engine::FimOverride fim = {};

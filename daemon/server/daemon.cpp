@@ -286,6 +286,7 @@ lsp::Json Daemon::Impl::status() const {
   parts.model_path = settings_.model_path;
   parts.model_reason = settings_.model_reason;
   parts.device_reason = settings_.opened_model->device_reason();
+  parts.weights = settings_.opened_model->weights();
   parts.service = service_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;

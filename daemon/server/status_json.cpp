@@ -54,6 +54,7 @@ Json device_json(const StatusParts& parts) {
   if (!parts.service.device_kind.empty()) {
     device["kind"] = parts.service.device_kind;
     device["name"] = parts.service.device_name;
+    if (!parts.weights.empty()) device["weights"] = parts.weights;
     Json& costs = device["stepCosts"] = Json::array();
     for (const auto& cost : parts.service.step_costs)
       costs.push_back({{"tokens", cost.tokens}, {"ms", cost.ms}});

@@ -35,6 +35,7 @@ struct StatusParts {
       model_path;  ///< the chosen file, also when it could not be opened; empty when none was found
   std::string model_reason;  ///< why this one
   std::string device_reason;
+  std::string weights;  ///< of the CPU device, see engine::WeightsTold; empty on another
   completion::ServiceStatus service;
   std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;

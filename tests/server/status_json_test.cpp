@@ -16,6 +16,7 @@ service::StatusParts ready_parts() {
   parts.model = service::ModelInfo{"m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff", "", ""};
   parts.model_reason = "config.toml";
   parts.device_reason = "configured";
+  parts.weights = "panels of 525 MB";
   parts.service.state = completion::EngineState::kReady;
   parts.service.load_progress = 1;
   parts.service.device_kind = "cpu";
@@ -46,7 +47,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
               "digest": "00ff"},
-    "device": {"kind": "cpu", "name": "a processor", "reason": "configured",
+    "device": {"kind": "cpu", "name": "a processor", "reason": "configured", "weights": "panels of 525 MB",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
                "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true},

@@ -81,6 +81,7 @@ std::string overview(const Json& status) {
        {"model", model_text(model)},
        {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
        {"device", device_text},
+       {"weights", text(at(device, "weights"))},
        {"KV", kv_text(at(model, "kv"))}});
 }
 
