@@ -9,6 +9,8 @@
 namespace efimd::engine::cuda {
 
 // Functions of the driver, by the names of cuda.h, which the preprocessor turns into the versions that it means.
+// Each run would indent such a list further.
+// clang-format off
 #define EFIMD_CUDA_FUNCTIONS(X)                                                                  \
   X(cuInit)                                                                                      \
   X(cuDriverGetVersion)                                                                          \
@@ -25,6 +27,7 @@ namespace efimd::engine::cuda {
                           X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)               \
                               X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)                \
                                   X(cuEventSynchronize) X(cuStreamWaitEvent)
+// clang-format on
 
 /// NVIDIA's driver, found at run time.
 struct CudaApi {
