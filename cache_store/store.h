@@ -178,6 +178,8 @@ class Store {
   template <class T>
   Result<T> or_start_over(Result<T> result);
 
+  /// Lets read() find a page that is on the disk and in the database.
+  void add_to_catalog(const Shelf& home, PageRow row);
   Shelf* shelf(int id);
   const Shelf* shelf(int id) const;
   Result<SourceId> source_of(const std::string& uri);

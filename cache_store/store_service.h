@@ -36,6 +36,8 @@ struct StoreStatus {
   std::map<std::string, std::size_t> pages;  ///< of each document
 };
 
+struct DiskThread;
+
 /// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
 ///
 /// Never fails its owner: without a usable folder nothing is kept, and `tell` said why. When the
@@ -112,8 +114,7 @@ class StoreService {
   void listen(std::function<void(const std::string&)> tell);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<DiskThread> disk_;
   struct Threads;
   std::unique_ptr<Threads> threads_;
 };

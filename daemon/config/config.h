@@ -4,7 +4,6 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -47,21 +46,6 @@ struct Config {
   bool file_read = false;      ///< false: absent, unreadable or malformed; defaults are in use
   std::vector<ConfigWarning> warnings;
 };
-
-/// One key of config.toml as the help, docs/configuration.md and the validation know it. The only list of keys
-/// there is.
-struct ConfigKey {
-  std::string_view name;  ///< "completion.max_tokens"
-  std::string_view type;  ///< "integer 1-4096"
-  std::string_view
-      default_value;  ///< as written in TOML; `model.file` has none: the text says what is used
-  std::string_view meaning;
-};
-std::span<const ConfigKey> config_keys();
-/// All of them as the table of docs/configuration.md.
-std::string config_table();
-
-std::optional<completion::StopRule> stop_rule_from(std::string_view name);
 
 /// Reads `text`; unknown keys and wrong types become warnings and leave the default, malformed TOML
 /// leaves all of them. `file` is for messages.

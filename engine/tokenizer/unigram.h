@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/tokenizer/symbol_merger.h"
-#include "engine/tokenizer/token_index.h"
+#include "engine/tokenizer/vocabulary.h"
 
 namespace efimd::engine {
 

@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "daemon/config/config_keys.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "daemon/cli/options.h"
-#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
 
 namespace efimd::docs {
 

@@ -44,8 +44,7 @@ constexpr std::size_t kFusedBlocks = 2;
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
 kernels::Launch launch_of(const Operation& operation) {
-  return kernels::launch_of(static_cast<int>(operation.kernel), operation.type, operation.many,
-                            operation.groups);
+  return kernels::launch_of(operation.kernel, operation.type, operation.many, operation.groups);
 }
 
 class CudaDevice final : public gpu::GpuDevice {
