@@ -14,9 +14,9 @@
 
 namespace efimd::service {
 
-/// Something in config.toml or the environment that was passed over; never fatal.
+/// Something in config.toml or the environment that is ignored; never fatal.
 struct ConfigWarning {
-  int line = 0;  ///< of the file; 0 when it is about the whole of it or the environment
+  int line = 0;  ///< of the file; 0 if it is about the whole file or the environment
   std::string message;
 };
 
@@ -46,8 +46,8 @@ struct Config {
   std::vector<ConfigWarning> warnings;
 };
 
-/// One key of config.toml as the help, docs/configuration.md and the validation know it. The only list of keys
-/// there is.
+/// One key of config.toml as the help, docs/configuration.md and the validation know it. The only
+/// list of keys.
 struct ConfigKey {
   std::string_view name;  ///< "completion.max_tokens"
   std::string_view type;  ///< "integer 1-4096"
@@ -56,13 +56,13 @@ struct ConfigKey {
   std::string_view meaning;
 };
 std::span<const ConfigKey> config_keys();
-/// All of them as the table of docs/configuration.md.
+/// All keys as the table of docs/configuration.md.
 std::string config_table();
 
 std::optional<completion::StopRule> stop_rule_from(std::string_view name);
 
-/// Reads `text`; unknown keys and wrong types become warnings and leave the default, malformed TOML
-/// leaves all of them. `file` is for messages.
+/// Reads `text`. Unknown keys and wrong types become warnings and leave the default; malformed TOML
+/// leaves all defaults. `file` is for messages.
 Config parse_config(std::string_view text, const std::filesystem::path& file);
 
 /// Reads `file` (absent is fine), then EFIMD_MODEL and EFIMD_DEVICE through `environment`
@@ -75,7 +75,7 @@ Config load_config(const std::filesystem::path& file);
 
 /// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
-/// Of the tier in the host's memory behind a device with memory of its own, in bytes.
+/// Bytes for KV in the host's memory, for devices with memory of their own.
 std::size_t host_budget_bytes(const Config& config);
 /// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
 /// the store has already, at most 10 GiB. 0: nothing is kept.

@@ -27,13 +27,13 @@ struct ModelInfo {
   std::string file_type;  ///< "F16", "Q8_0"
   std::string fim_order;  ///< "psm", "spm", "none"
   std::string digest;
-  std::string kv_type;    ///< "f16", "q8"; empty before the device is made
-  std::string kv_reason;  ///< what was measured of q8; empty where it was not asked for
+  std::string kv_type;    ///< "f16", "q8"; empty before the device is opened
+  std::string kv_reason;  ///< what was measured of q8; empty if it was not asked for
 };
 ModelInfo model_info(const engine::Model& model);
 
-/// Handed from the engine thread, which opens the model, to io, which shows it. A lock and not a
-/// message: the value is written once and only looked at when somebody asks for the status.
+/// Passed from the engine thread, which opens the model, to io, which shows it. A lock and not a
+/// message, because the value is written once and read only if somebody asks for the status.
 class OpenedModel {
  public:
   void set_device_reason(std::string reason);
@@ -50,12 +50,12 @@ class OpenedModel {
 
 struct EngineSetup {
   Result<std::filesystem::path>
-      model;  ///< an error becomes the factory's, so that it is seen where one looks
+      model;  ///< an error becomes the factory's, so that status and receipts show it
   std::string device_kind = "auto";     ///< see engine::DeviceWish
   std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
   int threads = 0;                      ///< 0: one per physical core
   std::size_t kv_budget_bytes = 0;
-  std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
+  std::size_t host_budget_bytes = 0;  ///< of the tier after a device with memory of its own
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
@@ -64,9 +64,9 @@ struct EngineSetup {
   std::filesystem::path cache_dir = {};  ///< where devices keep what they compiled; empty: nowhere
 };
 
-/// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), opens the
-/// device with as many pages as the budget holds, and the engine over it. `opened` is told as soon
-/// as the file was validated.
+/// Opens the model, reads its weights ahead (with progress; a stop is seen within 16 MiB), opens
+/// the device with as many pages as the budget holds, and the engine over it. `opened` is set as
+/// soon as the file is validated.
 completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened);
 
