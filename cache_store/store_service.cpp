@@ -40,7 +40,7 @@ std::int64_t today() {
 
 }  // namespace
 
-/// Shared with the threads, so that one that is left behind finds it still.
+/// Shared with the threads, so that one that is abandoned still finds it.
 struct StoreService::State {
   explicit State(Settings settings_)
       : settings(std::move(settings_)),

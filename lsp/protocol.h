@@ -113,7 +113,7 @@ struct ExecuteCommandParams {
 };
 
 struct DidChangeConfigurationParams {
-  EfimOptions efim;  ///< empty where `settings` has no member of that name
+  EfimOptions efim;  ///< empty if `settings` has no member of that name
 };
 
 // Notifications of efimd's own, which a client may leave out (docs/protocol.md).
@@ -149,7 +149,7 @@ struct Command {
 struct InlineCompletionItem {
   std::string
       insertText;  ///< begins with the text from range.start to the cursor; line ends are "\n"
-  std::string filterText;  ///< left out when empty
+  std::string filterText;  ///< left out if empty
   Range range;             ///< always sent: without it VS Code replaces the word under the cursor
   std::optional<Command> command;
 };
