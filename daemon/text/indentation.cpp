@@ -16,7 +16,7 @@ std::string_view surroundings(std::string_view text, std::size_t near) {
   return text.substr(begin, near - begin + kIndentationBytesMax);
 }
 
-/// The line that starts at `begin` and where the next one starts (text.size() + 1 behind the last
+/// The line that starts at `begin` and where the next one starts (text.size() + 1 after the last
 /// line).
 struct Line {
   std::string_view content;

@@ -13,10 +13,10 @@ constexpr const char* kDigit = R"(\p{N})";
 constexpr const char* kLineEnd = R"([\r\n])";
 
 // GPT-2's: contractions, words, numbers and the rest, each with one space in front; of a run of
-// whitespace, the last goes to the word behind it.
+// whitespace, the last goes to the word after it.
 constexpr const char* kGpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// Llama 3's line of rules: one sign goes to the word behind it, newlines to the signs in front.
+// Llama 3's line of rules: one sign goes to the word after it, newlines to the signs before it.
 #define EFIMD_WORDS R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|)"
 #define EFIMD_BLANKS R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
 constexpr const char* kLlama3 = EFIMD_WORDS R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" EFIMD_BLANKS;

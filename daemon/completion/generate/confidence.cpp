@@ -77,7 +77,7 @@ EFIMD_FOR_EACH_CPU float sum_of_exponentials(std::span<const float> logits, floa
   return sum;
 }
 
-/// The product over the tokens that have bytes in front of `size`.
+/// The product over the tokens that have bytes before `size`.
 double product_up_to(std::span<const TokenChance> chances, std::size_t size) {
   double product = 1;
   for (const TokenChance& chance : chances)
@@ -143,9 +143,9 @@ double probability_among(engine::TokenId chosen, std::span<const float> logits,
   return probability_of(static_cast<engine::TokenId>(at - allowed.begin()), own);
 }
 
-// The default, kConfidenceDefault, was chosen with the bundled model at 596 random places of 30 files
-// of Go, C++ and Python that it was not trained on; asked for was the rest of the line. "Right" is
-// a suggestion that the line begins with, "whole" one that is all of it.
+// The default, kConfidenceDefault, was chosen with the bundled model at 596 random places of 30
+// files of Go, C++ and Python that it was not trained on; asked for was the rest of the line.
+// "Right" is a suggestion that the line begins with, "whole" one that is all of it.
 //
 //   least  shown    right, whole    right and wrong bytes a place
 //   0       85 %     6 %   3 %          0.24    18.7
