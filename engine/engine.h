@@ -22,7 +22,7 @@ class Model;
 /// Names a live sequence; never reused.
 enum class SequenceId : std::uint64_t {};
 
-struct HoldOptions {
+struct PrefillOptions {
   std::stop_token stop = {};
   /// How many of the last tokens need logits; at most Engine::kLogitsRowsMax.
   int logits_rows = 1;
@@ -56,9 +56,9 @@ struct KvUsage {
 class Engine {
  public:
   /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More
-  /// that a hold() asked for live until the next.
+  /// that a prefill() asked for live until the next.
   static constexpr int kLogitsRowsKept = 4;
-  /// Logits rows that hold() gives: those of a draft and the one before it.
+  /// Logits rows that prefill() gives: those of a draft and the one before it.
   static constexpr int kLogitsRowsMax = 17;
 
   virtual ~Engine() = default;
@@ -84,18 +84,18 @@ class Engine {
   /// kStopped between steps when the stop token fires: what was evaluated stays. kWindowFull past
   /// window_tokens(), and if other sequences hold too much of the KV budget: close some and call
   /// again.
-  virtual Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                                  HoldOptions options) = 0;
+  virtual Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                                     PrefillOptions options) = 0;
   /// Rewinds the sequence to as many leading tokens of `tokens` as there is KV for, and nothing
   /// else; returns how many. Never evaluates.
-  virtual Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) = 0;
+  virtual Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) = 0;
   /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them, or would be
   /// loaded from the store rather than evaluated (KV-7). Changes nothing.
   virtual int resident(std::span<const TokenId> tokens) const = 0;
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
   /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
-  /// hold(). kStopped within the time of a layer if `stop` fires, and what it evaluated is lost;
+  /// prefill(). kStopped within the time of a layer if `stop` fires, and what it evaluated is lost;
   /// for idle work, which must yield at once.
   virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
   /// Evaluates one more token after those that the sequence holds: a generation step.
@@ -104,7 +104,7 @@ class Engine {
     return step({&item, 1});
   }
   /// Logits after the token that is `back` places before the sequence's last, [V]; valid until the
-  /// next hold() or step() of any sequence. Empty if they were not asked for or are no longer kept.
+  /// next prefill() or step() of any sequence. Empty if they were not asked for or are no longer kept.
   virtual std::span<const float> logits(SequenceId sequence, int back = 0) const = 0;
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;

@@ -47,9 +47,9 @@ class LocalEngine final : public Engine {
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
-  Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                          HoldOptions options) override;
-  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                             PrefillOptions options) override;
+  Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
@@ -77,7 +77,7 @@ class LocalEngine final : public Engine {
     /// keystroke's prompt ends near there.
     LogitsRows prompt_logits;
     LogitsRows logits;     ///< after the last tokens of later steps
-    bool holding = false;  ///< steps belong to hold()
+    bool holding = false;  ///< steps belong to prefill()
     int restored = 0;      ///< tokens from the store that no PromptCost has counted yet
   };
 

@@ -35,11 +35,6 @@ struct CommandLine {
     kCache,
     kDoctor,
     kAutostart,
-    kBenchReplay,
-    kBenchRounds,
-    kBenchType,
-    kBenchFill,
-    kBenchStore,
     kStop
   };
   Command command = Command::kLsp;
@@ -70,24 +65,6 @@ struct CommandLine {
 
   std::filesystem::path model_file;  ///< empty: the one in use; for `model use` also a name
   bool model_configured = false;     ///< `model use --configured`
-
-  struct Bench {
-    std::vector<std::filesystem::path> files;  ///< the trace, or sources
-    std::string format;                        ///< "efim" or "fim"; empty: not asked for
-    std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
-    int tokens_max = 8;
-    int pause_ms = 0;
-    int users = 16;
-    int rounds = 5;
-    int prompt_tokens = 2355;  ///< the paper's
-    int lines = 10;            ///< typed in each file
-    double speed = 1;
-    std::uint32_t seed = 1;
-    std::vector<std::string> forms = {"efim"};  ///< of `fill`: "psm", "efim", "healed"
-    std::string stop = "line";                  ///< of `fill`
-    int store_prompt_tokens = 3000;
-    int keys = 100;  ///< typed with a store and without
-  } bench;
 };
 
 /// Nothing to run: help, the version (code 0, `text` for stdout), or wrong usage (code 2, `text`

@@ -157,6 +157,22 @@ bool set_healing(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_eagerness(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"low", "medium", "high"}, value)) return false;
+  config.completion.eagerness = value == "low"    ? completion::Eagerness::kLow
+                                : value == "high" ? completion::Eagerness::kHigh
+                                                  : completion::Eagerness::kMedium;
+  return true;
+}
+
+bool set_confidence(Config& config, const toml::node& node) {
+  float value = 0;
+  if (!number(node, 0, 1, value)) return false;
+  config.completion.confidence = value;
+  return true;
+}
+
 constexpr std::array kEntries = {
     Entry{{"model.file", "path or file name", "",
            "GGUF file to use, or the name of one that `efimd model list` shows. Unset: the bundled "
@@ -253,11 +269,17 @@ constexpr std::array kEntries = {
            "whether the model may choose the last typed tokens anew, of those that spell the same; "
            "auto: unless its metadata says that it was trained on broken words and needs none"},
           set_healing},
-    Entry{
-        {"completion.confidence", "number 0-1", "0.1",
-         "a suggestion is cut where the product of its tokens' probabilities falls below this; 0: "
-         "never"},
-        [](Config& c, const toml::node& n) { return number(n, 0, 1, c.completion.confidence); }},
+    Entry{{"completion.eagerness", "\"low\" | \"medium\" | \"high\"", "\"medium\"",
+           "how sure a suggestion must be to be shown; low: few and mostly right, high: many"},
+          set_eagerness},
+    Entry{{"completion.recall", "boolean", "true",
+           "whether text of your own that continues what you type (this file, open files, the "
+           "repository's files) is suggested beside the model's"},
+          [](Config& c, const toml::node& n) { return boolean(n, c.completion.recall); }},
+    Entry{{"completion.confidence", "number 0-1", "by eagerness",
+           "for experts: the model's text is cut where the product of its tokens' probabilities "
+           "falls below this; 0: never. By eagerness: 0.3, 0.1, 0.03"},
+          set_confidence},
     Entry{{"completion.cold_prompt_ms", "integer 50-60000", "2000",
            "how much of a file is shown to the model: as much as a cold evaluation of this many "
            "milliseconds allows"},

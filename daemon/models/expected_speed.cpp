@@ -8,7 +8,9 @@
 
 #include "engine/backend/backend.h"
 
-namespace efimd::engine {
+namespace efimd::service {
+
+using namespace engine;
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -110,4 +112,4 @@ Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_
   return speed;
 }
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

@@ -7,7 +7,7 @@
 #include "engine/backend/backend.h"
 #include "engine/model/model.h"
 
-namespace efimd::engine {
+namespace efimd::service {
 
 /// How fast a model would be on a device.
 ///
@@ -24,11 +24,11 @@ struct ExpectedSpeed {
 inline constexpr int kExpectedBehindTokens = 256;
 
 /// Makes the device over a part of the model, with `page_count` pages of KV.
-using MakeDevice = std::function<Result<std::unique_ptr<Backend>>(
-    const ModelShape& shape, const ModelWeights& weights, int page_count)>;
+using MakeDevice = std::function<Result<std::unique_ptr<engine::Backend>>(
+    const engine::ModelShape& shape, const engine::ModelWeights& weights, int page_count)>;
 
 /// Takes about two seconds, and the time to read what is measured from the disk. Fails as the
 /// device does.
-Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device);
+Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device);
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

@@ -25,10 +25,10 @@ class KvErrors {
   static constexpr std::size_t kKeptMax = 100;
   explicit KvErrors(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// `kernels` names the arithmetic; the loss of another one is measured anew.
-  std::optional<engine::KvError> find(const Digest& model, std::string_view kernels) const;
-  /// If it cannot be written, it is measured again next time.
-  void keep(const Digest& model, std::string_view kernels, const engine::KvError& error) const;
+  /// `kernels` names the arithmetic: another one is measured anew.
+  std::optional<KvError> find(const Digest& model, std::string_view kernels) const;
+  /// What cannot be written is measured again next time.
+  void keep(const Digest& model, std::string_view kernels, const KvError& error) const;
 
  private:
   std::filesystem::path file_;
@@ -40,7 +40,7 @@ std::string kv_kernels();
 
 /// "next token as with f16 at 99.8 % of 512 places, mean divergence 0.0008, 8 of 8 completions the
 /// same"
-std::string kv_error_text(const engine::KvError& error);
+std::string kv_error_text(const KvError& error);
 
 /// The type of KV to use, and why.
 struct KvChoice {

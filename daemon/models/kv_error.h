@@ -9,9 +9,11 @@
 #include "engine/types.h"
 
 namespace efimd::engine {
-
 class Backend;
 class Tokenizer;
+}  // namespace efimd::engine
+
+namespace efimd::service {
 
 /// How a type of KV changes a model's output compared with f16, over some prompts.
 struct KvError {
@@ -41,10 +43,10 @@ struct KvErrorLimits {
 /// Compares `other` with `exact`, two devices of one model. Each must have pages for the longest
 /// prompt and kTokens more. Evaluates every prompt on both, which takes seconds on a CPU.
 ///
-/// Thread: that of both devices. Fails as the devices do, and with kStopped.
-Result<KvError> measure_kv_error(Backend& exact, Backend& other, int layers,
-                                 const Tokenizer& tokenizer,
-                                 std::span<const std::vector<TokenId>> prompts,
+/// Thread: the one of both devices. Fails as the devices do, and with kStopped.
+Result<KvError> measure_kv_error(engine::Backend& exact, engine::Backend& other, int layers,
+                                 const engine::Tokenizer& tokenizer,
+                                 std::span<const std::vector<engine::TokenId>> prompts,
                                  const KvErrorLimits& limits);
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

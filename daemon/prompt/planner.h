@@ -49,7 +49,7 @@ std::string_view view_name(View view);
 /// What to show the model for one cursor position.
 struct Plan {
   Anchor anchor;
-  std::vector<engine::TokenId> tokens;  ///< the whole prompt, ready for Engine::hold()
+  std::vector<engine::TokenId> tokens;  ///< the whole prompt, ready for Engine::prefill()
   std::size_t cursor = 0;
   std::size_t tail_end = 0;  ///< text[cursor, tail_end) is the tail: closers and blanks only (A-3)
 };

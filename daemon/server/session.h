@@ -111,6 +111,7 @@ class Session : public std::enable_shared_from_this<Session> {
         unusable;  ///< why there is no completion for it until it is reopened; empty when there is
     Exclusions::Verdict exclusion = {};
     prompt::FileName file = {};
+    completion::TextHome home = {};
   };
   struct Pending {
     lsp::Id id;

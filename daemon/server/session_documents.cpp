@@ -54,13 +54,18 @@ void Session::did_open(const lsp::Message& message) {
   OpenDocument& open = entry->second;
   open.exclusion = host_.exclusions().judge(params->uri);
   open.file = file_name_of(params->uri);
+  if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
+    open.home = text_home_of(params->uri);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
     open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
                     "); completion.secret_files = true completes it all the same";
   if (!open.unusable.empty()) tell_unusable(params->uri, open);
   if (open.unusable.empty())
-    host_.open_document(
-        {{id_, params->uri}, open.document.snapshot(), open.exclusion.may_be_stored(), open.file});
+    host_.open_document({{id_, params->uri},
+                         open.document.snapshot(),
+                         open.exclusion.may_be_stored(),
+                         open.file,
+                         open.home});
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
@@ -159,6 +164,7 @@ void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
   if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
     request.may_be_stored = open->second.exclusion.may_be_stored();
     request.file = open->second.file;
+    request.home = open->second.home;
   }
   host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
                                          const completion::Outcome& outcome) {
@@ -225,6 +231,8 @@ void Session::send_receipt(const Asked& asked, const completion::Receipt& receip
                  {"generatedTokens", receipt.generated_tokens},
                  {"healedTokens", receipt.healed_tokens},
                  {"restoredTokens", receipt.restored_tokens},
+                 {"draftedTokens", receipt.drafted_tokens},
+                 {"acceptedTokens", receipt.accepted_tokens},
                  {"exact", true},
                  {"queueMs", receipt.queue_ms},
                  {"firstTokenMs", receipt.first_token_ms},

@@ -116,6 +116,21 @@ Json plan_json(const completion::ServiceStatus::PlanNote& plan) {
           {"considered", plan.considered}};
 }
 
+/// Suggestions by where they came from.
+Json sources_json(const completion::ServiceStatus& service) {
+  Json sources = Json::array();
+  for (const auto& [name, counts] : service.sources)
+    sources.push_back({{"source", name}, {"shown", counts.shown}, {"accepted", counts.accepted}});
+  return sources;
+}
+
+/// The user's own text that may be suggested.
+Json recall_json(const recall::Usage& usage) {
+  return {{"projects", usage.projects},   {"files", usage.files},
+          {"documents", usage.documents}, {"textBytes", usage.text_bytes},
+          {"bytes", usage.bytes},         {"filesDropped", usage.files_dropped}};
+}
+
 Json silence_json(const completion::ServiceStatus& service) {
   std::vector<std::pair<std::string, std::uint64_t>> reasons(service.silence.begin(),
                                                              service.silence.end());
@@ -191,6 +206,8 @@ Json status_json(const StatusParts& parts) {
        list_of(parts.service.files, [&](const auto& file) { return file_json(file, parts); })},
       {"events", std::move(events)},
       {"silence", silence_json(parts.service)},
+      {"sources", sources_json(parts.service)},
+      {"recall", recall_json(parts.service.recall)},
       {"plans", list_of(parts.service.plans, plan_json)},
       {"sessions", list_of(parts.sessions, session_json)},
       {"config", config_json(parts.config)}};

@@ -113,6 +113,8 @@ Result<void> check_device(Backend& device, const ModelShape& shape, const ModelW
   const FirstLayer first(shape, weights);
   CpuOptions options = of_cpu;
   options.page_count = 1;
+  options.weights = WeightsForm::kMapped;  // for a few steps a copy does not pay
+  options.weights_told = {};
   const auto cpu = make_cpu_backend(first.shape, first.weights, options);
   if (!cpu) return {};
   Comparison comparison(device, **cpu, first.shape);

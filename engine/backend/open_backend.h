@@ -23,6 +23,8 @@ struct DeviceWish {
   int threads = 0;               ///< of the CPU device
   int page_count = 0;            ///< fewer if a device lacks the memory
   KvType kv_type = KvType::kF16;
+  WeightsForm weights = WeightsForm::kMapped;  ///< of the CPU device
+  WeightsTold weights_told = {};
   /// What devices keep between starts (compiled shaders); empty: nothing.
   std::filesystem::path cache_dir = {};
   /// Kinds not to try, with the reason: they failed before.

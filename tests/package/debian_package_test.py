@@ -27,6 +27,7 @@ test -n "$suggestion"
 echo "suggested: $suggestion"
 efimd stop
 zcat /usr/share/man/man1/efimd.1.gz | grep -q 'efimd complete'
+efimd-bench fill --help | grep -q 'efimd-bench fill'
 test -e /usr/lib/systemd/user/efimd.socket
 bash -c 'source /usr/share/bash-completion/completions/efimd
   COMP_WORDS=(efimd mod); COMP_CWORD=1; _efimd; test "${COMPREPLY[*]}" = model

@@ -29,13 +29,7 @@ int run_model_use(const Paths& paths, const CommandLine& line);
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also if there is no service manager, because the bridge starts the daemon then.
 int run_autostart(const Paths& paths, CommandLine::Autostart what);
-// These run completions in this process; a daemon is neither needed nor asked.
-int run_bench_replay(const Paths& paths, const CommandLine& line);
-int run_bench_rounds(const Paths& paths, const CommandLine& line);
-int run_bench_type(const Paths& paths, const CommandLine& line);
-int run_bench_fill(const Paths& paths, const CommandLine& line);
-int run_bench_store(const Paths& paths, const CommandLine& line);
-/// 0 also if no daemon runs.
+/// 0 also when no daemon runs: that is what was asked for.
 int run_stop(const Paths& paths);
 
 /// Asks the daemon to finish and waits for its end.

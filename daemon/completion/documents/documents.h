@@ -11,10 +11,11 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/event.h"
 #include "daemon/completion/documents/rejected.h"
 #include "daemon/completion/documents/suggestion.h"
+#include "daemon/completion/request.h"
+#include "daemon/completion/status.h"
 #include "daemon/prompt/planner.h"
 #include "engine/engine.h"
 
@@ -47,6 +48,7 @@ struct DocumentState {
   std::optional<engine::SequenceId> spine_sequence;
   prompt::Windows windows;       ///< of the last request
   text::SnapshotPtr snapshot;    ///< the newest that was seen
+  TextHome home;                 ///< of the last request or opening
   std::optional<Request> asked;  ///< the last request
   /// Where the cursor was when the document was noted (SessionMemory), until a request says where
   /// it is.
@@ -63,6 +65,18 @@ struct DocumentState {
   engine::SourceId source = engine::SourceId::kNone;  ///< kNone: nothing of it may be stored
   std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
 };
+
+/// A remembered suggestion that the text continues, and how many of its bytes are typed.
+struct KnownSuggestion {
+  const Suggestion* suggestion = nullptr;  ///< null: there is none
+  std::size_t typed = 0;
+};
+/// Of the document's suggestions that were made with `options`: the one of which least is typed in
+/// front of `cursor`, so that it begins nearest to it.
+KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
+                                 const text::Snapshot& snapshot, std::size_t cursor);
+/// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
+void remember(DocumentState& document, Suggestion suggestion);
 
 /// The documents that have anchors, least recently used first out, closed ones before open ones.
 ///

@@ -1,23 +1,21 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/completion/request.h"
 #include "daemon/text/document.h"
 
 namespace efimd::completion {
 
-/// What the user did since the last request for this document. The names are those of
-/// efim/receipt (docs/protocol.md).
-enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
-std::string_view event_name(Event event);
-
 /// A suggestion as the user last saw it.
 struct Shown {
   std::string text;
-  std::size_t begin = 0;  ///< where it was to be inserted
+  std::size_t begin = 0;    ///< where it was to be inserted
+  std::string source = {};  ///< Receipt::source
 };
 
 /// What classification must know of a document's last request.

@@ -20,6 +20,7 @@ struct OpenedDocument {
   text::SnapshotPtr snapshot;
   bool may_be_stored = false;
   prompt::FileName file = {};
+  TextHome home = {};
 };
 
 /// What outlives the daemon of each document: where the user was in it, and the KV of that place.

@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/generate/generate.h"
+#include "daemon/completion/request.h"
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -21,6 +21,6 @@ namespace efimd::completion {
 ///
 /// Returns all of the text, or the bytes before its first offence. If that is a bracket at the end
 /// of one of the text's own lines, the whole line goes.
-std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced);
+std::size_t balanced_part(std::string_view text, const CursorContext& place, std::size_t replaced);
 
 }  // namespace efimd::completion

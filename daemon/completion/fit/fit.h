@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -23,7 +23,7 @@ struct Fitted {
 ///        vocabularies words begin with a blank).
 ///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
 ///        cursor is indented, the model's indentation stays.
-///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly (near.h):
+///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly (repeats.h):
 ///        cut where the rest of the completion equals the next lines that are not blank. Leading
 ///        blanks may differ if two lines or more agree.
 ///   F-5  The rest of the cursor's line. If it is a tail (closers), the item covers it as far as
@@ -33,6 +33,6 @@ struct Fitted {
 ///   F-6  A text that is now empty, blank, or equal to what it would replace is not shown.
 ///   F-7  Brackets and strings stay at least as balanced as they are (balance.h): cut before the
 ///        first that would not.
-Fitted fit(std::string_view generated, const Place& place);
+Fitted fit(std::string_view generated, const CursorContext& place);
 
 }  // namespace efimd::completion

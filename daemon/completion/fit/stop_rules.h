@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/completion/completion.h"
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
+#include "daemon/completion/request.h"
 
 namespace efimd::completion {
 
@@ -17,7 +17,7 @@ struct StopPlace {
   const Language& language = language_of("");
   Lexical state = {};  ///< in which the cursor's line begins
 };
-StopPlace stop_place(const Place& place);
+StopPlace stop_place(const CursorContext& place);
 
 /// Decides, byte by byte, where a completion ends.
 ///
@@ -40,7 +40,7 @@ StopPlace stop_place(const Place& place);
 ///     SR-5  Its last line is the one that closes the last open bracket of several lines, or a
 ///           bracket that was open before the cursor's line.
 ///     SR-6  Two blank lines in a row end it. So does a line that follows the cursor already,
-///           exactly or nearly (near.h); that line is kept for fit() to find.
+///           exactly or nearly (repeats.h); that line is kept for fit() to find.
 ///     SR-7  A line that repeats the line before it ends it and is not part of it: small models
 ///           loop.
 ///

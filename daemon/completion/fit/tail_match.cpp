@@ -32,7 +32,7 @@ int count_quotes(std::string_view text, std::string_view quote) {
 
 class TailMatch {
  public:
-  explicit TailMatch(const Place& place)
+  explicit TailMatch(const CursorContext& place)
       : place_(place),
         tail_(place.rest.substr(0, place.tail_end - place.cursor)),
         at_cursor_(scan(place.line_before, place.language, place.state).end) {
@@ -140,7 +140,7 @@ class TailMatch {
     return text;
   }
 
-  const Place& place_;
+  const CursorContext& place_;
   std::string_view tail_;
   Lexical at_cursor_;
   std::size_t consumed_ = 0;
@@ -157,7 +157,7 @@ class TailMatch {
 
 }  // namespace
 
-TailMatched match_tail(std::string text, const Place& place) {
+TailMatched match_tail(std::string text, const CursorContext& place) {
   return TailMatch(place).match(std::move(text));
 }
 

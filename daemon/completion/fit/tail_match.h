@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <string>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -18,6 +18,6 @@ struct TailMatched {
 /// many. If the cursor stands in a string that the tail closes, the string ends where the text ends
 /// it. Blanks of the tail before what is covered stay, because VS Code shows only items that
 /// contain the text that they replace.
-TailMatched match_tail(std::string text, const Place& place);
+TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion

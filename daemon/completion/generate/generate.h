@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "daemon/completion/completion.h"
 #include "daemon/completion/fit/stop_rules.h"
-#include "daemon/completion/generate/confidence.h"
+#include "daemon/completion/fit/unit_ends.h"
+#include "daemon/completion/request.h"
 #include "daemon/prompt/anchor.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"

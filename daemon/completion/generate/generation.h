@@ -30,7 +30,7 @@ class Generation {
 
   /// To be called before begin() if alternatives() will be needed.
   void keep_alternatives() { keeps_alternatives_ = true; }
-  /// Heals, and chooses the first token. Fails as Engine::hold() does.
+  /// Heals, and chooses the first token. Fails as Engine::prefill() does.
   Result<void> begin();
   /// The same from the place where `other` chose its first token, with another choice of
   /// alternatives(). `other` has begun and gone no further.

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/completion/generate/confidence.h"
+#include "daemon/completion/generate/token_probability.h"
 #include "daemon/prompt/anchor.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"

@@ -45,6 +45,9 @@ struct Weights {
   std::size_t row_bytes;
   int rows;
   int cols;
+  /// Its whole groups of 16 rows as panels.h says, at a multiple of 64 bytes; null: none. Tables
+  /// that know no panels read `data`.
+  const unsigned char* panels = nullptr;
 };
 
 /// Rows first .. last - 1 of a matrix.

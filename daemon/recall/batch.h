@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace efimd::recall {
+
+/// Text in one batch; more is left out. Makes the look-up's cost about that of 16 batches at 64 MiB.
+inline constexpr std::size_t kBatchBytesMax = std::size_t{4} << 20;
+/// A file that is larger is data, not code: it is left out.
+inline constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
+
+/// A file of a project as its reader saw it.
+struct File {
+  std::string path;  ///< its identity: the same as of the document that stands for it
+  std::string text;
+};
+
+/// Files of one language family with the order of their contexts: ready to be searched.
+class Batch;
+using BatchPtr = std::shared_ptr<const Batch>;
+
+/// Makes a batch. This is the costly step (about 100 ms a MiB), so the thread that reads files does
+/// it and hands the result over. All files must be of one family; those of others are left out.
+BatchPtr make_batch(std::span<const File> files);
+
+/// Which files speak the same language: "c" for C and C++, "js" for JavaScript and TypeScript,
+/// otherwise the extension in lower case; the name where there is no extension.
+std::string family_of(std::string_view path);
+
+}  // namespace efimd::recall

@@ -1,0 +1,57 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace efimd::recall {
+
+/// Whose text a candidate was taken from; the nearest of several that say the same.
+enum class Source { kThisFile, kOpenFile, kDeleted, kAccepted, kProject };
+
+/// Where the cursor stands in its line.
+enum class Place {
+  kInside,    ///< the line has text before the cursor, and it is not finished
+  kStart,     ///< only blanks before the cursor
+  kFinished,  ///< the line before the cursor ends as complete lines do: silent unless sure
+};
+
+/// What speaks for a candidate: the numbers that the chance is computed from (chance.h).
+struct Evidence {
+  Place place = Place::kInside;
+  std::size_t match_bytes = 0;       ///< equal text before the cursor, lines above included
+  std::size_t line_match_bytes = 0;  ///< of these, in the cursor's own line
+  std::size_t lines_above = 0;       ///< whole lines above that are equal but for indentation
+  std::size_t votes = 0;             ///< matches that go on like this up to `shown`
+  std::size_t rivals = 0;            ///< matches that were heard
+  double share = 0;                  ///< weighted by how well each matches: votes of all heard
+  std::size_t sources = 0;           ///< distinct files among the votes
+  bool same_file = false;            ///< one of the votes is in the cursor's own file
+  std::size_t distance_lines = 0;    ///< to the nearest vote in that file; 0 if none is
+  bool fits_below = false;           ///< what follows the vote's line also follows the cursor's
+};
+
+/// What a chance is computed from, in the order of chance.h.
+inline constexpr std::size_t kFeatures = 14;
+using Features = std::array<float, kFeatures>;
+
+/// A place in a candidate's text where it may be cut, and how likely the text before it is right.
+struct Boundary {
+  std::size_t bytes = 0;
+  double chance = 0;
+  Features features{};  ///< so that a caller with a model can combine them anew
+};
+
+/// A continuation that the user's own text proposes. A value.
+struct Candidate {
+  std::string text = {};             ///< to the end of the line, or of the block if that was asked
+  std::size_t shown = 0;             ///< bytes of it worth showing alone; 0: better silent
+  double chance = 0;                 ///< that the user types text[0, shown)
+  std::vector<Boundary> boundaries = {};  ///< ascending, the last one is text.size()
+  Evidence evidence = {};
+  Source source = Source::kProject;
+  std::string path = {};  ///< of the file it was taken from
+};
+
+}  // namespace efimd::recall

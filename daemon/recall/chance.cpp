@@ -1,0 +1,45 @@
+#include "daemon/recall/chance.h"
+
+#include <cmath>
+
+#include "daemon/recall/chance_table.h"
+
+namespace efimd::recall {
+
+namespace {
+
+float log2_of(double value) { return static_cast<float>(std::log2(1.0 + value)); }
+
+std::size_t row_of(Place place) { return static_cast<std::size_t>(place); }
+
+}  // namespace
+
+Features features_of(const Support& s) {
+  constexpr double kNobody = 4;  // the weight of doubt where few matches were heard
+  const double odds = (s.weight + 1) / (s.weight_others + kNobody);
+  return {1,
+          log2_of(static_cast<double>(s.agreed)),
+          static_cast<float>(s.weight / (s.weight + s.weight_others + kNobody)),
+          static_cast<float>(std::log2(odds)),
+          log2_of(static_cast<double>(s.votes)),
+          log2_of(static_cast<double>(s.sources)),
+          s.same_file ? 1.0F : 0.0F,
+          s.same_file ? log2_of(static_cast<double>(s.distance_lines)) : 0.0F,
+          static_cast<float>(s.lines_above),
+          s.fits_below ? 1.0F : 0.0F,
+          log2_of(static_cast<double>(s.bytes)),
+          s.to_line_end ? 1.0F : 0.0F,
+          log2_of(static_cast<double>(s.typed)),
+          s.in_word ? 1.0F : (s.same_indent_step ? 0.0F : -1.0F)};
+}
+
+double chance_of(const Features& features, Place place) {
+  double sum = 0;
+  for (std::size_t i = 0; i < kFeatures; ++i)
+    sum += static_cast<double>(features[i]) * kChanceWeights[row_of(place)][i];
+  return 1.0 / (1.0 + std::exp(-sum));
+}
+
+Cut cut_of(Place place) { return kCuts[row_of(place)]; }
+
+}  // namespace efimd::recall

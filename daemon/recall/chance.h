@@ -1,0 +1,37 @@
+#pragma once
+
+#include "daemon/recall/candidate.h"
+
+namespace efimd::recall {
+
+/// The votes for a text that begins some way: what its features are made from.
+struct Support {
+  double weight = 0;         ///< of the votes
+  double weight_others = 0;  ///< of all other matches heard
+  std::size_t agreed = 0;    ///< of the best vote
+  std::size_t typed = 0;     ///< bytes of the cursor's line before it, without indentation
+  std::size_t votes = 0;
+  std::size_t sources = 0;
+  bool same_file = false;
+  std::size_t distance_lines = 0;
+  std::size_t lines_above = 0;
+  bool fits_below = false;
+  std::size_t bytes = 0;     ///< of the text
+  bool to_line_end = false;  ///< the text is all of the line
+  bool in_word = false;      ///< the cursor stands behind a letter
+  bool same_indent_step = true;
+};
+
+Features features_of(const Support& support);
+
+/// The chance that the user types a text with these features at such a place.
+double chance_of(const Features& features, Place place);
+
+/// From which chance on a suggestion is worth showing, judged by its first piece; and how far.
+struct Cut {
+  double show = 1;  ///< the first piece's chance is at least this
+  double hold = 1;  ///< the last piece's, too
+};
+Cut cut_of(Place place);
+
+}  // namespace efimd::recall

@@ -1,0 +1,136 @@
+#include "daemon/recall/index.h"
+
+#include <algorithm>
+#include <map>
+#include <span>
+#include <utility>
+
+#include "daemon/recall/shelf.h"
+#include "daemon/recall/vote.h"
+
+namespace efimd::recall {
+
+struct Index::Impl {
+  Limits limits;
+  std::map<std::string, Shelf, std::less<>> shelves;  ///< by project
+  std::uint64_t uses = 0;
+  std::size_t files_dropped = 0;
+
+  Shelf& use(std::string_view project) {
+    auto found = shelves.find(project);
+    if (found == shelves.end()) found = shelves.try_emplace(std::string(project)).first;
+    found->second.used = ++uses;
+    return found->second;
+  }
+  Shelf* find(std::string_view project) {
+    const auto found = shelves.find(project);
+    return found == shelves.end() ? nullptr : &found->second;
+  }
+  std::vector<Match> matches(const Asked& asked, const Where& where) const {
+    Search search(asked);
+    const auto found = shelves.find(where.project);
+    if (found == shelves.end())
+      search.scan_own(where.path);
+    else
+      found->second.search(search, where.path);
+    return search.take();
+  }
+  void limit_bytes();
+};
+
+/// The project used longest ago loses its oldest batch until all is within the budget.
+void Index::Impl::limit_bytes() {
+  std::size_t bytes = 0;
+  std::vector<Shelf*> by_use;
+  for (auto& [project, shelf] : shelves) {
+    bytes += shelf.bytes();
+    by_use.push_back(&shelf);
+  }
+  std::ranges::sort(by_use, {}, &Shelf::used);
+  for (Shelf* shelf : by_use)
+    while (bytes > limits.budget_bytes) {
+      const std::size_t before = shelf->bytes();
+      const std::size_t dropped = shelf->drop_batch();
+      if (dropped == 0) break;
+      files_dropped += dropped;
+      bytes -= before - shelf->bytes();
+    }
+}
+
+Index::Index(Limits limits) : impl_(std::make_unique<Impl>()) { impl_->limits = limits; }
+Index::~Index() = default;
+Index::Index(Index&&) noexcept = default;
+Index& Index::operator=(Index&&) noexcept = default;
+
+void Index::set_document(const Where& where, text::SnapshotPtr snapshot) {
+  Shelf& shelf = impl_->use(where.project);
+  shelf.set_document(where.path, std::move(snapshot));
+  shelf.limit_session(impl_->limits.session_bytes);
+}
+
+void Index::close_document(const Where& where) {
+  if (Shelf* shelf = impl_->find(where.project)) shelf->close_document(where.path);
+}
+
+void Index::accept(const Where& where, std::string_view document, std::size_t at,
+                   std::string_view text) {
+  Shelf& shelf = impl_->use(where.project);
+  const std::size_t before = std::min(at, SessionText::kBeforeBytes);
+  const std::string whole =
+      std::string(document.substr(std::min(at, document.size()) - before, before)).append(text);
+  shelf.session().accepted(where.path, whole, before, text.size());
+  shelf.limit_session(impl_->limits.session_bytes);
+}
+
+void Index::add_files(std::string_view project, BatchPtr batch) {
+  impl_->use(project).add(batch);
+  impl_->limit_bytes();
+}
+
+void Index::add_file(const Where& where, std::string_view text) {
+  const File file{std::string(where.path), std::string(text)};
+  add_files(where.project, make_batch(std::span(&file, 1)));
+}
+
+void Index::remove_file(const Where& where) {
+  if (Shelf* shelf = impl_->find(where.project)) shelf->remove_file(where.path);
+}
+
+void Index::forget(const Where& where) {
+  if (Shelf* shelf = impl_->find(where.project)) shelf->forget(where.path);
+}
+
+void Index::remove_project(std::string_view project) {
+  const auto found = impl_->shelves.find(project);
+  if (found != impl_->shelves.end()) impl_->shelves.erase(found);
+}
+
+std::vector<Candidate> Index::find(const Query& query) const {
+  const Asked asked(query.text, query.cursor);
+  return candidates_of(asked, impl_->matches(asked, query.where), query.candidates_max);
+}
+
+std::string Index::draft(const Query& query, std::size_t bytes_max) const {
+  const Asked asked(query.text, query.cursor);
+  const std::vector<Match> matches = impl_->matches(asked, query.where);
+  if (matches.empty()) return {};
+  const Match& best = matches.front();
+  std::string_view rest = best.text.substr(best.goes_on, bytes_max);
+  // In the own file, a draft ends before the cursor's own line.
+  if (best.source == Source::kThisFile && best.goes_on < asked.line_begin())
+    rest = rest.substr(0, asked.line_begin() - best.goes_on);
+  return std::string(rest);
+}
+
+Usage Index::usage() const {
+  Usage usage{.projects = impl_->shelves.size(), .files_dropped = impl_->files_dropped};
+  for (const auto& [project, shelf] : impl_->shelves) {
+    usage.files += shelf.file_count();
+    usage.documents += shelf.document_count();
+    usage.text_bytes += shelf.text_bytes();
+    usage.bytes += shelf.bytes();
+  }
+  return usage;
+}
+
+}  // namespace efimd::recall

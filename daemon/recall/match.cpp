@@ -1,0 +1,180 @@
+#include "daemon/recall/match.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace efimd::recall {
+
+namespace {
+
+/// Longer lines are compared up to here.
+constexpr std::size_t kLineBytesMax = 256;
+/// Bytes looked at for a line with content on each side; blank stretches beyond it end the text.
+constexpr std::size_t kReachBytes = 2048;
+/// A cursor with more of its line before it is found by this line alone.
+constexpr std::size_t kTypedOverLineEnd = 48;
+
+std::size_t indent_of(std::string_view text, std::size_t begin) {
+  std::size_t columns = 0;
+  for (; begin < text.size() && is_blank(text[begin]); ++begin)
+    columns += text[begin] == '\t' ? 4 : 1;
+  return columns;
+}
+
+/// The content of the line that ends at `end`, looking back kLineBytesMax bytes at most.
+std::string_view line_before(std::string_view text, std::size_t end) {
+  const std::size_t reach = end > kLineBytesMax ? end - kLineBytesMax : 0;
+  std::size_t begin = end;
+  while (begin > reach && !is_line_end(text[begin - 1])) --begin;
+  return text.substr(begin, end - begin);
+}
+
+std::size_t skip_back_space(std::string_view text, std::size_t at) {
+  const std::size_t reach = at > kReachBytes ? at - kReachBytes : 0;
+  while (at > reach && (is_line_end(text[at - 1]) || is_blank(text[at - 1]))) --at;
+  return at;
+}
+
+std::string_view first_line_from(std::string_view text, std::size_t at) {
+  const std::string_view reach = text.substr(at, kReachBytes);
+  const std::size_t begin = reach.find_first_not_of(" \t\r\n");
+  if (begin == std::string_view::npos) return {};
+  const std::string_view rest = reach.substr(begin, kLineBytesMax);
+  return trimmed(rest.substr(0, rest.find_first_of("\r\n")));
+}
+
+/// What stands between a line's end and the cursor's content: how many line ends, then blanks.
+struct Gap {
+  std::size_t line_ends = 0;
+  std::size_t end = 0;
+};
+
+Gap gap_from(std::string_view text, std::size_t at) {
+  Gap gap;
+  for (gap.end = at; gap.end < text.size(); ++gap.end) {
+    const char c = text[gap.end];
+    if (c == '\n' || (c == '\r' && text.substr(gap.end + 1, 1) != "\n")) ++gap.line_ends;
+    if (c != '\r' && c != '\n' && !is_blank(c)) break;
+  }
+  return gap;
+}
+
+bool ends_line(std::string_view before) {
+  const std::string_view line = trimmed(before);
+  return !line.empty() && std::string_view(";{}:,").find(line.back()) != std::string_view::npos;
+}
+
+std::size_t lines_between(std::string_view text, std::size_t a, std::size_t b) {
+  constexpr std::size_t kScanned = 64 * 1024;
+  const std::size_t from = std::min(a, b), bytes = std::max(a, b) - from;
+  const std::string_view between = text.substr(from, std::min(bytes, kScanned));
+  const auto lines = static_cast<std::size_t>(std::ranges::count(between, '\n'));
+  return bytes <= kScanned ? lines : lines * (bytes / kScanned);
+}
+
+/// How much a match's vote counts. An agreement of 30 bytes is worth nine of 10 bytes.
+double weight_of(const Match& match) {
+  double weight = static_cast<double>(match.agreed);
+  weight *= weight * (1.0 + static_cast<double>(match.lines_above));
+  if (match.source == Source::kThisFile) weight *= 2;
+  if (match.fits_below) weight *= 2;
+  return match.same_indent_step ? weight : weight * 0.2;
+}
+
+}  // namespace
+
+std::string_view trimmed(std::string_view line) {
+  const std::size_t begin = line.find_first_not_of(" \t");
+  if (begin == std::string_view::npos) return {};
+  return line.substr(begin, line.find_last_not_of(" \t") + 1 - begin);
+}
+
+std::size_t common_suffix(std::string_view a, std::string_view b) {
+  const std::size_t most = std::min(a.size(), b.size());
+  std::size_t equal = 0;
+  while (equal < most && a[a.size() - 1 - equal] == b[b.size() - 1 - equal]) ++equal;
+  return equal;
+}
+
+Surroundings::Surroundings(std::string_view text, std::size_t at) {
+  const std::string_view line = line_before(text, at);
+  typed = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+  std::size_t end = at - line.size();
+  const std::size_t begin = end;
+  for (std::size_t i = 0; i < kLines && end > 0; ++i) {
+    end = skip_back_space(text, end);
+    const std::string_view found = line_before(text, end);
+    above[i] = trimmed(found);
+    end -= found.size();
+    if (i == 0)
+      indent_step = static_cast<std::ptrdiff_t>(indent_of(text, begin)) -
+                    static_cast<std::ptrdiff_t>(indent_of(text, end));
+  }
+  const std::string_view rest = text.substr(at, kReachBytes);
+  below = first_line_from(text, at + std::min(rest.find_first_of("\r\n"), rest.size()));
+}
+
+Asked::Asked(std::string_view text, std::size_t cursor)
+    : text_(text),
+      cursor_(std::min(cursor, text.size())),
+      line_begin_(recall::line_begin(text, cursor_)),
+      line_end_(recall::line_end(text, cursor_)),
+      around_(text, cursor_),
+      tail_(trimmed(text.substr(cursor_, line_end_ - cursor_))) {
+  const std::string_view before = text_.substr(line_begin_, cursor_ - line_begin_);
+  if (trimmed(before).empty())
+    place_ = Place::kStart;
+  else if (tail_.empty() && ends_line(before))
+    place_ = Place::kFinished;
+  if (place_ != Place::kStart) probes_.push_back(probe_at(text_, cursor_));
+  const Probe above = probe_above(text_, cursor_);
+  if (above.over_line_end && around_.typed.size() <= kTypedOverLineEnd) probes_.push_back(above);
+}
+
+std::string_view Asked::context(const Probe& probe) const {
+  const std::size_t bytes = std::min(probe.anchor, kContextBytesMax);
+  return text_.substr(probe.anchor - bytes, bytes);
+}
+
+std::optional<Match> Asked::match(const Probe& probe, std::string_view text, std::size_t at,
+                                  std::size_t agreed) const {
+  Match match{.text = text, .agreed = agreed};
+  if (!probe.over_line_end) {
+    const std::string_view forward = text_.substr(probe.anchor, cursor_ - probe.anchor);
+    if (!text.substr(at).starts_with(forward)) return std::nullopt;
+    match.goes_on = at + forward.size();
+    match.agreed += forward.size();
+    return match;
+  }
+  const Gap theirs = gap_from(text, at), ours = gap_from(text_.substr(0, cursor_), probe.anchor);
+  if (theirs.line_ends < ours.line_ends || theirs.line_ends == 0) return std::nullopt;
+  const std::string_view typed = around_.typed;
+  if (theirs.line_ends > ours.line_ends) {
+    // What comes next there is a blank line: a vote for nothing.
+    if (!typed.empty()) return std::nullopt;
+    match.goes_on = at;
+    return match;
+  }
+  if (!text.substr(theirs.end).starts_with(typed)) return std::nullopt;
+  match.goes_on = theirs.end + typed.size();
+  match.agreed += typed.size() + ours.line_ends;
+  return match;
+}
+
+void Asked::judge(Match& match) const {
+  const std::string_view rest = match.text.substr(match.goes_on, kContinuationBytesMax);
+  const std::string_view line = rest.substr(0, rest.find_first_of(std::string_view("\r\n\0", 3)));
+  match.continuation = line.substr(0, line.find_last_not_of(" \t") + 1);
+  const Surroundings there(match.text, match.goes_on);
+  while (match.lines_above < Surroundings::kLines && !there.above[match.lines_above].empty() &&
+         there.above[match.lines_above] == around_.above[match.lines_above])
+    ++match.lines_above;
+  match.fits_below = !there.below.empty() && there.below == around_.below;
+  match.same_indent_step = there.indent_step == around_.indent_step;
+  if (match.source == Source::kThisFile)
+    match.distance_lines = lines_between(text_, cursor_, match.goes_on);
+  match.weight = weight_of(match);
+}
+
+}  // namespace efimd::recall

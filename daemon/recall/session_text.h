@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <string>
+#include <string_view>
+
+#include "daemon/recall/batch.h"
+#include "daemon/recall/search.h"
+#include "daemon/text/document.h"
+
+namespace efimd::recall {
+
+/// Text that was in a project's documents in this session: what was deleted or undone, and
+/// suggestions that were accepted, each with some of the text before it.
+///
+/// Text that is deleted key by key is one text: a deletion beside the last one in the same file is
+/// joined to it.
+/// Limits: `bytes_max` in all, the oldest out first; kDeletedBytesMax of one deletion.
+class SessionText {
+ public:
+  static constexpr std::size_t kDeletedBytesMax = std::size_t{16} * 1024;
+  /// Bytes before the text that are kept with it, so that a match has a context.
+  static constexpr std::size_t kBeforeBytes = 160;
+  static constexpr std::size_t kTextsMax = 256;
+
+  /// Bytes [begin, begin + removed) of `text` were deleted.
+  void deleted(std::string_view path, std::string_view text, std::size_t begin,
+               std::size_t removed);
+  void accepted(std::string_view path, std::string_view text, std::size_t begin,
+                std::size_t inserted);
+  void forget(std::string_view path);
+  void limit(std::size_t bytes_max);
+
+  std::size_t bytes() const { return bytes_; }
+  /// The texts of one family, the newest first.
+  std::vector<Scanned> of_family(std::string_view family) const;
+
+ private:
+  struct Kept {
+    std::string path, family;
+    std::string text;  ///< `before` bytes, then the text itself
+    std::size_t before = 0;
+    std::size_t begin = 0;  ///< of the text in its document, as it was
+    Source source = Source::kDeleted;
+  };
+  void keep(Kept kept);
+  bool join(std::string_view path, std::string_view text, std::size_t begin, std::size_t removed);
+
+  std::deque<Kept> kept_;  ///< the newest first
+  std::size_t bytes_ = 0;
+};
+
+}  // namespace efimd::recall

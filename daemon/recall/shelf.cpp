@@ -1,0 +1,168 @@
+#include "daemon/recall/shelf.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace efimd::recall {
+
+namespace {
+
+/// What an insertion or deletion of the whole text is: another text, nothing that was deleted.
+bool replaces_all(const text::Edit& edit, std::size_t text_bytes) {
+  return edit.begin == 0 && edit.removed >= text_bytes && edit.inserted > 0;
+}
+
+}  // namespace
+
+void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
+  const auto [found, is_new] = documents_.try_emplace(std::string(path));
+  Document& document = found->second;
+  if (is_new) {
+    document.family = family_of(path);
+    hide(path, HeldBatch::State::kHidden);
+  } else if (document.snapshot != snapshot) {
+    note_deleted(path, *document.snapshot, *snapshot);
+  }
+  document.snapshot = std::move(snapshot);
+  document.used = ++uses_;
+}
+
+/// Several edits at once are looked at one by one, in the old text: what an earlier one of them
+/// inserted is not there, and ends the search.
+void Shelf::note_deleted(std::string_view path, const text::Snapshot& old,
+                         const text::Snapshot& now) {
+  const auto since = now.edits_since(old.serial());
+  if (!since.complete) return;
+  std::vector<text::Edit> before;
+  for (const text::Edit& edit : since.edits) {
+    if (replaces_all(edit, old.bytes().size())) return;
+    std::ptrdiff_t moved = 0;
+    for (const text::Edit& earlier : before) {
+      if (edit.begin < earlier.begin + earlier.inserted &&
+          earlier.begin < edit.begin + edit.removed)
+        return;
+      if (earlier.begin <= edit.begin)
+        moved += static_cast<std::ptrdiff_t>(earlier.inserted) -
+                 static_cast<std::ptrdiff_t>(earlier.removed);
+    }
+    const auto begin = static_cast<std::ptrdiff_t>(edit.begin) - moved;
+    if (begin < 0) return;
+    session_.deleted(path, old.bytes(), static_cast<std::size_t>(begin), edit.removed);
+    before.push_back(edit);
+  }
+}
+
+void Shelf::close_document(std::string_view path) {
+  if (documents_.erase(std::string(path)) > 0) hide(path, HeldBatch::State::kSearched);
+}
+
+const text::SnapshotPtr* Shelf::document(std::string_view path) const {
+  const auto found = documents_.find(std::string(path));
+  return found == documents_.end() ? nullptr : &found->second.snapshot;
+}
+
+void Shelf::hide(std::string_view path, HeldBatch::State state) {
+  const auto found = files_.find(std::string(path));
+  if (found != files_.end()) found->second.held->states[found->second.file] = state;
+}
+
+void Shelf::add(const BatchPtr& batch) {
+  if (!batch || batch->file_count() == 0) return;
+  insert(batch);
+  merge_small(batch->family());
+}
+
+void Shelf::insert(const BatchPtr& batch) {
+  auto held = std::make_unique<HeldBatch>();
+  held->batch = batch;
+  held->states.resize(batch->file_count(), HeldBatch::State::kSearched);
+  held->files_left = batch->file_count();
+  for (std::size_t file = 0; file < batch->file_count(); ++file) {
+    const std::string& path = batch->path(file);
+    remove_file(path);
+    if (has_document(path)) held->states[file] = HeldBatch::State::kHidden;
+    files_[path] = {held.get(), file};
+  }
+  batches_.push_back(std::move(held));
+}
+
+void Shelf::remove_file(std::string_view path) {
+  const auto found = files_.find(std::string(path));
+  if (found == files_.end()) return;
+  HeldBatch& held = *found->second.held;
+  held.states[found->second.file] = HeldBatch::State::kRemoved;
+  files_.erase(found);
+  if (--held.files_left == 0)
+    std::erase_if(batches_, [&](const auto& other) { return other.get() == &held; });
+}
+
+void Shelf::forget(std::string_view path) {
+  const std::string kept(path);  // the caller's name may be one of those removed
+  close_document(kept);
+  remove_file(kept);
+  session_.forget(kept);
+}
+
+/// The smaller half of too many batches becomes one; files that are gone are left out.
+void Shelf::merge_small(const std::string& family) {
+  std::vector<HeldBatch*> of_family;
+  for (const auto& held : batches_)
+    if (held->batch->family() == family) of_family.push_back(held.get());
+  if (of_family.size() <= kBatchesMax) return;
+  std::ranges::sort(of_family, {}, [](const HeldBatch* held) { return held->batch->text_bytes(); });
+  std::vector<File> files;
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < of_family.size() / 2; ++i) {
+    const HeldBatch& held = *of_family[i];
+    bytes += held.batch->text_bytes();
+    if (bytes > kBatchBytesMax) break;
+    for (std::size_t file = 0; file < held.states.size(); ++file)
+      if (held.states[file] != HeldBatch::State::kRemoved)
+        files.push_back({held.batch->path(file), std::string(held.batch->text(file))});
+  }
+  if (!files.empty()) insert(make_batch(files));
+}
+
+std::size_t Shelf::drop_batch() {
+  if (batches_.empty()) return 0;
+  const auto held = std::move(batches_.front());
+  batches_.erase(batches_.begin());
+  return std::erase_if(files_, [&](const auto& file) { return file.second.held == held.get(); });
+}
+
+std::vector<const HeldBatch*> Shelf::batches_of(std::string_view family) const {
+  std::vector<const HeldBatch*> found;
+  for (const auto& held : batches_)
+    if (held->batch->family() == family) found.push_back(held.get());
+  return found;
+}
+
+void Shelf::search(Search& search, std::string_view path) const {
+  const std::string family = family_of(path);
+  search.scan_own(path);
+  std::vector<std::pair<std::uint64_t, Scanned>> documents;
+  for (const auto& [other, document] : documents_)
+    if (other != path && document.family == family)
+      documents.push_back({document.used, {document.snapshot->bytes(), Source::kOpenFile, other}});
+  std::ranges::sort(documents, [](const auto& a, const auto& b) { return a.first > b.first; });
+  for (const Scanned& text : session_.of_family(family)) search.scan(text);
+  for (const auto& document : documents) search.scan(document.second);
+  search.look_up(batches_of(family));
+}
+
+std::size_t Shelf::bytes() const {
+  std::size_t bytes = session_.bytes();
+  for (const auto& held : batches_)
+    bytes += sizeof(*held) + held->states.capacity() + held->batch->bytes();
+  for (const auto& [path, place] : files_)
+    bytes += sizeof(path) + path.capacity() + sizeof(place) + 16;
+  return bytes;
+}
+
+std::size_t Shelf::text_bytes() const {
+  std::size_t bytes = session_.bytes();
+  for (const auto& held : batches_) bytes += held->batch->text_bytes();
+  return bytes;
+}
+
+}  // namespace efimd::recall

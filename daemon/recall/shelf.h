@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "daemon/recall/batch.h"
+#include "daemon/recall/search.h"
+#include "daemon/recall/session_text.h"
+#include "daemon/text/document.h"
+
+namespace efimd::recall {
+
+/// All text of one project.
+///
+/// Batches of few files are made one when there are many: kBatchesMax of a family is what a look-up
+/// can afford. A single file's batch costs about 1 ms for 12 KB.
+class Shelf {
+ public:
+  static constexpr std::size_t kBatchesMax = 24;
+
+  void set_document(std::string_view path, text::SnapshotPtr snapshot);
+  void close_document(std::string_view path);
+  void add(const BatchPtr& batch);
+  void remove_file(std::string_view path);
+  void forget(std::string_view path);
+
+  /// Everything there is for a query about `path`.
+  void search(Search& search, std::string_view path) const;
+
+  /// Drops the oldest batch; its files are counted. 0 if there is none.
+  std::size_t drop_batch();
+  void limit_session(std::size_t bytes_max) { session_.limit(bytes_max); }
+  SessionText& session() { return session_; }
+
+  std::size_t bytes() const;       ///< of files with their index, and of session texts
+  std::size_t text_bytes() const;  ///< of these, the text alone
+  std::size_t file_count() const { return files_.size(); }
+  std::size_t document_count() const { return documents_.size(); }
+  bool has_document(std::string_view path) const { return documents_.contains(std::string(path)); }
+  const text::SnapshotPtr* document(std::string_view path) const;
+
+  std::uint64_t used = 0;  ///< order of use
+
+ private:
+  struct Document {
+    text::SnapshotPtr snapshot;
+    std::string family;
+    std::uint64_t used = 0;
+  };
+  struct FilePlace {
+    HeldBatch* held;
+    std::size_t file;
+  };
+  void note_deleted(std::string_view path, const text::Snapshot& old, const text::Snapshot& now);
+  void insert(const BatchPtr& batch);
+  void hide(std::string_view path, HeldBatch::State state);
+  void merge_small(const std::string& family);
+  std::vector<const HeldBatch*> batches_of(std::string_view family) const;
+
+  std::unordered_map<std::string, Document> documents_;
+  std::unordered_map<std::string, FilePlace> files_;
+  std::vector<std::unique_ptr<HeldBatch>> batches_;  ///< oldest first
+  SessionText session_;
+  std::uint64_t uses_ = 0;
+};
+
+}  // namespace efimd::recall

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/recall/batch.h"
+
+namespace efimd::recall {
+
+/// Files of one family in one text, and its anchors ordered by what stands before them: by the last
+/// byte before, then the last but one, and so on over kContextBytesMax bytes. So the anchors whose
+/// context agrees longest with a query's are neighbours of the place where the query would stand.
+///
+/// Memory: a byte for each byte of text and three for each anchor, of which code has about one in
+/// two bytes.
+/// Thread: any (immutable).
+class Batch {
+ public:
+  static constexpr std::size_t kContextBytesMax = 64;
+
+  explicit Batch(std::span<const File> files);
+
+  const std::string& family() const { return family_; }
+  std::size_t file_count() const { return paths_.size(); }
+  const std::string& path(std::size_t file) const { return paths_[file]; }
+  std::string_view text(std::size_t file) const;
+  /// Text of all files; their places in it come from `file_at`.
+  std::size_t text_bytes() const { return text_.size(); }
+  std::size_t bytes() const;
+
+  std::size_t anchor_count() const { return anchors_.size() / kAnchorBytes; }
+  /// The byte in the batch's text of the anchor with this rank.
+  std::size_t anchor(std::size_t rank) const;
+  /// The rank of the first anchor whose context is not before `context`.
+  std::size_t rank_of(std::string_view context) const;
+  /// Equal bytes of `context` and what stands before the anchor, both read backwards.
+  std::size_t agreement(std::size_t rank, std::string_view context) const;
+
+  /// The file that a byte of the batch's text is in, and where in it.
+  struct At {
+    std::size_t file = 0;
+    std::size_t byte = 0;
+  };
+  At file_at(std::size_t byte) const;
+
+ private:
+  static constexpr std::size_t kAnchorBytes = 3;  ///< enough for kBatchBytesMax
+
+  std::string family_;
+  std::string text_;                   ///< padding, then each file with a zero byte after it
+  std::vector<std::uint32_t> begins_;  ///< of the files in text_
+  std::vector<std::string> paths_;
+  std::vector<std::uint8_t> anchors_;
+};
+
+}  // namespace efimd::recall
