@@ -25,9 +25,9 @@ class KvErrors {
   static constexpr std::size_t kKeptMax = 100;
   explicit KvErrors(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// `kernels` names the arithmetic: another one is measured anew.
+  /// `kernels` names the arithmetic; the loss of another one is measured anew.
   std::optional<KvError> find(const Digest& model, std::string_view kernels) const;
-  /// What cannot be written is measured again next time.
+  /// If it cannot be written, it is measured again next time.
   void keep(const Digest& model, std::string_view kernels, const KvError& error) const;
 
  private:

@@ -43,7 +43,7 @@ struct KvErrorLimits {
 /// Compares `other` with `exact`, two devices of one model. Each must have pages for the longest
 /// prompt and kTokens more. Evaluates every prompt on both, which takes seconds on a CPU.
 ///
-/// Thread: the one of both devices. Fails as the devices do, and with kStopped.
+/// Thread: that of both devices. Fails as the devices do, and with kStopped.
 Result<KvError> measure_kv_error(engine::Backend& exact, engine::Backend& other, int layers,
                                  const engine::Tokenizer& tokenizer,
                                  std::span<const std::vector<engine::TokenId>> prompts,

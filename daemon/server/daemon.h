@@ -25,7 +25,7 @@ namespace efimd::service {
 /// Thread: open() and run() on one, which is the io thread while run() lasts; stop() from any.
 /// Owns: the lock for life, the socket's file while it listens.
 /// Limits: sessions_max; more are closed at once, with a line in the log.
-/// How it comes to its end, and why no editor is lost then: lifetime.h.
+/// How it ends without losing an editor: lifetime.h.
 class Daemon {
  public:
   struct Settings {

@@ -53,6 +53,8 @@ struct StatusParts {
 ///   memory    {device, host, disk}: {budgetBytes, usedBytes}; 0 and 0 for a tier that is not there
 ///   files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits, misses}]
 ///   events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50, firstTokenMsP95}, ...}
+///   sources   [{source, shown, accepted}]: suggestions by where they came from
+///   recall    {projects, files, documents, textBytes, bytes, filesDropped}
 ///   silence   [{reason, count}], most frequent first
 ///   plans     [{uri, event, taken, considered: [...]}], of the last requests that asked the model,
 ///             newest first

@@ -29,7 +29,7 @@ int run_model_use(const Paths& paths, const CommandLine& line);
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also if there is no service manager, because the bridge starts the daemon then.
 int run_autostart(const Paths& paths, CommandLine::Autostart what);
-/// 0 also when no daemon runs: that is what was asked for.
+/// 0 also if no daemon runs.
 int run_stop(const Paths& paths);
 
 /// Asks the daemon to finish and waits for its end.

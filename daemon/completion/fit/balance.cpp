@@ -42,7 +42,7 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
   return undone;
 }
 
-/// Whether the lines behind the cursor's close what `opener` opened on a line of this indentation.
+/// Whether the lines after the cursor's close what `opener` opened on a line of this indentation.
 bool closed_below(const CursorContext& place, std::string_view indentation, char opener) {
   const text::LineIndex& lines = place.snapshot.lines();
   const std::size_t first = lines.line_of(place.cursor) + 1;
