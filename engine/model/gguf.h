@@ -92,6 +92,10 @@ class GgufFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// False once another program has changed the file: what was read since is not to be trusted.
   bool intact() const { return !mapping_ || mapping_->intact(); }
+  /// Some of bytes() are not needed soon: takes them out of this process's memory.
+  void give_back(std::span<const std::byte> bytes) const {
+    if (mapping_) mapping_->give_back(bytes);
+  }
   /// Bytes before the tensor data: header, metadata, directory, padding.
   std::size_t data_start() const { return data_start_; }
 

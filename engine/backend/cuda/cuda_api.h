@@ -9,6 +9,7 @@
 namespace efimd::engine::cuda {
 
 // Functions of the driver, by the names of cuda.h, which the preprocessor turns into the versions that it means.
+// clang-format off: each run would indent such a list further.
 #define EFIMD_CUDA_FUNCTIONS(X)                                                                  \
   X(cuInit)                                                                                      \
   X(cuDriverGetVersion)                                                                          \
@@ -25,6 +26,7 @@ namespace efimd::engine::cuda {
                           X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)               \
                               X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)                \
                                   X(cuEventSynchronize) X(cuStreamWaitEvent)
+// clang-format on
 
 /// NVIDIA's driver, found at run time.
 struct CudaApi {

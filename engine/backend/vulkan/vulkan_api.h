@@ -13,6 +13,7 @@
 namespace efimd::engine::vulkan {
 
 // Functions of the loader, of an instance and of a device, by their names without "vk".
+// clang-format off: each run would indent such a list further.
 #define EFIMD_VULKAN_GLOBAL(X) \
   X(CreateInstance) X(EnumerateInstanceLayerProperties) X(EnumerateInstanceVersion)
 #define EFIMD_VULKAN_INSTANCE(X)                                                               \
@@ -39,6 +40,7 @@ namespace efimd::engine::vulkan {
                                               X(CreateFence) X(DestroyFence) X(WaitForFences)     \
                                                   X(ResetFences) X(DeviceWaitIdle)                \
                                                       X(InvalidateMappedMemoryRanges)
+// clang-format on
 
 /// Vulkan's functions, found at run time. Tests exchange single ones.
 struct VulkanApi {
