@@ -63,8 +63,8 @@ class FrameReader {
   std::size_t dropped_ = 0;  ///< of the body that is being skipped
   std::string pending_;      ///< fed bytes; those before consumed_ are done with
   std::size_t consumed_ = 0;
-  std::size_t scanned_ =
-      0;  ///< no header line ends before this byte of pending_ that was not read yet
+  /// No header line ends before this byte of pending_ that was not read yet.
+  std::size_t scanned_ = 0;
   std::size_t header_bytes_ = 0;               ///< of the current frame, so far
   std::optional<std::size_t> content_length_;  ///< once its line was read
   bool in_body_ = false;                       ///< the header is complete

@@ -132,11 +132,11 @@ class BridgeSession {
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;
   DocumentMirror documents_;
-  std::deque<std::string>
-      configurations_;  ///< didChangeConfiguration bodies: later ones may set fewer keys
+  /// didChangeConfiguration bodies: later ones may set fewer keys.
+  std::deque<std::string> configurations_;
   std::deque<Pending> pending_;
-  std::map<std::string, lsp::Id>
-      daemon_requests_;             ///< the name that the editor sees -> the daemon's id
+  /// The name that the editor sees -> the daemon's id.
+  std::map<std::string, lsp::Id> daemon_requests_;
   std::set<std::string> progress_;  ///< tokens (as JSON) that the daemon began and has not ended
   std::vector<std::string> for_editor_;
   std::vector<std::string> for_daemon_;

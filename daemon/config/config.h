@@ -51,8 +51,8 @@ struct Config {
 struct ConfigKey {
   std::string_view name;  ///< "completion.max_tokens"
   std::string_view type;  ///< "integer 1-4096"
-  std::string_view
-      default_value;  ///< as written in TOML; `model.file` has none: the text says what is used
+  /// As written in TOML. `model.file` has none: `meaning` says what is used.
+  std::string_view default_value;
   std::string_view meaning;
 };
 std::span<const ConfigKey> config_keys();

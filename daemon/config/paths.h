@@ -47,8 +47,8 @@ struct Paths {
 
 /// What find_paths() asks of the process and the machine; tests put their own in.
 struct Surroundings {
-  std::function<std::optional<std::string>(const char* name)>
-      variable;  ///< unset or empty: nullopt
+  /// Unset or empty: nullopt.
+  std::function<std::optional<std::string>(const char* name)> variable;
   uid_t user = 0;
   std::filesystem::path run_user_root;  ///< "/run/user"
   std::filesystem::path temp_directory;

@@ -49,8 +49,8 @@ class OpenedModel {
 };
 
 struct EngineSetup {
-  Result<std::filesystem::path>
-      model;  ///< an error becomes the factory's, so that status and receipts show it
+  /// An error becomes the factory's, so that status and receipts show it.
+  Result<std::filesystem::path> model;
   std::string device_kind = "auto";     ///< see engine::DeviceWish
   std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
   int threads = 0;                      ///< 0: one per physical core
@@ -59,8 +59,8 @@ struct EngineSetup {
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
-  std::shared_ptr<completion::PageKeeper> keeper =
-      {};                                ///< where KV is kept over restarts; may be null
+  /// Where KV is kept over restarts; may be null.
+  std::shared_ptr<completion::PageKeeper> keeper = {};
   std::filesystem::path cache_dir = {};  ///< where devices keep what they compiled; empty: nowhere
 };
 

@@ -14,8 +14,8 @@ namespace efimd::service {
 /// Folders that are searched for models; they need not exist.
 struct ModelPlaces {
   std::filesystem::path own;  ///< $XDG_DATA_HOME/efimd/models
-  std::vector<std::filesystem::path>
-      bundled;                            ///< beside the executable, then this build's source tree
+  /// Beside the executable, then this build's source tree.
+  std::vector<std::filesystem::path> bundled;
   std::vector<SharedFolder> shared = {};  ///< other programs'; searched last
 };
 ModelPlaces find_model_places();
@@ -26,8 +26,8 @@ std::vector<ModelFile> list_models(const ModelPlaces& places);
 
 struct ModelChoice {
   std::filesystem::path path;
-  std::string
-      reason;  ///< "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured"
+  /// "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured".
+  std::string reason;
 };
 /// The configured model (a path, ~/..., or the name of a listed model), else the bundled
 /// efim-boot.gguf. kNotFound says which places were searched.

@@ -107,8 +107,8 @@ class Session : public std::enable_shared_from_this<Session> {
     text::Document document;
     std::optional<std::int32_t> version;
     std::string language_id;
-    std::string
-        unusable;  ///< why there is no completion for it until it is reopened; empty when there is
+    /// Why it gets no completions until it is reopened; empty if it gets them.
+    std::string unusable;
     Exclusions::Verdict exclusion = {};
     prompt::FileName file = {};
     completion::TextHome home = {};

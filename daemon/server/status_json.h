@@ -31,8 +31,8 @@ struct StatusParts {
   int pid = 0;
   std::int64_t uptime_s = 0;
   std::optional<ModelInfo> model;
-  std::string
-      model_path;  ///< the chosen file, also if it could not be opened; empty if none was found
+  /// The chosen file, also if it could not be opened; empty if none was found.
+  std::string model_path;
   std::string model_reason;  ///< why this one
   std::string device_reason;
   completion::ServiceStatus service;
