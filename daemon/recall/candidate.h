@@ -33,7 +33,7 @@ struct Evidence {
 };
 
 /// What a chance is computed from, in the order of chance.h.
-inline constexpr std::size_t kFeatures = 14;
+inline constexpr std::size_t kFeatures = 17;
 using Features = std::array<float, kFeatures>;
 
 /// A place in a candidate's text where it may be cut, and how likely the text before it is right.
