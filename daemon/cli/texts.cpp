@@ -78,7 +78,7 @@ bool takes_file(const CommandHelp& help) {
   return false;
 }
 
-/// What may stand behind a command.
+/// What may stand after a command.
 std::string words_behind(const CommandHelp& help) {
   std::vector<std::string> words = help.commands;
   for (const std::string& flag : flags_of(help)) words.push_back(flag);

@@ -7,7 +7,7 @@
 
 namespace efimd::service {
 
-// What is installed beside the program, made from what --help says.
+// Texts that are installed beside the program, made from the same tables as --help.
 
 /// efimd(1), in man(7)'s macros.
 std::string man_page(const std::vector<CommandHelp>& helps);

@@ -14,9 +14,9 @@
 
 namespace efimd::service {
 
-/// Something in config.toml or the environment that was passed over; never fatal.
+/// Something in config.toml or the environment that is ignored; never fatal.
 struct ConfigWarning {
-  int line = 0;  ///< of the file; 0 when it is about the whole of it or the environment
+  int line = 0;  ///< of the file; 0 if it is about the whole file or the environment
   std::string message;
 };
 
@@ -61,7 +61,7 @@ Config load_config(const std::filesystem::path& file);
 
 /// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
-/// Of the tier in the host's memory behind a device with memory of its own, in bytes.
+/// Bytes for KV in the host's memory, for devices with memory of their own.
 std::size_t host_budget_bytes(const Config& config);
 /// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
 /// the store has already, at most 10 GiB. 0: nothing is kept.

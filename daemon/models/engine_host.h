@@ -28,8 +28,8 @@ struct ModelInfo {
   std::string file_type;  ///< "F16", "Q8_0"
   std::string fim_order;  ///< "psm", "spm", "none"
   std::string digest;
-  std::string kv_type;    ///< "f16", "q8"; empty before the device is made
-  std::string kv_reason;  ///< what was measured of q8; empty where it was not asked for
+  std::string kv_type;    ///< "f16", "q8"; empty before the device is opened
+  std::string kv_reason;  ///< what was measured of q8; empty if it was not asked for
 };
 ModelInfo model_info(const engine::Model& model);
 
@@ -60,18 +60,18 @@ struct EngineSetup {
   int threads = 0;                                             ///< 0: one per physical core
   engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
   std::size_t kv_budget_bytes = 0;
-  std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
+  std::size_t host_budget_bytes = 0;  ///< of the tier after a device with memory of its own
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
-  std::shared_ptr<completion::PageKeeper> keeper =
-      {};                                ///< where KV is kept over restarts; may be null
+  /// Where KV is kept over restarts; may be null.
+  std::shared_ptr<completion::PageKeeper> keeper = {};
   std::filesystem::path cache_dir = {};  ///< where devices keep what they compiled; empty: nowhere
 };
 
-/// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), opens the
-/// device with as many pages as the budget holds, and the engine over it. `opened` is told as soon
-/// as the file was validated.
+/// Opens the model, reads its weights ahead (with progress; a stop is seen within 16 MiB), opens
+/// the device with as many pages as the budget holds, and the engine over it. `opened` is set as
+/// soon as the file is validated.
 completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened);
 
