@@ -276,7 +276,7 @@ constexpr std::array kEntries = {
            "whether text of your own that continues what you type (this file, open files, the "
            "repository's files) is suggested beside the model's"},
           [](Config& c, const toml::node& n) { return boolean(n, c.completion.recall); }},
-    Entry{{"completion.confidence", "number 0-1", "by eagerness",
+    Entry{{"completion.confidence", "number 0-1", "",
            "for experts: the model's text is cut where the product of its tokens' probabilities "
            "falls below this; 0: never. By eagerness: 0.3, 0.1, 0.03"},
           set_confidence},

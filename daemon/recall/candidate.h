@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace efimd::recall {
@@ -16,6 +17,9 @@ enum class Place {
   kStart,     ///< only blanks before the cursor
   kFinished,  ///< the line before the cursor ends as complete lines do: silent unless sure
 };
+
+/// Which of these the cursor is at.
+Place place_at(std::string_view text, std::size_t cursor);
 
 /// What speaks for a candidate: the numbers that the chance is computed from (chance.h).
 struct Evidence {
@@ -33,7 +37,7 @@ struct Evidence {
 };
 
 /// What a chance is computed from, in the order of chance.h.
-inline constexpr std::size_t kFeatures = 14;
+inline constexpr std::size_t kFeatures = 17;
 using Features = std::array<float, kFeatures>;
 
 /// A place in a candidate's text where it may be cut, and how likely the text before it is right.

@@ -30,7 +30,10 @@ Features features_of(const Support& s) {
           log2_of(static_cast<double>(s.bytes)),
           s.to_line_end ? 1.0F : 0.0F,
           log2_of(static_cast<double>(s.typed)),
-          s.in_word ? 1.0F : (s.same_indent_step ? 0.0F : -1.0F)};
+          s.in_word ? 1.0F : (s.same_indent_step ? 0.0F : -1.0F),
+          static_cast<float>(s.weight_nothing / (s.weight + s.weight_others + kNobody)),
+          s.open_bracket ? 1.0F : 0.0F,
+          s.after_closer ? 1.0F : 0.0F};
 }
 
 double chance_of(const Features& features, Place place) {

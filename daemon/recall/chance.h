@@ -20,6 +20,9 @@ struct Support {
   bool to_line_end = false;  ///< the text is all of the line
   bool in_word = false;      ///< the cursor stands behind a letter
   bool same_indent_step = true;
+  double weight_nothing = 0;  ///< of matches where the line ends at once
+  bool open_bracket = false;  ///< the cursor's line has one that is not closed: it goes on
+  bool after_closer = false;  ///< the cursor stands behind a bracket's or a string's end
 };
 
 Features features_of(const Support& support);

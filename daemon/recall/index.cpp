@@ -113,8 +113,10 @@ std::vector<Candidate> Index::find(const Query& query) const {
 std::string Index::draft(const Query& query, std::size_t bytes_max) const {
   const Asked asked(query.text, query.cursor);
   const std::vector<Match> matches = impl_->matches(asked, query.where);
-  if (matches.empty()) return {};
-  const Match& best = matches.front();
+  const auto found =
+      std::ranges::find_if(matches, [](const Match& match) { return !match.continuation.empty(); });
+  if (found == matches.end()) return {};
+  const Match& best = *found;
   std::string_view rest = best.text.substr(best.goes_on, bytes_max);
   // In the own file, a draft ends before the cursor's own line.
   if (best.source == Source::kThisFile && best.goes_on < asked.line_begin())

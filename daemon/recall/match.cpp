@@ -65,12 +65,22 @@ bool ends_line(std::string_view before) {
   return !line.empty() && std::string_view(";{}:,").find(line.back()) != std::string_view::npos;
 }
 
+bool leaves_bracket_open(std::string_view line) {
+  int depth = 0;
+  for (const char c : line) {
+    if (c == '(' || c == '[') ++depth;
+    if ((c == ')' || c == ']') && depth > 0) --depth;
+  }
+  return depth > 0;
+}
+
+/// Counted over the first bytes, estimated beyond them.
 std::size_t lines_between(std::string_view text, std::size_t a, std::size_t b) {
-  constexpr std::size_t kScanned = 64 * 1024;
+  constexpr std::size_t kCounted = 2048;
   const std::size_t from = std::min(a, b), bytes = std::max(a, b) - from;
-  const std::string_view between = text.substr(from, std::min(bytes, kScanned));
+  const std::string_view between = text.substr(from, std::min(bytes, kCounted));
   const auto lines = static_cast<std::size_t>(std::ranges::count(between, '\n'));
-  return bytes <= kScanned ? lines : lines * (bytes / kScanned);
+  return bytes <= kCounted ? lines : std::max<std::size_t>(lines, 1) * (bytes / kCounted);
 }
 
 /// How much a match's vote counts. An agreement of 30 bytes is worth nine of 10 bytes.
@@ -127,9 +137,15 @@ Asked::Asked(std::string_view text, std::size_t cursor)
     place_ = Place::kStart;
   else if (tail_.empty() && ends_line(before))
     place_ = Place::kFinished;
+  open_bracket_ = leaves_bracket_open(around_.typed);
   if (place_ != Place::kStart) probes_.push_back(probe_at(text_, cursor_));
   const Probe above = probe_above(text_, cursor_);
   if (above.over_line_end && around_.typed.size() <= kTypedOverLineEnd) probes_.push_back(above);
+}
+
+bool Asked::after_closer() const {
+  return cursor_ > line_begin_ &&
+         std::string_view(")]}\"'`>").find(text_[cursor_ - 1]) != std::string_view::npos;
 }
 
 std::string_view Asked::context(const Probe& probe) const {
@@ -176,5 +192,7 @@ void Asked::judge(Match& match) const {
     match.distance_lines = lines_between(text_, cursor_, match.goes_on);
   match.weight = weight_of(match);
 }
+
+Place place_at(std::string_view text, std::size_t cursor) { return Asked(text, cursor).place(); }
 
 }  // namespace efimd::recall

@@ -56,7 +56,9 @@ class Asked {
   std::size_t cursor() const { return cursor_; }
   Place place() const { return place_; }
   const Surroundings& around() const { return around_; }
-  std::string_view tail() const { return tail_; }  ///< rest of the cursor's line, trimmed
+  std::string_view tail() const { return tail_; }          ///< rest of the cursor's line, trimmed
+  bool has_open_bracket() const { return open_bracket_; }  ///< in the line before the cursor
+  bool after_closer() const;  ///< the cursor stands behind a bracket's or a string's end
   std::size_t line_begin() const { return line_begin_; }
   std::size_t line_end() const { return line_end_; }
 
@@ -77,6 +79,7 @@ class Asked {
   Surroundings around_;
   std::string_view tail_;
   Place place_ = Place::kInside;
+  bool open_bracket_ = false;
   std::vector<Probe> probes_;
 };
 

@@ -59,6 +59,7 @@ class Tally {
     for (const Match& match : matches_) {
       equal_.push_back(common_prefix(match.continuation, text_));
       all_ += match.weight;
+      if (match.continuation.empty()) nothing_ += match.weight;
     }
   }
 
@@ -67,7 +68,10 @@ class Tally {
                     .bytes = bytes,
                     .to_line_end = bytes == text_.size(),
                     .in_word = asked_.cursor() > 0 && is_word(asked_.text()[asked_.cursor() - 1]),
-                    .same_indent_step = false};
+                    .same_indent_step = false,
+                    .weight_nothing = nothing_,
+                    .open_bracket = asked_.has_open_bracket(),
+                    .after_closer = asked_.after_closer()};
     std::array<std::string_view, kSourcesCounted> paths;
     for (std::size_t i = 0; i < matches_.size(); ++i) {
       const Match& match = matches_[i];
@@ -101,7 +105,7 @@ class Tally {
   std::span<const Match> matches_;
   std::string_view text_;
   std::vector<std::size_t> equal_;
-  double all_ = 0;
+  double all_ = 0, nothing_ = 0;
 };
 
 Evidence evidence_of(const Asked& asked, const Support& support, std::size_t heard) {
@@ -142,15 +146,18 @@ Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const
   return candidate;
 }
 
-/// Bytes that the user may expect to be spared.
-double expected_bytes(const Candidate& candidate) {
+/// What orders candidates: bytes that the user may expect to be spared; and most of all a line that
+/// is right to its end, since it takes one key and no look at the rest.
+double worth_of(const Candidate& candidate) {
+  constexpr double kWholeLine = 3, kKeysOfDoubt = 4;
   double bytes = 0;
   std::size_t begin = 0;
   for (const Boundary& boundary : candidate.boundaries) {
     bytes += boundary.chance * static_cast<double>(boundary.bytes - begin);
     begin = boundary.bytes;
   }
-  return bytes;
+  const double whole = candidate.boundaries.back().chance;
+  return bytes + kWholeLine * whole * (static_cast<double>(candidate.text.size()) + kKeysOfDoubt);
 }
 
 bool stands_there_already(const Asked& asked, std::string_view text) {
@@ -172,15 +179,17 @@ std::vector<Candidate> candidates_of(const Asked& asked, const std::vector<Match
                                      std::size_t most) {
   std::vector<Match> heard = matches;
   for (Match& match : heard) match.continuation = without_tail(asked, match.continuation);
+  // Where a blank line is there already, the next line is asked for, not whether there is one.
+  if (asked.place() == Place::kStart)
+    std::erase_if(heard, [](const Match& match) { return match.continuation.empty(); });
   std::vector<Candidate> candidates;
   for (const Ballot& ballot : ballots_of(heard)) {
     if (candidates.size() == kTextsMax) break;
     if (ballot.text.empty() || stands_there_already(asked, ballot.text)) continue;
     candidates.push_back(candidate_of(asked, ballot, heard));
   }
-  std::ranges::stable_sort(candidates, [](const Candidate& a, const Candidate& b) {
-    return expected_bytes(a) > expected_bytes(b);
-  });
+  std::ranges::stable_sort(
+      candidates, [](const Candidate& a, const Candidate& b) { return worth_of(a) > worth_of(b); });
   if (candidates.size() > most) candidates.resize(most);
   return candidates;
 }

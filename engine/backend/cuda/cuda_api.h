@@ -9,7 +9,8 @@
 namespace efimd::engine::cuda {
 
 // Functions of the driver, by the names of cuda.h, which the preprocessor turns into the versions that it means.
-// clang-format off: each run would indent such a list further.
+// Each run would indent such a list further.
+// clang-format off
 #define EFIMD_CUDA_FUNCTIONS(X)                                                                  \
   X(cuInit)                                                                                      \
   X(cuDriverGetVersion)                                                                          \

@@ -13,7 +13,8 @@
 namespace efimd::engine::vulkan {
 
 // Functions of the loader, of an instance and of a device, by their names without "vk".
-// clang-format off: each run would indent such a list further.
+// Each run would indent such a list further.
+// clang-format off
 #define EFIMD_VULKAN_GLOBAL(X) \
   X(CreateInstance) X(EnumerateInstanceLayerProperties) X(EnumerateInstanceVersion)
 #define EFIMD_VULKAN_INSTANCE(X)                                                               \

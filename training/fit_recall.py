@@ -1,0 +1,182 @@
+"""Fits the weights of daemon/recall/chance_table.h to places in training packages.
+
+    recall_places --count 200 --dump places.txt PROJECT...       # of training packages alone
+    python3 -m training.fit_recall places.txt > daemon/recall/chance_table.h
+
+Each line of places.txt is a boundary of a candidate; its label is whether the text before it is what stood there. For each kind of
+place a logistic regression with a little shrinking is fitted. Then the cuts are chosen that save most characters among those that
+keep suggestions from being wrong too often. What was reached is printed on stderr.
+"""
+import argparse
+import sys
+
+import numpy as np
+
+PLACES = ["inside", "start", "finished"]
+COLUMNS = ["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"]
+# Of the suggestions shown, how many may be wrong from the first character; at finished lines, how many cursors may show one.
+WRONG_MAX = {0: 0.12, 1: 0.24}
+FINISHED_SHOWN_MAX = 0.07
+
+
+def read(path: str) -> tuple:
+    """(columns by name, features); cursors that no candidate was found for are counted in `silent`."""
+    rows, silent = [], {0: 0, 1: 0, 2: 0}
+    chars = {0: 0, 1: 0, 2: 0}
+    cursors = {}
+    with open(path, encoding="ascii") as lines:
+        for line in lines:
+            fields = line.split()
+            cursors[int(fields[2])] = (int(fields[1]), int(fields[3]))
+            if fields[4] != "-1":
+                rows.append([float(field) for field in fields])
+    for kind, truth in cursors.values():
+        silent[kind] += 1
+        chars[kind] += truth
+    table = np.array(rows)
+    return {name: table[:, i].astype(int) for i, name in enumerate(COLUMNS)}, table[:, len(COLUMNS):], silent, chars
+
+
+def labels(columns: dict) -> np.ndarray:
+    """Right as far as the boundary; at the end of the candidate, the line must end there, too."""
+    right = columns["right"] >= columns["bytes"]
+    last = columns["bytes"] == columns["text"]
+    return (right & (~last | (columns["truth"] == columns["text"]))).astype(float)
+
+
+def logistic(features: np.ndarray, labels_: np.ndarray, weights: np.ndarray, shrink: float = 1.0) -> np.ndarray:
+    """Newton's method; about ten steps. `weights` of samples: a cursor counts once, however many boundaries it has."""
+    fitted = np.zeros(features.shape[1])
+    for _ in range(30):
+        chance = 1 / (1 + np.exp(-np.clip(features @ fitted, -30, 30)))
+        gradient = features.T @ (weights * (labels_ - chance)) - shrink * fitted
+        curve = (features * (weights * chance * (1 - chance))[:, None]).T @ features + shrink * np.eye(len(fitted))
+        step = np.linalg.solve(curve, gradient)
+        fitted += step
+        if np.abs(step).max() < 1e-6:
+            break
+    return fitted
+
+
+class Cursor:
+    """The candidates of one cursor: for each, its boundaries' chances and bytes, and how much of it is right."""
+
+    def __init__(self, kind: int, place: int, truth: int):
+        self.kind, self.place, self.truth = kind, place, truth
+        self.candidates = []
+
+    def shown(self, show: float, hold: float):
+        """(bytes shown, bytes right, whole candidate right) of the best candidate as vote.cpp takes it; None: silent."""
+        for _, text, right, bytes_, chances in self.candidates:
+            if chances[0] < show:
+                continue
+            held = np.flatnonzero(chances >= hold)
+            if len(held):
+                shown = bytes_[held[-1]]
+                return shown, min(shown, right), shown == self.truth and right >= shown
+        return None
+
+
+def cursors_of(columns: dict, chance: np.ndarray) -> list:
+    keys = columns["cursor"] * 1000 + columns["candidate"]
+    starts = np.flatnonzero(np.diff(keys, prepend=-1))
+    ends = np.append(starts[1:], len(keys))
+    found = {}
+    for begin, end in zip(starts, ends):
+        cursor = found.setdefault(columns["cursor"][begin], Cursor(columns["kind"][begin], columns["place"][begin], columns["truth"][begin]))
+        chances = np.minimum.accumulate(chance[begin:end])
+        bytes_ = columns["bytes"][begin:end]
+        # As worth_of() in vote.cpp.
+        gain = float((chances * np.diff(bytes_, prepend=0)).sum() + 3 * chances[-1] * (bytes_[-1] + 4))
+        cursor.candidates.append((gain, columns["text"][begin], columns["right"][begin], bytes_, chances))
+    for cursor in found.values():
+        cursor.candidates.sort(key=lambda candidate: -candidate[0])
+    return list(found.values())
+
+
+def outcome(cursors: list, cuts: list) -> dict:
+    """Per kind: shown, exact, bytes saved, wrong from the first byte."""
+    result = {kind: np.zeros(4) for kind in range(3)}
+    for cursor in cursors:
+        shown = cursor.shown(*cuts[cursor.place])
+        if shown is not None:
+            result[cursor.kind] += [1, shown[2], shown[1], shown[1] == 0]
+    return result
+
+
+def choose_cuts(cursors: list, count: dict) -> list:
+    """Greedy over places: inside and finished share the cursors at finished lines."""
+    grid = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9]
+    holds = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5]
+    by_place = [[cursor for cursor in cursors if cursor.place == place] for place in range(3)]
+    silent = (2.0, 2.0)
+    best = [silent, silent, (0.9, 0.5)]
+    for place, allowed in ((0, FINISHED_SHOWN_MAX * 0.75), (1, 1.0), (2, FINISHED_SHOWN_MAX * 0.25)):
+        top = -1.0
+        for show in grid:
+            for hold in holds:
+                if hold > show:
+                    continue
+                cuts = [silent] * 3
+                cuts[place] = (show, hold)
+                got = outcome(by_place[place], cuts)
+                kind = 1 if place == 1 else 0
+                shown, exact, saved, wrong = got[kind]
+                if wrong > WRONG_MAX[kind] * shown or got[2][0] > allowed * count[2]:
+                    continue
+                value = exact / max(1, count[kind]) + saved / max(1, sum(c.truth for c in cursors if c.kind == kind))
+                if value > top:
+                    top, best[place] = value, (show, hold)
+    return best
+
+
+def table(weights: list, cuts: list, command: str) -> str:
+    rows = ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
+    pairs = ", ".join(f"{{{show:.2f}, {hold:.2f}}}" for show, hold in cuts)
+    return f"""#pragma once
+
+#include <array>
+
+#include "daemon/recall/chance.h"
+
+// Written by training/fit_recall.py, from places in the training packages that stand there. Rows
+// follow Place, columns follow features_of().
+// {command}
+namespace efimd::recall {{
+
+// clang-format off
+inline constexpr std::array<std::array<double, kFeatures>, 3> kChanceWeights = {{{{
+    {rows},
+}}}};
+// clang-format on
+
+inline constexpr std::array<Cut, 3> kCuts = {{{{{pairs}}}}};
+
+}}  // namespace efimd::recall
+"""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("places", help="what recall_places --dump wrote")
+    arguments = parser.parse_args()
+    columns, features, count, chars = read(arguments.places)
+    label = labels(columns)
+    weights, chance = [], np.zeros(len(label))
+    for place in range(3):
+        rows = columns["place"] == place
+        _, inverse, number = np.unique(columns["cursor"][rows], return_inverse=True, return_counts=True)
+        weights.append(logistic(features[rows], label[rows], 8.0 / np.maximum(8, number[inverse])))
+        chance[rows] = 1 / (1 + np.exp(-(features[rows] @ weights[-1])))
+        print(f"{PLACES[place]}: {rows.sum()} boundaries, right {label[rows].mean():.3f}, said {chance[rows].mean():.3f}", file=sys.stderr)
+    cursors = cursors_of(columns, chance)
+    cuts = choose_cuts(cursors, count)
+    for kind, (shown, exact, saved, wrong) in outcome(cursors, cuts).items():
+        print(f"{PLACES[kind]}: {count[kind]} cursors, shown {100 * shown / count[kind]:.1f} %, exact {100 * exact / count[kind]:.1f} %, "
+              f"characters {100 * saved / max(1, chars[kind]):.1f} %, wrong {100 * wrong / max(1, shown):.1f} % of shown", file=sys.stderr)
+    print(table(weights, cuts, f"{count[0]} cursors inside lines, {count[1]} at starts, {count[2]} behind finished lines."), end="")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
