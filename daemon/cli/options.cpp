@@ -253,10 +253,11 @@ Result<Place> parse_place(std::string_view text) {
   return Place{std::string(text.substr(0, first)), *line, *column};
 }
 
-std::vector<CommandHelp> command_help() {
+std::vector<CommandHelp> command_help() { return command_help(Grammar().app()); }
+
+std::vector<CommandHelp> command_help(const CLI::App& program) {
   std::vector<CommandHelp> helps;
-  const Grammar grammar;
-  describe(grammar.app(), "", helps);
+  describe(program, "", helps);
   return helps;
 }
 

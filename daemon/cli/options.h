@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "daemon/server/cache_request.h"
 
+namespace CLI {
+class App;
+}
+
 namespace efimd::service {
 
 /// "FILE:LINE:COLUMN", both from 1, the column in characters. FILE may hold colons.
@@ -82,7 +86,7 @@ struct CommandHelp {
     std::string what;
     bool positional = false;
   };
-  std::string name;  ///< "model list"; empty for efimd itself
+  std::string name;  ///< "model list"; empty for the program itself
   std::string what;
   std::string footer;
   std::vector<Option> options;
@@ -90,6 +94,8 @@ struct CommandHelp {
 };
 /// efimd itself first, then each command before those below it.
 std::vector<CommandHelp> command_help();
+/// The same of another program.
+std::vector<CommandHelp> command_help(const CLI::App& program);
 
 /// `arguments` without the program's name.
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);
