@@ -36,11 +36,15 @@ class Exclusions {
   Exclusions(std::vector<std::string> globs, bool gitignore);
 
   Verdict judge(std::string_view uri) const;
+  /// Of all that a folder holds: whether it need not be looked into.
+  Verdict judge_folder(const std::filesystem::path& folder) const;
 
   /// The built-in patterns, in lower case; names are matched in lower case.
   static std::span<const std::string_view> secret_patterns();
 
  private:
+  enum class Kind { kFile, kFolder };
+  Verdict judge(std::string_view uri, Kind kind) const;
   std::vector<std::string> globs_;
   bool gitignore_ = false;
 };

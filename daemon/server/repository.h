@@ -4,7 +4,6 @@
 #include <optional>
 #include <string_view>
 
-#include "daemon/completion/request.h"
 #include "daemon/prompt/path_head.h"
 
 namespace efimd::service {
@@ -18,10 +17,6 @@ struct Repository {
 /// nullopt if the file is in none. Looks for .git in the file's folder and each one above; reads
 /// two small files if the working tree is an added one (gitrepository-layout(5)).
 std::optional<Repository> repository_of(const std::filesystem::path& file);
-
-/// The texts with which the document shares recall: those of its git working tree. Files
-/// outside any tree and texts that are no files share with none.
-completion::TextHome text_home_of(std::string_view uri);
 
 /// A repository has the name of the folder with its .git; that is the same in all of its working
 /// trees. Outside a repository, a file has only its own name; a text that is no file has none.

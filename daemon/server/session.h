@@ -51,6 +51,8 @@ class SessionHost {
   virtual const Exclusions& exclusions() const = 0;
   /// `done` is called on io, once, now or later.
   virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
+  /// A document of this project was opened or closed: its files are looked at, beside everything else.
+  virtual void look_at_project(const completion::TextHome& home) = 0;
   /// Counts a request that was answered with nothing before it reached the completion service.
   /// `reason` is one of a few.
   virtual void count_silence(const std::string& reason) = 0;

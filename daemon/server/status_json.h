@@ -10,6 +10,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/config/config.h"
 #include "daemon/models/engine_host.h"
+#include "daemon/server/project_reader.h"
 
 namespace efimd::service {
 
@@ -37,6 +38,7 @@ struct StatusParts {
   std::string device_reason;
   std::string weights;  ///< of the CPU device, see engine::WeightsTold; empty on another
   completion::ServiceStatus service;
+  std::vector<ProjectStatus> projects;      ///< whose files recall knows
   std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;
   std::vector<SessionInfo> sessions;
