@@ -78,6 +78,15 @@ bool set_kv_type(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_weights(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"auto", "mapped", "panels"}, value)) return false;
+  config.device_weights = value == "mapped"   ? engine::WeightsForm::kMapped
+                          : value == "panels" ? engine::WeightsForm::kPanels
+                                              : engine::WeightsForm::kAuto;
+  return true;
+}
+
 bool set_memory(Config& config, const toml::node& node) {
   config.cache_memory_mb.reset();
   if (node.value<std::string_view>() == "auto") return true;
@@ -204,6 +213,11 @@ constexpr std::array kKeys = {
     ConfigKey{"device.threads", "integer 0-1024", "0",
               "worker threads of the CPU device; 0: one per physical core",
               [](Config& c, const toml::node& n) { return integer(n, 0, 1024, c.device_threads); }},
+    ConfigKey{"device.weights", "\"auto\" | \"mapped\" | \"panels\"", "\"auto\"",
+              "how the CPU device keeps the model: mapped from the file, or as panels, a private "
+              "copy that is read faster; auto: panels, if they fit within half of the available "
+              "memory",
+              set_weights},
     ConfigKey{
         "cache.kv_type", "\"f16\" | \"q8\"", "\"f16\"",
         "what is kept of the text, in memory and on disk: 16 bits an element, or 8, which take "
@@ -268,7 +282,7 @@ constexpr std::array kKeys = {
               "whether text of your own that continues what you type (this file, open files, the "
               "repository's files) is suggested beside the model's",
               [](Config& c, const toml::node& n) { return boolean(n, c.completion.recall); }},
-    ConfigKey{"completion.confidence", "number 0-1", "by eagerness",
+    ConfigKey{"completion.confidence", "number 0-1", "",
               "for experts: the model's text is cut where the product of its tokens' probabilities "
               "falls below this; 0: never. By eagerness: 0.3, 0.1, 0.03",
               set_confidence},

@@ -28,6 +28,9 @@ using BatchPtr = std::shared_ptr<const Batch>;
 /// it and hands the result over. All files must be of one family; those of others are left out.
 BatchPtr make_batch(std::span<const File> files);
 
+/// The files that are in a batch.
+std::vector<std::string> paths_of(const Batch& batch);
+
 /// Which files speak the same language: "c" for C and C++, "js" for JavaScript and TypeScript,
 /// otherwise the extension in lower case; the name where there is no extension.
 std::string family_of(std::string_view path);

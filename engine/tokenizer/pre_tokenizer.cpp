@@ -137,7 +137,7 @@ struct PreTokenizer::Pattern {
   }
 
   /// Pieces of `text` by `patterns`, the first of them first. Each pattern sees a piece of the one
-  /// before as a text of its own: what stands behind it is the end.
+  /// before as a text of its own: what stands after it is the end.
   static void split(std::string_view text, std::span<const Pattern> patterns,
                     std::span<const Match> matches, const EmitPiece& emit) {
     if (text.empty()) return;

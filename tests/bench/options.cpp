@@ -20,6 +20,7 @@ class Grammar {
  public:
   Grammar();
   tl::expected<CommandLine, NothingToRun> parse(std::vector<std::string> arguments);
+  const CLI::App& app() const { return app_; }
 
  private:
   void add_replay();
@@ -245,6 +246,8 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
 }
 
 }  // namespace
+
+std::vector<service::CommandHelp> command_help() { return service::command_help(Grammar().app()); }
 
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments) {
   return Grammar().parse(std::move(arguments));

@@ -54,6 +54,9 @@ struct CommandLine {
   std::vector<std::filesystem::path> vocabularies;  ///< of `tokenizer`
 };
 
+/// For the man page and the shells' completions.
+std::vector<service::CommandHelp> command_help();
+
 /// `arguments` without the program's name.
 tl::expected<CommandLine, service::NothingToRun> parse_command_line(
     std::vector<std::string> arguments);

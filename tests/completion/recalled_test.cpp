@@ -104,7 +104,7 @@ TEST_CASE("A-12: a suggestion that was accepted counts for its source") {
 TEST_CASE("A-12: recalled text must have the better expected gain") {
   Recalled recalled;
   recalled.item = Item{"twelve bytes", 0, 0};
-  recalled.chance = 0.5;
+  recalled.gain = 6;
   CHECK(is_better(recalled, {Item{"twelve bytes", 0, 0}}, 0.4));
   CHECK_FALSE(is_better(recalled, {Item{"twelve bytes", 0, 0}}, 0.6));
   CHECK_FALSE(is_better(recalled, {Item{"twenty-four bytes it is!", 0, 0}}, 0.3));

@@ -20,11 +20,6 @@ std::string cell(std::string_view text) {
   return escaped;
 }
 
-/// Measurements have a page of their own, docs/benchmarks.md.
-bool is_told_elsewhere(const CommandHelp& help) {
-  return help.name.empty() || help.name == "bench" || help.name.starts_with("bench ");
-}
-
 /// "INT:INT in [1 - 4096]" says its type twice.
 std::string_view value_of(const CommandHelp::Option& option) {
   const std::string_view value = option.value;
@@ -43,7 +38,7 @@ std::string usage(const CommandHelp& help) {
 std::string table_of_commands(std::span<const CommandHelp> helps) {
   std::string table = "| command | does |\n| --- | --- |\n";
   for (const CommandHelp& help : helps)
-    if (!is_told_elsewhere(help) && help.commands.empty())
+    if (!help.name.empty() && help.commands.empty())
       table += fmt::format("| `{}` | {} |\n", usage(help), cell(help.what));
   return table;
 }
@@ -63,7 +58,7 @@ std::string commands_text() {
   const std::vector<CommandHelp> helps = service::command_help();
   std::string text = table_of_commands(helps);
   for (const CommandHelp& help : helps)
-    if (!is_told_elsewhere(help)) text += table_of_options(help);
+    if (!help.name.empty()) text += table_of_options(help);
   return text;
 }
 

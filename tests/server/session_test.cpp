@@ -301,6 +301,8 @@ TEST_CASE("a receipt has the fields of the design, after the answer") {
                         {"generatedTokens", 3},
                         {"healedTokens", 0},
                         {"restoredTokens", 0},
+                        {"draftedTokens", 0},
+                        {"acceptedTokens", 0},
                         {"exact", true},
                         {"queueMs", 0.0},
                         {"firstTokenMs", 0.0},

@@ -162,8 +162,9 @@ Or<std::vector<Item>> Worker::complete(Turn& turn) {
 
 Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> written,
                                         const Recalled& recalled) const {
-  if (!recalled.item) return written;
   if (!written && written.error().superseded) return written;
+  if (written && !is_welcome(turn, turn.receipt.confidence)) written = nothing(silence::kFinished);
+  if (!recalled.item) return written;
   const std::string& text = recalled.item->text;
   if (written && written->front().text.starts_with(text)) {
     turn.receipt.source = "recalled+model";

@@ -14,17 +14,18 @@ namespace {
 
 /// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
 constexpr int kCapabilityMin = 75;
-/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for CUDA 12.3.
+/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for
+/// CUDA 12.3.
 constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
-/// This program takes at most so much of the free memory; the rest is the desktop's.
+/// Take at most this share of the free memory; leave the rest to the desktop.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing wrong. A program without the
-/// right to new privileges, as a service is, cannot have it made.
+/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing
+/// wrong. A program without the right to new privileges, as a service is, cannot have it made.
 std::string remedy_of_driver() {
   std::error_code error;
   namespace fs = std::filesystem;
@@ -135,7 +136,8 @@ Result<CUfunction> CudaContext::function(const std::string& name) {
   if (auto got = checked(name.c_str(), api_.cuModuleGetFunction_(&found, module_, name.c_str()));
       !got)
     return tl::unexpected(std::move(got).error());
-  // Code is loaded when it is first needed, which must not be during a capture: asking for an attribute loads it.
+  // Code is loaded when it is first needed, which must not be during a capture: asking for an
+  // attribute loads it.
   int registers = 0;
   if (auto loaded = checked(
           name.c_str(), api_.cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, found));

@@ -25,10 +25,12 @@ using gpu::Range;
 
 /// Graphs that are kept; an older one is captured again.
 constexpr std::size_t kGraphsMax = 16;
-/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event of the same stream.
+/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event
+/// of the same stream.
 constexpr std::size_t kEvents = 8;
-/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap: every block norms the rows anew, and
-/// after a few of them that takes longer than a kernel of its own. An estimate that no card has confirmed yet.
+/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap: every
+/// block norms the rows anew, and after a few of them that takes longer than a kernel of its own.
+/// An estimate that no card has confirmed yet.
 constexpr std::size_t kFusedPairs = 192;
 /// Blocks of one of several tokens, for each multiprocessor: those that are there at once.
 constexpr std::size_t kFusedBlocks = 2;
@@ -83,7 +85,7 @@ class CudaDevice final : public gpu::GpuDevice {
   CUdeviceptr at(const Range& range) const {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
-  /// `behind_kernel`: what was issued before it is a kernel, which it may overlap with.
+  /// `behind_kernel`: the operation issued before it is a kernel, with which it may overlap.
   Result<void> issue(const Operation& operation, CUstream stream, bool behind_kernel);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);

@@ -80,7 +80,8 @@ class GpuBackend final : public Backend {
 
  private:
   Result<void> allocate();
-  /// Makes bias_turns_ reach so many pages of a sequence, if a layer keeps keys without their bias.
+  /// Makes bias_turns_ reach so many pages of a sequence, if a layer keeps keys without their
+  /// bias.
   Result<void> turn_biases(int pages);
   /// Makes `memory` hold so many bytes; what was in it is lost.
   Result<void> grow(Range& memory, std::size_t bytes, Memory where);
@@ -228,7 +229,8 @@ Result<void> GpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
   assert(tokens >= 0 && tokens <= kPageTokens && from != to);
   if (tokens == 0) return {};
   pages_->changed(to);
-  // The whole page: what lies behind its tokens is masked, and one copy a layer is cheaper than many.
+  // The whole page: what lies after its tokens is masked, and one copy a layer is cheaper than
+  // many.
   std::vector<Operation> copies(size(shape_.layers));
   for (std::size_t layer = 0; layer < copies.size(); ++layer) {
     copies[layer].operands[0] = pages_->range(layer, from);

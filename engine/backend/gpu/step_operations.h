@@ -77,7 +77,7 @@ class StepOperations {
   template <class Sizes>
   Operation& add(Kernel kernel, std::array<std::uint32_t, 3> groups,
                  std::initializer_list<Range> operands, const Sizes& sizes);
-  // Each writes the forms that `next` reads, of which f32 goes to a buffer of its own, and quants to at_.quants.
+  // Each writes the forms that `next` reads: f32 to a buffer of its own, quants to at_.quants.
   void norm(const GpuNorm& norm, const Range& rows, int count, kernels::Forms next);
   void activate(const GpuLayer& layer, int rows);
   // A layer's norm, product and what follows it as one.
