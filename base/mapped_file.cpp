@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -56,6 +57,19 @@ bool MappedFile::intact() const {
   return (guard_ == nullptr || !guard_->was_cut()) && ::fstat(descriptor_, &info) == 0 &&
          static_cast<std::size_t>(info.st_size) == bytes_.size() &&
          info.st_mtim.tv_sec == modified_.tv_sec && info.st_mtim.tv_nsec == modified_.tv_nsec;
+}
+
+void MappedFile::give_back(std::span<const std::byte> bytes) const {
+  // Only of a private mapping that nobody writes to: elsewhere this would lose what was written.
+  if (bytes.data() < bytes_.data() || bytes.data() + bytes.size() > bytes_.data() + bytes_.size())
+    return;
+  const auto page = static_cast<std::size_t>(std::max(4096L, ::sysconf(_SC_PAGESIZE)));
+  const auto begin = static_cast<std::size_t>(bytes.data() - bytes_.data());
+  const std::size_t first = (begin + page - 1) / page * page;
+  const std::size_t last = (begin + bytes.size()) / page * page;
+  if (first >= last) return;
+  // A refusal only costs memory.
+  ::madvise(const_cast<std::byte*>(bytes_.data()) + first, last - first, MADV_DONTNEED);
 }
 
 MappedFile::~MappedFile() {

@@ -10,14 +10,15 @@ namespace efimd::store {
 //
 //   ST-1  A slot is written and synced before its row is. A row whose checksum does not fit its
 //         slot is a miss and is removed.
-//   ST-2  Files are 0600 in a 0700 folder.
+//   ST-2  Files are 0600 in a 0700 folder. Nothing of an excluded document is ever written; the
+//         daemon's exclusions decide which those are.
 //   ST-3  Another schema, a damaged database or an arena of another generation: that part is
-//         started over, which is said once.
+//         started over, and the log says so once.
 //
-// What is lost when power fails is the last moments of writing: WAL with synchronous=NORMAL keeps
-// the database whole, and a row without its slot's bytes is a miss by ST-1.
+// If power fails, the last moments of writing are lost: WAL with synchronous=NORMAL keeps the
+// database whole, and a row without its slot's bytes is a miss by ST-1.
 
-/// PRAGMA user_version; any other, higher or lower, is started over: it is a cache.
+/// PRAGMA user_version. Any other, higher or lower, is started over, because this is a cache.
 inline constexpr int kSchemaVersion = 1;
 
 inline constexpr char kSchema[] = R"sql(

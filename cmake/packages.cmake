@@ -1,4 +1,4 @@
-# Every dependency and what it is for; the README's table says why each is here.
+# Every dependency and what it is for; the table of docs/building.md says why each is here.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(Boost 1.81 REQUIRED)                       # Asio: loop, local sockets, signals

@@ -13,24 +13,7 @@ if(EFIMD_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${EFIMD_CCACHE})
 endif()
 
-set(EFIMD_SANITIZE "" CACHE STRING "Sanitizers for every target, as in -fsanitize=...")
-if(EFIMD_SANITIZE)
-  add_compile_options(-fsanitize=${EFIMD_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
-  add_link_options(-fsanitize=${EFIMD_SANITIZE})
-  add_compile_definitions(EFIMD_SANITIZED)
-  # g++ 12 warns of values that its own instrumentation reads.
-  add_compile_options($<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
-endif()
-
-# Most of what a file costs to compile are the headers in front of it. Under sanitizers eight files of a target are compiled as
-# one: asan in 366 s of processor time instead of 575. The release build takes each alone, and so shows that it can stand alone.
-if(EFIMD_SANITIZE)
-  set(CMAKE_UNITY_BUILD ON)
-endif()
-# efimd_apart(FILE ...): sources with names in unnamed namespaces that others of their target have too: compiled alone.
-function(efimd_apart)
-  set_source_files_properties(${ARGN} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-endfunction()
+include(cmake/sanitizers.cmake)
 
 add_library(efimd_options INTERFACE)
 target_include_directories(efimd_options INTERFACE ${CMAKE_SOURCE_DIR})

@@ -22,17 +22,17 @@ class Model;
 /// Names a live sequence; never reused.
 enum class SequenceId : std::uint64_t {};
 
-struct HoldOptions {
+struct PrefillOptions {
   std::stop_token stop = {};
-  /// Of how many of the last tokens the logits are wanted; at most Engine::kLogitsRowsMax.
+  /// How many of the last tokens need logits; at most Engine::kLogitsRowsMax.
   int logits_rows = 1;
 };
 
-/// Tokens to evaluate behind what a sequence holds.
+/// Tokens to evaluate after those that a sequence holds.
 struct BatchItem {
   SequenceId sequence{};
   std::span<const TokenId> tokens;
-  int logits_rows = 0;  ///< of how many of the last tokens the logits are wanted
+  int logits_rows = 0;  ///< how many of the last tokens need logits
 };
 
 /// What holding a prompt cost.
@@ -52,80 +52,81 @@ struct KvUsage {
 /// A model that evaluates token sequences and keeps their KV.
 ///
 /// Thread: one (the engine thread); a stop token may fire from any.
-/// The daemon sees only this face; tests put a scripted engine behind it.
+/// The daemon sees only this interface; tests implement it with a scripted engine.
 class Engine {
  public:
-  /// Logits rows that a sequence keeps: those of a healed tail (facts.md, section 2) and the one in
-  /// front of it. More that a hold() asked for live until the next.
+  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More
+  /// that a prefill() asked for live until the next.
   static constexpr int kLogitsRowsKept = 4;
-  /// Logits rows that hold() gives: those of a draft and the one in front of it.
+  /// Logits rows that prefill() gives: those of a draft and the one before it.
   static constexpr int kLogitsRowsMax = 17;
 
   virtual ~Engine() = default;
 
   virtual const Tokenizer& tokenizer() const = 0;
-  /// Whether words that are broken at the prompt's end are nothing new to the model, so that they
-  /// need no healing.
+  /// Whether the model was trained on words that are broken at the prompt's end, so that they need
+  /// no healing.
   virtual bool fragment_trained() const = 0;
   virtual int window_tokens() const = 0;  ///< most tokens that one sequence may hold
   virtual int step_tokens() const = 0;    ///< most tokens of one step()
 
   virtual SequenceId open_sequence() = 0;
-  /// Its full pages stay findable by content until they are evicted (KV-3).
+  /// Its full pages can still be found by content until they are evicted (KV-3).
   virtual void close_sequence(SequenceId sequence) = 0;
   /// A new sequence that holds what `sequence` holds, its last token's logits included; only the
   /// partial page is copied (KV-2). kWindowFull when there is no page for that.
   virtual Result<SequenceId> fork(SequenceId sequence) = 0;
 
-  /// Makes the sequence hold exactly `tokens` (not empty) and the logits behind its last tokens
-  /// ready. Reuses the sequence's own leading tokens, then pages with the same identity (KV-1),
-  /// resident or stored (KV-7), and evaluates the rest in steps. A prompt that is in KV whole costs the tokens whose
-  /// logits are wanted and not at hand any more. kStopped between steps when the stop token fires:
-  /// what was evaluated stays. kWindowFull past window_tokens(), and when other sequences hold too
-  /// much of the KV budget: close some and hold again.
-  virtual Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                                  HoldOptions options) = 0;
-  /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for, and nothing
+  /// Prefill: makes the sequence hold exactly `tokens` (not empty), and makes the logits after its
+  /// last tokens ready. Reuses the sequence's own leading tokens, then pages with the same identity
+  /// (KV-1), resident or stored (KV-7), and evaluates the rest in steps. If all of the
+  /// prompt is in KV, it costs only the tokens whose logits are wanted and no longer at hand.
+  /// kStopped between steps when the stop token fires: what was evaluated stays. kWindowFull past
+  /// window_tokens(), and if other sequences hold too much of the KV budget: close some and call
+  /// again.
+  virtual Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                                     PrefillOptions options) = 0;
+  /// Rewinds the sequence to as many leading tokens of `tokens` as there is KV for, and nothing
   /// else; returns how many. Never evaluates.
-  virtual Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) = 0;
+  virtual Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) = 0;
   /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them, or would be
   /// loaded from the store rather than evaluated (KV-7). Changes nothing.
   virtual int resident(std::span<const TokenId> tokens) const = 0;
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
   /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
-  /// hold(). kStopped within the time of a layer when `stop` fires, and what it evaluated is lost:
-  /// for work in idle time, which must make way at once.
+  /// prefill(). kStopped within the time of a layer if `stop` fires, and what it evaluated is lost;
+  /// for idle work, which must yield at once.
   virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
-  /// Evaluates one more token behind what the sequence holds: a generation step.
+  /// Evaluates one more token after those that the sequence holds: a generation step.
   Result<void> append(SequenceId sequence, TokenId token) {
     const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_rows = 1};
     return step({&item, 1});
   }
-  /// Logits behind the token that is `back` places in front of the sequence's last, [V]; valid
-  /// until the next hold() or step() of any sequence. Empty when they were not asked for or are not
-  /// kept any more.
+  /// Logits after the token that is `back` places before the sequence's last, [V]; valid until the
+  /// next prefill() or step() of any sequence. Empty if they were not asked for or are no longer kept.
   virtual std::span<const float> logits(SequenceId sequence, int back = 0) const = 0;
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;
 
-  /// Whose text the sequence holds: its full pages may be stored as that document's (KV-6). Without
-  /// it, or with kNone, nothing of it is.
+  /// Says whose text the sequence holds: its full pages may be stored as that document's (KV-6).
+  /// Without it, or with kNone, none are.
   virtual void set_source(SequenceId, SourceId) {}
   /// Makes leading full pages of `tokens` resident from the store, for `source`; returns the tokens
-  /// that are resident then. Never evaluates. For idle time: it waits for the disk, but sees `stop`
-  /// at once.
+  /// that are resident then. Never evaluates. For idle time, because it waits for the disk; it sees
+  /// `stop` at once.
   virtual Result<int> restore(std::span<const TokenId> tokens, SourceId, std::stop_token) {
     return resident(tokens);
   }
-  /// Hands one page to the store, about a tenth of a millisecond. For idle time. kYes: the device is
-  /// about to be given back.
+  /// Hands one page to the store; takes about 0.1 ms. For idle time. kYes: the device
+  /// is about to be given back.
   virtual WriteBehind write_behind(Leaving) { return WriteBehind::kNothing; }
-  /// Drops the pages of a document and all behind them, those apart that open sequences use: close
-  /// these before.
+  /// Drops the pages of a document and all that follow them, except those that open sequences use:
+  /// close these first.
   virtual void forget(SourceId) {}
 
-  /// Gives the device's memory back until the next call that needs it; sequences hold what they held.
+  /// Gives the device's memory back until the next call that needs it; sequences hold what they
+  /// held.
   virtual void release_device() {}
 
   virtual KvUsage kv_usage() const = 0;

@@ -93,7 +93,7 @@ Result<void> LastingEngine::ensure_held(Sequence& sequence) {
   if (sequence.open) return {};
   ensure_open(sequence);
   if (sequence.tokens.empty()) return {};
-  auto held = engine_->hold(sequence.inner, sequence.tokens, {});
+  auto held = engine_->prefill(sequence.inner, sequence.tokens, {});
   if (held) return {};
   // What it must hold is not forgotten by a failure to hold it.
   engine_->close_sequence(sequence.inner);
@@ -116,20 +116,20 @@ Result<SequenceId> LastingEngine::fork(SequenceId id) {
   return copy;
 }
 
-Result<PromptCost> LastingEngine::hold(SequenceId id, std::span<const TokenId> tokens,
-                                       HoldOptions options) {
+Result<PromptCost> LastingEngine::prefill(SequenceId id, std::span<const TokenId> tokens,
+                                          PrefillOptions options) {
   if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
   return lasting([&] {
     ensure_open(*find(id));
-    return engine_->hold(find(id)->inner, tokens, options);
+    return engine_->prefill(find(id)->inner, tokens, options);
   });
 }
 
-Result<int> LastingEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+Result<int> LastingEngine::rewind(SequenceId id, std::span<const TokenId> tokens) {
   if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
   return lasting([&] {
     ensure_open(*find(id));
-    return engine_->adopt(find(id)->inner, tokens);
+    return engine_->rewind(find(id)->inner, tokens);
   });
 }
 

@@ -43,9 +43,9 @@ class LastingEngine final : public Engine {
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
-  Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                          HoldOptions options) override;
-  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                             PrefillOptions options) override;
+  Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop) override;
   std::span<const float> logits(SequenceId sequence, int back) const override;

@@ -85,8 +85,8 @@ Result<SequenceId> LocalEngine::fork(SequenceId id) {
   return copy;
 }
 
-Result<PromptCost> LocalEngine::hold(SequenceId id, std::span<const TokenId> tokens,
-                                     HoldOptions options) {
+Result<PromptCost> LocalEngine::prefill(SequenceId id, std::span<const TokenId> tokens,
+                                        PrefillOptions options) {
   Sequence* sequence = find(id);
   if (Result<void> sound = check_prompt(sequence, tokens); !sound)
     return tl::unexpected(std::move(sound).error());
@@ -124,7 +124,7 @@ Result<PromptCost> LocalEngine::evaluate_prompt(SequenceId id, Sequence& sequenc
   return PromptCost{.reused = reused, .evaluated = total - reused, .restored = restored};
 }
 
-Result<int> LocalEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+Result<int> LocalEngine::rewind(SequenceId id, std::span<const TokenId> tokens) {
   Sequence* sequence = find(id);
   if (Result<void> sound = check_prompt(sequence, tokens); !sound)
     return tl::unexpected(std::move(sound).error());

@@ -15,7 +15,7 @@
 
 namespace efimd::engine {
 
-/// What the engine needs to know of a model beside its tokenizer.
+/// What the engine needs to know of a model in addition to its tokenizer.
 struct ModelFacts {
   Digest digest = {};
   int layers = 0;
@@ -33,7 +33,7 @@ class LocalEngine final : public Engine {
  public:
   static constexpr std::size_t kLogitsKeptMax = 8;
 
-  /// kNoMemory when the budget or the backend has no page at all.
+  /// kNoMemory if the budget or the backend has no page at all.
   static Result<std::unique_ptr<LocalEngine>> make(const ModelFacts& facts,
                                                    std::shared_ptr<const Tokenizer> tokenizer,
                                                    std::unique_ptr<Backend> backend,
@@ -47,9 +47,9 @@ class LocalEngine final : public Engine {
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
-  Result<PromptCost> hold(SequenceId sequence, std::span<const TokenId> tokens,
-                          HoldOptions options) override;
-  Result<int> adopt(SequenceId sequence, std::span<const TokenId> tokens) override;
+  Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
+                             PrefillOptions options) override;
+  Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
@@ -73,12 +73,12 @@ class LocalEngine final : public Engine {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
     KvSequence kv;
-    /// Behind the last tokens of what hold() made it hold: what is generated afterwards does not
-    /// push them out, for the next keystroke's prompt ends near there.
+    /// After the last tokens of the prompt. Generating does not push them out, because the next
+    /// keystroke's prompt ends near there.
     LogitsRows prompt_logits;
-    LogitsRows logits;     ///< behind the last tokens of steps since
-    bool holding = false;  ///< steps belong to hold()
-    int restored = 0;      ///< tokens from the store that no PromptCost has told yet
+    LogitsRows logits;     ///< after the last tokens of later steps
+    bool holding = false;  ///< steps belong to prefill()
+    int restored = 0;      ///< tokens from the store that no PromptCost has counted yet
   };
 
   LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,
@@ -90,8 +90,8 @@ class LocalEngine final : public Engine {
   Result<void> check_items(std::span<const BatchItem> items) const;
   Result<void> check_window(std::size_t tokens) const;
   Result<void> check_prompt(const Sequence* sequence, std::span<const TokenId> tokens) const;
-  /// Leaves the sequence with as much of `tokens` as there is KV for and the logits from
-  /// `logits_begin` on are at hand for, and room for the rest.
+  /// Leaves the sequence with a prefix of `tokens`: as much as there is KV for, so that the logits
+  /// from `logits_begin` on are at hand or will be evaluated. Makes room for the rest.
   Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin,
                        const std::stop_token& stop);
   Result<PromptCost> evaluate_prompt(SequenceId id, Sequence& sequence,

@@ -3,7 +3,8 @@
 /// Arguments of the device operations, shared by the host, the CUDA kernels and (as push constants, field by field in
 /// the same order) the shaders. Plain 32-bit fields: at most 128 bytes, which every Vulkan device takes.
 ///
-/// Letters as in style.md. A row is a token of the step.
+/// Letters, here and in the kernels: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV heads, E head
+/// width, F feed-forward width, V vocabulary, P tokens per page. A row is a token of the step.
 namespace efimd::kernels {
 
 using u32 = unsigned int;

@@ -74,8 +74,8 @@ struct DidOpenTextDocumentParams {
 };
 
 struct TextDocumentContentChangeEvent {
-  std::optional<Range>
-      range;  ///< nullopt: `text` is the whole document. rangeLength is deprecated and ignored.
+  /// nullopt: `text` is the whole document. rangeLength is deprecated and ignored.
+  std::optional<Range> range;
   std::string text;
 };
 
@@ -113,7 +113,7 @@ struct ExecuteCommandParams {
 };
 
 struct DidChangeConfigurationParams {
-  EfimOptions efim;  ///< empty where `settings` has no member of that name
+  EfimOptions efim;  ///< empty if `settings` has no member of that name
 };
 
 // Notifications of efimd's own, which a client may leave out (docs/protocol.md).
@@ -147,9 +147,9 @@ struct Command {
 };
 
 struct InlineCompletionItem {
-  std::string
-      insertText;  ///< begins with the text from range.start to the cursor; line ends are "\n"
-  std::string filterText;  ///< left out when empty
+  /// Begins with the text from range.start to the cursor; line ends are "\n".
+  std::string insertText;
+  std::string filterText;  ///< left out if empty
   Range range;             ///< always sent: without it VS Code replaces the word under the cursor
   std::optional<Command> command;
 };
@@ -157,8 +157,8 @@ struct InlineCompletionItem {
 Json to_json(const Position& position);
 Json to_json(const Range& range);
 Json to_json(const InlineCompletionItem& item);
-/// An InlineCompletionList. An empty one clears what the editor shows; null leaves it (facts.md,
-/// section 5).
+/// An InlineCompletionList. An empty one clears what the editor shows; null leaves it (seen in
+/// Neovim 0.12).
 Json inline_completion_list(std::span<const InlineCompletionItem> items);
 
 struct ServerIdentity {

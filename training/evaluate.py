@@ -23,11 +23,11 @@ TITLES = {"psm": "PSM", "efim": "EFIM", "healed": "EFIM + healing"}
 KINDS = ("random", "line")
 LINE_TOKENS_MAX = 24
 TASK_TOKENS_MAX = 256
-CHUNK = 500  # cursors of one efimd
+CHUNK = 500  # cursors of one efimd-bench
 
 
 def fill(options, model: pathlib.Path, cursors_in: list, tokens_max: int, stop: str, kept: pathlib.Path) -> dict:
-    """form -> efimd's answers, one for each cursor, kept in a file: what it holds of the same model, cursors and options is not
+    """form -> efimd-bench's answers, one for each cursor, kept in a file: what it holds of the same model, cursors and options is not
     asked again, so that an evaluation that was stopped goes on."""
     asked = {"model": digest(model.read_bytes()), "cursors": digest(json.dumps(cursors_in).encode()), "max_tokens": tokens_max,
              "stop": stop}
@@ -46,19 +46,19 @@ def fill_part(options, model: pathlib.Path, cursors_in: list, tokens_max: int, s
     cursor_file, config = options.out / "asked.jsonl", options.out / "config.toml"
     write_lines(cursor_file, cursors_in)
     config.write_text(f"[device]\nthreads = {options.threads}\n" if options.threads else "")  # the user's own has no say in it
-    command = [options.efimd, "bench", "fill", cursor_file, "--form", ",".join(FORMS), "--max-tokens", str(tokens_max),
+    command = [options.bench, "fill", cursor_file, "--form", ",".join(FORMS), "--max-tokens", str(tokens_max),
                "--stop", stop]
     environment = {**os.environ, "EFIMD_MODEL": str(model.absolute()), "EFIMD_CONFIG": str(config.absolute())}
     try:
         ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False)
     except FileNotFoundError as error:
-        raise TrainingError(f"{options.efimd}: is missing; build it (cmake --build --preset release --target efimd), or name it "
-                            "with --efimd") from error
+        raise TrainingError(f"{options.bench}: is missing; build it (cmake --build --preset release --target efimd-bench), or name "
+                            "it with --bench") from error
     if ran.returncode != 0:
-        raise TrainingError(f"{model}: {ran.stderr.strip() or f'efimd ended with {ran.returncode}'}")
+        raise TrainingError(f"{model}: {ran.stderr.strip() or f'efimd-bench ended with {ran.returncode}'}")
     answers = [json.loads(line) for line in ran.stdout.split("\n") if line]
     if [answer["form"] for answer in answers] != list(FORMS) * len(cursors_in):
-        raise TrainingError(f"{model}: efimd gave {len(answers)} answers for {len(cursors_in)} cursors in {len(FORMS)} forms")
+        raise TrainingError(f"{model}: efimd-bench gave {len(answers)} answers for {len(cursors_in)} cursors in {len(FORMS)} forms")
     return [{"text": "", "generatedTokens": 0, "generationMs": 0.0, **answer} for answer in answers]
 
 
@@ -179,10 +179,10 @@ def main(words: list) -> int:
     parser.add_argument("--cursors", type=int, default=2000, help="of each kind")
     parser.add_argument("--humaneval", type=pathlib.Path, action="append", default=[], metavar="FILE",
                         help="HumanEval-Infilling tasks; again for more files")
-    parser.add_argument("--efimd", type=pathlib.Path, default=pathlib.Path("build/release/daemon/cli/efimd"))
+    parser.add_argument("--bench", type=pathlib.Path, default=pathlib.Path("build/release/tests/bench/efimd-bench"))
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--kinds", nargs="+", choices=KINDS, default=KINDS)
-    parser.add_argument("--threads", type=int, default=0, help="of efimd; 0: as many as there are cores")
+    parser.add_argument("--threads", type=int, default=0, help="of efimd-bench; 0: as many as there are cores")
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(words)
     models = models_of(options.model)

@@ -45,16 +45,6 @@ int run(const CommandLine& line) {
       return run_doctor(*paths, line);
     case Command::kAutostart:
       return run_autostart(*paths, line.autostart);
-    case Command::kBenchReplay:
-      return run_bench_replay(*paths, line);
-    case Command::kBenchRounds:
-      return run_bench_rounds(*paths, line);
-    case Command::kBenchStore:
-      return run_bench_store(*paths, line);
-    case Command::kBenchType:
-      return run_bench_type(*paths, line);
-    case Command::kBenchFill:
-      return run_bench_fill(*paths, line);
     case Command::kStop:
       return run_stop(*paths);
   }

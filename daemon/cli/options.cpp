@@ -12,6 +12,9 @@ namespace efimd::service {
 
 namespace {
 
+constexpr std::string_view kBenchHint =
+    "efimd has no command bench: run efimd-bench, which is installed beside it\n";
+
 using Commands = std::vector<std::pair<CLI::App*, CommandLine::Command>>;
 
 std::optional<std::size_t> number_from_one(std::string_view text) {
@@ -21,7 +24,7 @@ std::optional<std::size_t> number_from_one(std::string_view text) {
   return value;
 }
 
-/// "text: what it is" in front of the options, an example behind them.
+/// "text: what it is" before the options, an example after them.
 CLI::App* command(CLI::App& app, const char* name, const char* what, const char* example,
                   Commands& commands, CommandLine::Command value) {
   CLI::App* sub = app.add_subcommand(name, what);
@@ -94,124 +97,6 @@ void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
   add("stats", "How much is kept, written, loaded and saved", "efimd cache stats", Action::kStats);
 }
 
-void add_replay(CLI::App& bench, CommandLine& line, Commands& commands) {
-  CLI::App* replay = command(bench, "replay", "An editing trace, with EFIM and without",
-                             "efimd bench replay trace.jsonl --format fim --reuse prefix", commands,
-                             CommandLine::Command::kBenchReplay);
-  replay->add_option("TRACE", line.bench.files, "Editing events as JSON lines")
-      ->required()
-      ->expected(1);
-  replay->add_option("--format", line.bench.format, "Only this prompt: efim or fim")
-      ->check(CLI::IsMember({"efim", "fim"}));
-  replay
-      ->add_option(
-          "--reuse", line.bench.reuse,
-          "Only this much reuse: all (EFIM), prefix or none; by default efim with all, fim "
-          "with prefix and fim with none are run in turn")
-      ->check(CLI::IsMember({"all", "prefix", "none"}));
-  replay->add_option("--max-tokens", line.bench.tokens_max, "Tokens to generate for each answer")
-      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
-      ->capture_default_str();
-  replay->add_option("--pause-ms", line.bench.pause_ms, "Pause in front of each event")
-      ->check(CLI::Range(0, 60000))
-      ->capture_default_str();
-  replay->add_flag("--json", line.json, "As JSON");
-}
-
-void add_rounds(CLI::App& bench, CommandLine& line, Commands& commands) {
-  CLI::App* rounds = command(bench, "rounds", "The EFIM paper's workload: users who type in rounds",
-                             "efimd bench rounds --users 4 src/*.cpp", commands,
-                             CommandLine::Command::kBenchRounds);
-  rounds->add_option("FILES", line.bench.files, "Source files to make prompts of")->required();
-  rounds->add_option("--users", line.bench.users, "Users who ask at the same time")
-      ->check(CLI::Range(1, 64))
-      ->capture_default_str();
-  rounds->add_option("--rounds", line.bench.rounds, "Requests of each, text typed between them")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  rounds
-      ->add_option("--prompt-tokens", line.bench.prompt_tokens,
-                   "Tokens of a first prompt, as far as the model's window allows")
-      ->check(CLI::Range(64, 1 << 20))
-      ->capture_default_str();
-  rounds->add_flag("--json", line.json, "As JSON");
-}
-
-void add_type(CLI::App& bench, CommandLine& line, Commands& commands) {
-  CLI::App* type =
-      command(bench, "type", "What a person would feel who types these files",
-              "efimd bench type src/*.cpp --lines 5", commands, CommandLine::Command::kBenchType);
-  type->add_option("FILES", line.bench.files, "Source files; a part of each is typed again")
-      ->required();
-  type->add_option("--lines", line.bench.lines, "Lines to type in each file")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  type->add_option("--speed", line.bench.speed, "How many times faster than a person")
-      ->check(CLI::Range(0.1, 1000.0))
-      ->capture_default_str();
-  type->add_option("--seed", line.bench.seed, "Of the places and the rhythm")
-      ->capture_default_str();
-  type->add_flag("--json", line.json, "As JSON");
-}
-
-void add_fill(CLI::App& bench, CommandLine& line, Commands& commands) {
-  CLI::App* fill =
-      command(bench, "fill", "What the model writes at cursors, as JSON lines",
-              "efimd bench fill cursors.jsonl --form psm,efim --max-tokens 64 --stop none",
-              commands, CommandLine::Command::kBenchFill);
-  fill->add_option("CURSORS", line.bench.files,
-                   "JSON lines: {\"before\":T,\"increment\":T,\"after\":T,\"path\":T}")
-      ->required()
-      ->expected(1);
-  fill->add_option(
-          "--form", line.bench.forms,
-          "Where the increment stands: psm (in front of the suffix), efim (behind the "
-          "middle token), healed (there, with its last tokens healed); several with commas")
-      ->check(CLI::IsMember({"psm", "efim", "healed"}))
-      ->delimiter(',')
-      ->capture_default_str();
-  fill->add_option("--max-tokens", line.bench.tokens_max, "Most tokens to generate")
-      ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
-      ->capture_default_str();
-  fill->add_option("--stop", line.bench.stop, "Where to end: none, line or block")
-      ->check(CLI::IsMember({"none", "line", "block"}))
-      ->capture_default_str();
-}
-
-void add_store(CLI::App& bench, CommandLine& line, Commands& commands) {
-  CLI::App* store =
-      command(bench, "store", "What keeping KV on disk is worth, and what it costs",
-              "efimd bench store src/main.c", commands, CommandLine::Command::kBenchStore);
-  store->add_option("FILE", line.bench.files, "A source file; 3,000 tokens are about 10 kB")
-      ->required()
-      ->expected(1);
-  store->add_option("--prompt-tokens", line.bench.store_prompt_tokens, "Most tokens of a prompt")
-      ->check(CLI::Range(256, 1 << 20))
-      ->capture_default_str();
-  store->add_option("--keys", line.bench.keys, "Keys typed with a store and without")
-      ->check(CLI::Range(1, 10000))
-      ->capture_default_str();
-  store->add_flag("--json", line.json, "As JSON");
-}
-
-void add_bench(CLI::App& app, CommandLine& line, Commands& commands) {
-  CLI::App* bench = app.add_subcommand("bench", "Measures completions on this machine");
-  bench->require_subcommand(1);
-  bench->footer("Example:\n  efimd bench type src/*.cpp");
-  add_replay(*bench, line, commands);
-  add_rounds(*bench, line, commands);
-  add_type(*bench, line, commands);
-  add_fill(*bench, line, commands);
-  add_store(*bench, line, commands);
-}
-
-/// What the checks of single options cannot see; empty when all is well.
-std::string contradiction(const CommandLine& line) {
-  if (line.bench.format == "fim" && line.bench.reuse == "all")
-    return "--format fim: plain FIM has no more than prefixes to use again; take --reuse prefix\n";
-  return {};
-}
-
 /// The command line's grammar, and where a parse leaves its values.
 class Grammar {
  public:
@@ -256,7 +141,6 @@ Grammar::Grammar() {
           "efimd doctor", commands_, Command::kDoctor)
       ->add_flag("--json", line_.json, "As JSON");
   add_autostart();
-  add_bench(app_, line_, commands_);
   command(app_, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands_,
           Command::kStop);
 }
@@ -317,6 +201,8 @@ void say_help_last(std::vector<std::string>& arguments) {
 
 tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
   say_help_last(arguments);
+  if (!arguments.empty() && arguments.front() == "bench")
+    return tl::unexpected(NothingToRun{2, std::string(kBenchHint)});
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants a vector
     app_.parse(arguments);
@@ -325,8 +211,6 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
     const bool asked = app_.exit(error, out, err) == 0;
     return tl::unexpected(asked ? NothingToRun{0, out.str()} : NothingToRun{2, err.str()});
   }
-  if (std::string wrong = contradiction(line_); !wrong.empty())
-    return tl::unexpected(NothingToRun{2, std::move(wrong)});
   for (const auto& [sub, value] : commands_)
     if (sub->parsed()) line_.command = value;
   for (const auto& [sub, value] : autostarts_)
@@ -369,10 +253,11 @@ Result<Place> parse_place(std::string_view text) {
   return Place{std::string(text.substr(0, first)), *line, *column};
 }
 
-std::vector<CommandHelp> command_help() {
+std::vector<CommandHelp> command_help() { return command_help(Grammar().app()); }
+
+std::vector<CommandHelp> command_help(const CLI::App& program) {
   std::vector<CommandHelp> helps;
-  const Grammar grammar;
-  describe(grammar.app(), "", helps);
+  describe(program, "", helps);
   return helps;
 }
 

@@ -104,7 +104,7 @@ void BridgeSession::on_cancel(const Json& params) {
 void BridgeSession::on_editor_response(const lsp::Message& message) {
   const auto* name = std::get_if<std::string>(&message.id);
   const auto found = name ? daemon_requests_.find(*name) : daemon_requests_.end();
-  if (found == daemon_requests_.end()) return;  // B-3: of a daemon that is gone
+  if (found == daemon_requests_.end()) return;  // BR-3: of a daemon that is gone
   if (link_ == Link::kUp)
     to_daemon(message.error
                   ? lsp::error_body(found->second, static_cast<lsp::ErrorCode>(message.error->code),
@@ -199,7 +199,7 @@ void BridgeSession::ask_build() {
   to_daemon(lsp::request_body(*version_id_, "efim/version", nullptr));
 }
 
-/// B-4.
+/// BR-4.
 void BridgeSession::on_build_answered(const lsp::Message& message) {
   version_id_.reset();
   const auto theirs = build_of(member(message.result, "build"));
@@ -238,7 +238,7 @@ bool BridgeSession::accept_encoding(const Json& result) {
   return true;
 }
 
-/// B-2.
+/// BR-2.
 void BridgeSession::replay() {
   if (initialized_) to_daemon(lsp::notification_body("initialized", Json::object()));
   for (const std::string& body : configurations_) to_daemon(body);

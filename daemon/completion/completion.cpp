@@ -71,6 +71,10 @@ struct CompletionService::Impl {
   void handle(Worker* worker, Dismissal& dismissal) {
     if (worker != nullptr) worker->dismiss(dismissal);
   }
+  void handle(Worker* worker, IndexChange& change) {
+    change.apply(index);
+    if (worker != nullptr) publish(*worker);
+  }
   void handle(Worker* worker, Forgetting& forgetting) {
     if (worker != nullptr) {
       worker->forget(forgetting.uri);
@@ -140,8 +144,9 @@ struct CompletionService::Impl {
       board.set_failed(budgets.error());
       return nullptr;
     }
-    auto worker = std::make_unique<Worker>(std::move(*engine), *budgets, settings.documents_max,
-                                           settings.keeper, settings.treatment);
+    auto worker = std::make_unique<Worker>(
+        std::move(*engine),
+        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper});
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }
@@ -166,6 +171,8 @@ struct CompletionService::Impl {
     mailbox.finished(job);
     publish(worker);
     if (!answer.outcome.superseded) board.count_answer(answer.outcome.receipt);
+    if (answer.outcome.item) board.count_shown(answer.outcome.receipt.source);
+    if (!answer.accepted.empty()) board.count_accepted(answer.accepted);
     if (!answer.silence.empty()) board.count_silence(answer.silence);
     if (answer.plan) board.add_plan(std::move(*answer.plan));
     job.done(std::move(answer.outcome));
@@ -173,6 +180,7 @@ struct CompletionService::Impl {
 
   void publish(const Worker& worker) {
     board.set_documents(worker.documents().rows(), worker.engine());
+    board.set_recall(index.usage());
   }
 
   void refuse(Job& job, const Silence& silence) {
@@ -188,6 +196,7 @@ struct CompletionService::Impl {
   const Settings settings;
   StatusBoard board;
   Mailbox mailbox;
+  recall::Index index;  ///< the engine thread's
   std::stop_source loading;
   std::thread thread;  ///< last: it uses all of the above
 };
@@ -225,6 +234,10 @@ void CompletionService::dismiss(Dismissal dismissal) {
 
 void CompletionService::forget(std::string uri, std::function<void()> done) {
   if (!impl_->mailbox.post(Forgetting{std::move(uri), done})) done();
+}
+
+void CompletionService::change_index(std::function<void(recall::Index&)> change) {
+  static_cast<void>(impl_->mailbox.post(IndexChange{std::move(change)}));
 }
 
 ServiceStatus CompletionService::status() const { return impl_->board.status(); }

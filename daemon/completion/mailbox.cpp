@@ -41,6 +41,8 @@ bool Mailbox::post(Dismissal dismissal) { return post_other(std::move(dismissal)
 
 bool Mailbox::post(Forgetting forgetting) { return post_other(std::move(forgetting)); }
 
+bool Mailbox::post(IndexChange change) { return post_other(std::move(change)); }
+
 bool Mailbox::post_other(Message message) {
   {
     const std::lock_guard lock(mutex_);

@@ -13,8 +13,9 @@
 #include <string>
 #include <variant>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/session_memory.h"
+#include "daemon/completion/request.h"
+#include "daemon/recall/index.h"
 
 namespace efimd::completion {
 
@@ -41,9 +42,14 @@ struct Forgetting {
 struct Focused {
   DocumentKey document;
 };
+/// The text that recall may show has changed. Runs on the engine thread, and must be short.
+struct IndexChange {
+  std::function<void(recall::Index&)> apply;
+};
 /// A request; a document that was closed; one that was opened; one that the user came to; what is not
-/// wanted there; what is to be forgotten.
-using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting>;
+/// wanted there; what is to be forgotten; a change of the project's text.
+using Message =
+    std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting, IndexChange>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
 /// stop of the one before, whether that waits here or is being worked on. Stopped jobs stay in line
@@ -64,6 +70,7 @@ class Mailbox {
   bool post(Focused focused);
   bool post(Dismissal dismissal);
   bool post(Forgetting forgetting);
+  bool post(IndexChange change);
 
   /// Fires when the next message arrives, or one waits already: for work in idle time.
   std::stop_token until_next();

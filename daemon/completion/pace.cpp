@@ -35,7 +35,7 @@ Result<double> hold_ms(engine::Engine& engine, engine::SequenceId sequence, char
                        const std::stop_token& stop) {
   const auto tokens = sample_tokens(engine, start, static_cast<std::size_t>(count));
   const auto begin = Clock::now();
-  const auto cost = engine.hold(sequence, tokens, {.stop = stop});
+  const auto cost = engine.prefill(sequence, tokens, {.stop = stop});
   if (!cost) return tl::unexpected(cost.error());
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }

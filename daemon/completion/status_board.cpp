@@ -95,6 +95,21 @@ void StatusBoard::count_answer(const Receipt& receipt) {
   }
 }
 
+void StatusBoard::count_shown(const std::string& source) {
+  const std::lock_guard lock(mutex_);
+  ++status_.sources[source].shown;
+}
+
+void StatusBoard::count_accepted(const std::string& source) {
+  const std::lock_guard lock(mutex_);
+  ++status_.sources[source].accepted;
+}
+
+void StatusBoard::set_recall(const recall::Usage& usage) {
+  const std::lock_guard lock(mutex_);
+  status_.recall = usage;
+}
+
 void StatusBoard::add_plan(ServiceStatus::PlanNote plan) {
   const std::lock_guard lock(mutex_);
   status_.plans.insert(status_.plans.begin(), std::move(plan));

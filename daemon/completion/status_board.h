@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "daemon/completion/budgets.h"
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/documents.h"
+#include "daemon/completion/request.h"
 #include "daemon/completion/silence.h"
+#include "daemon/completion/status.h"
 
 namespace efimd::completion {
 
@@ -32,6 +33,9 @@ class StatusBoard {
 
   void count_silence(std::string_view reason);
   void count_answer(const Receipt& receipt);
+  void count_shown(const std::string& source);
+  void count_accepted(const std::string& source);
+  void set_recall(const recall::Usage& usage);
   /// The last kPlansMax are kept.
   void add_plan(ServiceStatus::PlanNote plan);
   /// And what the engine says of its KV, and of its device, which may be another than before.

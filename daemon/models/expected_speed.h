@@ -7,28 +7,28 @@
 #include "engine/backend/backend.h"
 #include "engine/model/model.h"
 
-namespace efimd::engine {
+namespace efimd::service {
 
 /// How fast a model would be on a device.
 ///
-/// Measured, not looked up: the device runs the model's first layer, then as many of its layers as
-/// no cache holds, and a line through both gives the whole. So a file of 15 GB is judged by its
-/// first 256 MiB and its output matrix.
+/// Measured, not looked up: the device runs the model's first layer, then more layers than any
+/// cache holds, and a line through both gives the whole. So a file of 15 GB is judged by its first
+/// 256 MiB and its output matrix.
 struct ExpectedSpeed {
   std::string device_kind, device_name;
-  double generation_tokens_per_s = 0;  ///< steps of one token behind kExpectedBehindTokens
-  double prompt_tokens_per_s = 0;      ///< steps of as many as the device takes, behind as many
+  double generation_tokens_per_s = 0;  ///< steps of one token after kExpectedBehindTokens
+  double prompt_tokens_per_s = 0;      ///< steps of as many as the device takes, after as many
   int layers_measured = 0;
 };
 
 inline constexpr int kExpectedBehindTokens = 256;
 
 /// Makes the device over a part of the model, with `page_count` pages of KV.
-using MakeDevice = std::function<Result<std::unique_ptr<Backend>>(
-    const ModelShape& shape, const ModelWeights& weights, int page_count)>;
+using MakeDevice = std::function<Result<std::unique_ptr<engine::Backend>>(
+    const engine::ModelShape& shape, const engine::ModelWeights& weights, int page_count)>;
 
 /// Takes about two seconds, and the time to read what is measured from the disk. Fails as the
 /// device does.
-Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device);
+Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device);
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

@@ -16,7 +16,6 @@
 namespace efimd::service {
 
 namespace fs = std::filesystem;
-using engine::KvError;
 using engine::KvType;
 using engine::TokenId;
 using Json = nlohmann::json;
@@ -106,7 +105,7 @@ Result<KvError> measure(const std::shared_ptr<const engine::Model>& model, int t
   options.kv_type = KvType::kQ8;
   auto other = engine::make_cpu_backend(model, options);
   if (!other) return tl::unexpected(other.error());
-  return engine::measure_kv_error(
+  return measure_kv_error(
       **exact, **other, model->shape().layers, model->tokenizer(),
       kv_error_prompts(model->tokenizer()),
       {.stop = stop, .deadline = std::chrono::steady_clock::now() + kMeasuringMax});

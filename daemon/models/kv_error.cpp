@@ -9,7 +9,9 @@
 #include "engine/decode/sampler.h"
 #include "engine/tokenizer/tokenizer.h"
 
-namespace efimd::engine {
+namespace efimd::service {
+
+using namespace engine;
 namespace {
 
 /// Every so many tokens distributions are compared: the logits of all would cost as much as the
@@ -164,4 +166,4 @@ Result<KvError> measure_kv_error(Backend& exact, Backend& other, int layers,
   return comparison.error();
 }
 
-}  // namespace efimd::engine
+}  // namespace efimd::service

@@ -8,21 +8,29 @@
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
+// What a prompt keeps while the user types. The rules in full: docs/efim.md.
+//
+//   an edit inside the hole keeps the anchor; one that touches before or after makes it stale.
+//   before ends where tokens never reach across, at a line's start or earlier.
+//   after begins on the next line, or at the cursor if the line goes on with more than
+//        closers.
+//   token ids are state; generated tokens keep their ids when they are accepted.
+
 namespace efimd::prompt {
 
-/// How much of its surroundings a prompt shows the model; later is less.
+/// How much of its surroundings a prompt shows the model, from most to least.
 enum class View : std::uint8_t {
   kFull,        ///< the spine up to the cut, and a whole after
-  kShortAfter,  ///< the spine up to the cut, and a few lines behind the cursor
+  kShortAfter,  ///< the spine up to the cut, and a few lines after the cursor
   kNear,        ///< a few lines on both sides
 };
 
-/// A token behind <MID> and the bytes of the increment that it covers.
+/// A token after <MID>, and the bytes of the increment that it covers.
 struct CoveredToken {
   engine::TokenId id = engine::kNoToken;
   std::size_t bytes = 0;
-  bool generated =
-      false;  ///< chosen by the model: keeps its id for as long as its bytes stay (A-7)
+  /// Chosen by the model: keeps its id for as long as its bytes stay.
+  bool generated = false;
   bool operator==(const CoveredToken&) const = default;
 };
 
@@ -33,7 +41,7 @@ struct Anchor {
   enum class State : std::uint8_t {
     kGood,
     kStale,  ///< edited; its leading tokens stay usable, and an undo makes it good again
-    kLost,   ///< its place is not known any more
+    kLost,   ///< its place is unknown now
   };
 
   View view = View::kFull;
@@ -47,22 +55,22 @@ struct Anchor {
   std::vector<engine::TokenId> before;  ///< tokens of text[w0, a)
   std::vector<engine::TokenId> after;   ///< tokens of text[b, w1)
   std::vector<CoveredToken> increment;  ///< tokens of text[a, a + sum of bytes)
-  /// What the model generated last time, behind byte `offered_begin` of the hole: adopted as far as
-  /// the text comes to agree with it, by accepting or by typing the same.
+  /// The model's last completion, from byte `offered_begin` of the hole on. Its tokens are adopted
+  /// as far as the text comes to agree with it, by accepting or by typing the same.
   std::vector<CoveredToken> offered;
   std::size_t offered_begin = 0;
 };
 
-/// Remembers what was generated behind the anchor's increment, whose last `replaced` tokens the
-/// first of `generated` spell again.
+/// Remembers what was generated after the anchor's increment. The first of `generated` spell the
+/// increment's last `replaced` tokens again.
 void offer(Anchor& anchor, std::vector<CoveredToken> generated, int replaced = 0);
 
-/// Carries the anchor over the edits to `snapshot`. Costs comparing its text when it is stale
-/// and something was edited, else next to nothing.
+/// Carries the anchor over the edits to `snapshot`. Compares its text if it is stale and
+/// something was edited; otherwise it costs next to nothing.
 void follow(Anchor& anchor, const text::Snapshot& snapshot, const engine::Tokenizer& tokenizer);
 
-/// Carries the anchor over to another text of the same name, as a file that was closed and opened
-/// again: good where its tokens spell what stands at its offsets, else lost.
+/// Carries the anchor over to another text of the same name, such as a file that was closed and
+/// opened again. It is good if its tokens spell the text at its offsets, else lost.
 void rebase(Anchor& anchor, const text::Snapshot& snapshot, const engine::Tokenizer& tokenizer);
 
 }  // namespace efimd::prompt

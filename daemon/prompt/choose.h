@@ -7,9 +7,14 @@
 
 #include "daemon/prompt/planner.h"
 
+// Which of several possible prompts to take. The rules in full: docs/efim.md.
+//
+//   the window moves only in large steps, so plans that keep an anchor are the cheap ones.
+//   a first visit is answered from a cheap view; the full one takes over once it is whole.
+
 namespace efimd::prompt {
 
-/// What steps of the device cost: measured points (tokens, milliseconds), most tokens last.
+/// What steps of the device cost: measured points (tokens, milliseconds), by growing tokens.
 struct StepCosts {
   struct Point {
     int tokens = 0;
@@ -17,13 +22,13 @@ struct StepCosts {
   };
   std::vector<Point> points;
 
-  /// Between points and past the last the cost is a straight line. Without a table it is that of
-  /// 4,000 tokens/s: a fast device, where fewer are still better.
+  /// Between points and past the last one the cost is a straight line. Without points it is that of
+  /// 4,000 tokens/s, a fast device, so that fewer tokens are still better.
   double ms(int tokens) const;
   /// Most tokens whose step takes at most `ms`; 1 at least.
   int tokens_within(double ms) const;
-  /// A step of `tokens` tokens took `ms`: no smaller one costs more, nor does a larger one cost more
-  /// than steps like it. So a table that was measured on a busy machine comes to tell the truth.
+  /// A step of `tokens` tokens took `ms`. So no smaller step costs more, and no larger one costs
+  /// more than several such steps. This corrects a table that was measured on a busy machine.
   void learn(int tokens, double ms);
 };
 
@@ -32,7 +37,7 @@ struct Candidate {
   Plan plan;
   int remembered = -1;  ///< index of the anchor that it keeps; -1: a new one
   int evaluated = 0;    ///< tokens that are not in KV
-  double ms = 0;        ///< expected for these
+  double ms = 0;        ///< expected for them
 };
 
 /// How long a first answer may take to come for a fuller view of the text.
@@ -40,16 +45,17 @@ inline constexpr double kFirstAnswerMs = 150;
 /// What a fuller view may cost over an anchor that serves already.
 inline constexpr double kFullerMs = 15;
 
-/// The candidate to take, of at least one: the fullest view whose cost stays within a limit, the
-/// cheapest of its kind; else the cheapest. The limit is kFirstAnswerMs, or kFullerMs over the
-/// cheapest anchor that is kept where that is less, so that a keystroke never pays for what idle
-/// time will evaluate.
+/// The index of the candidate to take, of at least one: the fullest view within a limit, and of
+/// several such the cheapest; if none is within it, the cheapest. The limit is kFirstAnswerMs, or
+/// kFullerMs over the cheapest kept anchor if that is less, so that a keystroke never pays for what
+/// idle time will evaluate.
 std::size_t choose(std::span<const Candidate> candidates);
 
-/// Less is fuller: a full view, then one whose increment has grown (kGrownTokens), then the others.
+/// The rank of a view, 0 for the fullest: a full view, then one whose increment has grown
+/// (kGrownTokens), then the others.
 int poverty(const Anchor& anchor);
 
-/// "full, kept: 2 tokens, 31 ms" for a person who wants to know.
+/// "full, kept: 2 of 361 tokens, 31 ms", for `efimd status --why`.
 std::string describe(const Candidate& candidate);
 
 }  // namespace efimd::prompt

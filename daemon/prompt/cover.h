@@ -11,9 +11,10 @@ namespace efimd::prompt {
 /// Tokens for `increment` (the hole's text up to the cursor), from those that `anchor` has.
 ///
 /// Token ids are state: generated tokens keep their ids while the text agrees, and offered
-/// ones are adopted as soon as it does. Typed text behind the last generated token is tokenized
-/// afresh from its line's cut, which changes its last 0-3 tokens per typed character (facts.md,
-/// section 2) and leaves what a fresh tokenization of the line would give.
+/// ones are adopted as soon as it does. Typed text after the last generated token is tokenized
+/// afresh from its line's cut, which changes its last 0-3 tokens per typed character (26, 68, 6 and
+/// 0.4 % of 7,500 positions in two BPE vocabularies) and leaves what a fresh tokenization of the
+/// line would give.
 std::vector<CoveredToken> cover(std::string_view increment, const Anchor& anchor,
                                 const engine::Tokenizer& tokenizer);
 

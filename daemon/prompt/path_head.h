@@ -8,18 +8,18 @@
 
 namespace efimd::prompt {
 
-/// A file, as people who work on it name it.
+/// The name of a file, for the people who work on it.
 struct FileName {
   std::string repository;  ///< its name; empty: in none
   std::string path;        ///< from the repository's root, with "/"; empty: no file
   bool operator==(const FileName&) const = default;
 };
 
-/// What a prompt says of the file that its text is from, in the form that the model was trained with
+/// The tokens that name the text's file in a prompt, in the form that the model was trained with
 /// (engine::FimFiles).
 struct PathHead {
-  std::vector<engine::TokenId> front;   ///< in front of the whole prompt
-  std::vector<engine::TokenId> inside;  ///< behind the prefix token
+  std::vector<engine::TokenId> front;   ///< before the whole prompt
+  std::vector<engine::TokenId> inside;  ///< after the prefix token
   std::size_t size() const { return front.size() + inside.size(); }
 };
 

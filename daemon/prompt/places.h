@@ -9,7 +9,7 @@
 // Where a prompt may cut its text.
 namespace efimd::prompt {
 
-/// More bytes than this a token rarely covers: how much text to look at for a number of tokens.
+/// A token rarely covers more bytes than this: how much text to look at for a number of tokens.
 inline constexpr std::size_t kBytesPerTokenGuess = 8;
 /// A line longer than this is cut near the cursor instead of at its start.
 inline constexpr std::size_t kCutDistanceMax = 512;
@@ -21,8 +21,8 @@ std::size_t choose_cut(std::string_view text, std::size_t cursor,
 /// where after begins.
 std::size_t choose_resume(const text::Snapshot& snapshot, std::size_t cursor);
 
-/// The first line start at or behind `byte`, if there is one at or before `limit`; else a code
-/// point border.
+/// The first line start at or after `byte`, if there is one up to `limit`; else a code point
+/// border.
 std::size_t line_start_from(const text::Snapshot& snapshot, std::size_t byte, std::size_t limit);
 
 /// What may stand between the cursor and after.

@@ -10,11 +10,11 @@
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
-// The prompt is [BOS] [PRE] before [SUF] after [MID] increment, and generation continues behind it
+// The prompt is [BOS] [PRE] before [SUF] after [MID] increment, and generation continues after it
 // (EFIM, arXiv 2505.21889). While the cursor stays in the hole, only the increment's tokens change,
-// so that everything in front of them keeps its KV. A model that reads the text behind the hole
-// first gets [SUF] after [PRE] before [MID] increment (without [MID] where it has none): what is
-// typed comes last there, too, and the same rules hold; but prompts for two places share nothing.
+// so everything before them keeps its KV. A model that reads the suffix first gets
+// [SUF] after [PRE] before [MID] increment (without [MID] if it has none). Typed text comes last
+// there, too, and the same rules hold, but prompts for two places share nothing.
 //
 // Everything here is pure: no clock, no state, no I/O.
 
@@ -29,12 +29,12 @@ struct Windows {
   int near_before_max = 0;
   int near_after_max = 0;
 
-  /// Shares `prompt_tokens` (what is left after generation) out; a near view gets
+  /// Divides `prompt_tokens`, the window without the room to generate. A near view gets
   /// `near_tokens`.
   static Windows of(int prompt_tokens, int near_tokens);
 };
 
-/// A longer increment is better read as a part of before: idle time prepares an anchor for it.
+/// If an increment is longer, idle time prepares an anchor that has it in its before.
 inline constexpr std::size_t kGrownTokens = 64;
 
 /// Why an anchor does not serve a cursor.
@@ -49,37 +49,37 @@ std::string_view view_name(View view);
 /// What to show the model for one cursor position.
 struct Plan {
   Anchor anchor;
-  std::vector<engine::TokenId> tokens;  ///< the whole prompt, ready for Engine::hold()
+  std::vector<engine::TokenId> tokens;  ///< the whole prompt, ready for Engine::prefill()
   std::size_t cursor = 0;
   std::size_t tail_end = 0;  ///< text[cursor, tail_end) is the tail: closers and blanks only (A-3)
 };
 
-/// kUnsupported, with what to do, when the model cannot fill in text between two others.
+/// kUnsupported, with a remedy, if the model cannot fill in text between two others.
 Result<void> can_fill_in(const engine::Tokenizer& tokenizer);
 
 /// The whole prompt of an anchor: its path, before, after and increment in the model's order.
 std::vector<engine::TokenId> prompt_tokens(const Anchor& anchor,
                                            const engine::Tokenizer& tokenizer);
 
-/// The plan that keeps `anchor`, which was followed to `snapshot`, for a cursor in its hole;
-/// else why it cannot. `cursor` is a byte of the snapshot on a code point border.
+/// The plan that keeps `anchor` for a cursor in its hole, or why it cannot. follow() has
+/// brought the anchor to `snapshot`. `cursor` is a byte of it on a code point border.
 tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Snapshot& snapshot,
                                            std::size_t cursor, const engine::Tokenizer& tokenizer,
                                            const Windows& windows);
 
-/// A plan with a new anchor. `spine` is brought to the snapshot and a window that shows the cursor;
+/// A plan with a new anchor. Brings `spine` to the snapshot and to a window that shows the cursor;
 /// a near view leaves it alone.
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
               const engine::Tokenizer& tokenizer, const Windows& windows);
 
-/// The plan of a client without EFIM, to compare with: text up to the cursor as before, text from the
-/// cursor on as after, no increment; so every character typed changes what stands in front of after.
-/// The windows are those of a full view.
+/// The plan of a client without EFIM, as a baseline: text up to the cursor as before, text from the
+/// cursor on as after, no increment. So every typed character changes the tokens before after.
+/// Uses the windows of a full view.
 Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
            const engine::Tokenizer& tokenizer, const Windows& windows);
 
-/// The tokens of a prompt that ends in `before`, as it shares them with every prompt of a full view:
-/// what evaluating a spine evaluates. Empty for models that read the text behind the hole first.
+/// The leading tokens that every prompt of a full view shares: what is evaluated to evaluate the
+/// spine. Empty for models that read the suffix first.
 std::vector<engine::TokenId> spine_prompt(const Spine& spine, const engine::Tokenizer& tokenizer);
 
 }  // namespace efimd::prompt

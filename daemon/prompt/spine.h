@@ -13,12 +13,15 @@
 
 namespace efimd::prompt {
 
-/// The chain of tokens of a file's window, also of the text behind the cursor. Every full
-/// anchor's before is a leading part of it, so that anchors share its KV and a jump in an evaluated
-/// file costs only what stands behind the new cursor.
+/// The tokens of a file's window, also of the text after the cursor. The rules in full:
+/// docs/efim.md.
 ///
-/// The window begins at a line and moves in large steps only: a moved begin makes other
-/// tokens of all of it. Offsets are bytes of the snapshot that was followed last.
+///   every full anchor's before is a leading part of the spine, so anchors share its KV, and a
+///        jump in an evaluated file costs only the after of the new place.
+///   the window begins at a line and moves only in large steps, because a new begin changes
+///        all of its tokens.
+///
+/// Offsets are bytes of the snapshot that was followed last.
 /// Thread: its owner's. Owns no tokenizer.
 class Spine {
  public:
@@ -26,18 +29,18 @@ class Spine {
   explicit Spine(const engine::Tokenizer& tokenizer, PathHead path = {});
 
   /// Brings the chain to `snapshot`, its window to a cursor whose before ends at `cut`, and its
-  /// length to about `tokens_max`. Costs tokenizing what was edited; all of it when the window moves.
+  /// length to about `tokens_max`. Tokenizes what was edited, or everything if the window moves.
   void follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max);
 
-  /// Begins with a window that is known from before, as far as the text still reaches into it: the
-  /// chain is the same as far as the text is. A begin that is no line's is left alone.
+  /// Begins with a window known from an earlier run, as far as the text reaches into it. The chain
+  /// is the same as far as the text is. Does nothing if `begin` is not the start of a line.
   void start(const text::Snapshot& snapshot, std::size_t begin, std::size_t end);
 
   const PathHead& path() const { return path_; }
   std::size_t begin() const { return begin_; }
   std::size_t end() const { return end_; }
   std::span<const engine::TokenId> tokens() const { return tokens_.tokens(); }
-  /// Tokens that lie whole in text[begin(), byte).
+  /// How many tokens lie wholly in text[begin(), byte).
   std::size_t tokens_before(std::size_t byte) const { return tokens_.tokens_before(byte - begin_); }
   /// Whether text[begin(), byte) is a leading part of the chain's tokens.
   bool is_border(std::size_t byte) const {
@@ -47,7 +50,7 @@ class Spine {
   std::size_t border_at_or_before(std::string_view text, std::size_t byte) const;
 
  private:
-  /// Follows the edits; false when the window's place was edited away.
+  /// Follows the edits; false if the window's place was edited away.
   bool carry(const text::Snapshot& snapshot);
   bool shows_enough(std::size_t cut, std::size_t tokens_max) const;
   void move_window(const text::Snapshot& snapshot, std::size_t cut, std::size_t tokens_max);

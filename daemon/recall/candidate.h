@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace efimd::recall {
@@ -16,6 +17,9 @@ enum class Place {
   kStart,     ///< only blanks before the cursor
   kFinished,  ///< the line before the cursor ends as complete lines do: silent unless sure
 };
+
+/// Which of these the cursor is at.
+Place place_at(std::string_view text, std::size_t cursor);
 
 /// What speaks for a candidate: the numbers that the chance is computed from (chance.h).
 struct Evidence {

@@ -194,4 +194,6 @@ void Asked::judge(Match& match) const {
   match.weight = weight_of(match);
 }
 
+Place place_at(std::string_view text, std::size_t cursor) { return Asked(text, cursor).place(); }
+
 }  // namespace efimd::recall

@@ -8,7 +8,7 @@
 
 namespace efimd::service {
 
-/// What `efimd cache` asks of the store; the params of efim/cache.
+/// A request of `efimd cache` to the store; the params of efim/cache.
 struct CacheRequest {
   enum class Action { kList, kPurge, kPin, kUnpin, kVerify, kStats };
   Action action = Action::kList;
@@ -21,10 +21,11 @@ lsp::Json to_json(const CacheRequest& request);
 /// kBadInput names what is wrong.
 Result<CacheRequest> cache_request_from(const lsp::Json& params);
 
-/// The URIs of the store's documents that `uri` is, or holds as a folder.
+/// The URIs of the store's documents that equal `uri`, or lie in that folder.
 std::vector<std::string> documents_below(const store::Store& store, const std::string& uri);
 
-/// Does it, on the disk thread or in a process of its own. The answer, as docs/protocol.md has it.
+/// Carries it out, on the disk thread or in a process of its own. Returns the answer, as
+/// docs/protocol.md has it.
 Result<lsp::Json> serve_cache_request(store::Store& store, const CacheRequest& request);
 
 }  // namespace efimd::service

@@ -2,96 +2,31 @@
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <atomic>
 #include <boost/asio/io_context.hpp>
-#include <boost/asio/local/stream_protocol.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
-#include <boost/asio/steady_timer.hpp>
 #include <csignal>
 #include <map>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "daemon/config/local_socket.h"
 #include "daemon/config/version.h"
 #include "daemon/server/connection.h"
+#include "daemon/server/lifetime.h"
+#include "daemon/server/project_reader.h"
 #include "daemon/server/status_json.h"
-
-// How a daemon leaves without losing an editor
-//
-//   D-1  The lock is held from before the socket's file exists until after it is gone and everything
-//        is destroyed. Whoever holds the lock owns the name of the socket.
-//   D-2  Idle: (a) unlink the socket's file: who comes now finds none and starts a daemon, which
-//        waits for the lock; (b) accept what the kernel has queued; (c) where that was nobody, close
-//        the socket and let the lock go; else listen under the same name again and serve on: the
-//        daemon that waits finds the socket, says that one is running and ends, and its bridge
-//        connects here.
-//   D-3  A peer that had found the file before (a) but is queued after (b) is closed unanswered with
-//        the socket. It sees the end of the stream before its initialize was answered, and starts
-//        over: the bridge's part.
-//   D-4  Asked to stop: unlink, close the socket, stop pending work, send what is queued (for
-//        kDrainMax at most), end.
-//   D-5  With a socket that a service manager passed, the name is the manager's: the file is never
-//        unlinked, and who comes too late waits in the kernel's queue, for which the manager starts
-//        the next daemon. Nobody is closed unanswered, and D-3 has nothing to do.
-//   D-6  Asked to retire, for a later build is here (bridge_session.h, B-4): as D-4, but once no
-//        request waits and none came for retire_quiet. The next daemon waits for the lock (D-1), so
-//        the model is in memory once.
 
 namespace efimd::service {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
-using LocalSocket = asio::local::stream_protocol::socket;
 using Clock = std::chrono::steady_clock;
 
-namespace {
-
-/// A peer that has not read its last answers by then does not get them.
-constexpr auto kDrainMax = std::chrono::seconds(1);
-/// Before accepting is tried again when the process is out of descriptors.
-constexpr auto kAcceptRetry = std::chrono::milliseconds(200);
-constexpr auto kLockRetry = std::chrono::milliseconds(5);
-
-/// The daemon's lock, or kNotReady when a daemon listens (D-2 c) or does not let go of it in time.
-Result<LockFile> take_lock(const Daemon::Settings& settings) {
-  const auto deadline = Clock::now() + settings.lock_wait;
-  for (;;) {
-    auto held = LockFile::try_lock(settings.lock);
-    if (!held) return tl::unexpected(held.error());
-    if (*held) return std::move(**held);
-    const auto holder = LockFile::last_holder(settings.lock);
-    const std::string pid = holder ? std::to_string(*holder) : "?";
-    // A passed socket takes connections whoever runs (D-5): it tells nothing about another daemon.
-    if (!settings.passed && connect_to(settings.socket))
-      return fail(Fault::kNotReady, "a daemon is running already (pid " + pid + ")",
-                  "`efimd status` shows it, `efimd stop` ends it");
-    if (Clock::now() >= deadline)
-      return fail(
-          Fault::kNotReady,
-          fmt::format("process {} holds {} but does not listen", pid, settings.lock.string()),
-          "end that process");
-    std::this_thread::sleep_for(kLockRetry);
-  }
-}
-
-using FileIdentity = std::pair<dev_t, ino_t>;
-
-std::optional<FileIdentity> file_identity(const std::filesystem::path& path) {
-  struct stat info {};
-  if (::lstat(path.c_str(), &info) != 0) return std::nullopt;
-  return FileIdentity(info.st_dev, info.st_ino);
-}
-
-}  // namespace
-
-class Daemon::Impl : public SessionHost {
+class Daemon::Impl : public SessionHost, private Lifetime::Host {
  public:
   /// `listening`: of no use where settings has a passed socket.
   Impl(Settings settings, LockFile lock, UniqueFd listening);
@@ -111,18 +46,20 @@ class Daemon::Impl : public SessionHost {
   void focus_document(completion::DocumentKey document) override;
   void dismiss_suggestion(completion::Dismissal dismissal) override;
   const Exclusions& exclusions() const override { return exclusions_; }
+  void look_at_project(const completion::TextHome& home) override;
   void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
   lsp::Json status() const override;
-  void stop() override;
-  void retire() override;
+  void stop() override { lifetime_.stop(); }
+  void retire() override { lifetime_.retire(); }
 
  private:
-  enum class Name { kOurs, kOfTheManager };
-  void listen(UniqueFd fd, Name name);
-  void accept();
-  void admit(LocalSocket socket);
+  // Lifetime::Host
+  void admit(Lifetime::Socket socket) override;
+  std::size_t session_count() const override { return connections_.size(); }
+  void end_sessions() override;
+
   void ended(std::uint64_t id);
   /// `factory` with its progress told to the sessions.
   completion::EngineFactory watched(completion::EngineFactory factory);
@@ -131,47 +68,36 @@ class Daemon::Impl : public SessionHost {
 
   /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
   void begin_store();
+  void read_projects();
   void ask_store(const CacheRequest& request, std::function<void(Result<lsp::Json>)> done);
   /// What the store cannot know of the answer: device tokens, speeds.
   void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
-
-  void start_idle_clock();
-  void leave_if_alone();
-  void retire_when_quiet();
-  std::size_t accept_queued();
-  /// Removes the socket's file if it is still ours: a cleaner of old files may have let another
-  /// daemon in.
-  void unlink_socket();
 
   Settings settings_;
   const LockFile lock_;  // D-1: the first in, the last out
   const Clock::time_point started_ = Clock::now();
   asio::io_context io_{1};
-  std::optional<asio::local::stream_protocol::acceptor> acceptor_;
-  std::optional<FileIdentity> socket_file_;  ///< ours to unlink; none where it was passed
-  asio::steady_timer idle_clock_{io_};
-  asio::steady_timer retry_clock_{io_};
-  asio::steady_timer drain_clock_{io_};
-  asio::steady_timer retire_clock_{io_};
+  Lifetime lifetime_;
   asio::signal_set signals_{io_};
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
   Exclusions exclusions_;
-  std::size_t unanswered_ = 0;  ///< requests that the completion service has
-  Clock::time_point last_request_{};
-  bool stopping_ = false;
-  bool retiring_ = false;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
+  std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
 };
 
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
-    : settings_(std::move(settings)), lock_(std::move(lock)) {
+    : settings_(std::move(settings)),
+      lock_(std::move(lock)),
+      lifetime_(io_, *this,
+                {settings_.socket, settings_.idle_exit, settings_.retire_quiet,
+                 settings_.before_leaving, settings_.log}) {
   if (settings_.passed)
-    listen(std::move(settings_.passed), Name::kOfTheManager);
+    lifetime_.listen_for_manager(std::move(settings_.passed));
   else
-    listen(std::move(listening), Name::kOurs);
+    lifetime_.listen(std::move(listening));
   exclusions_ = Exclusions(settings_.config.cache_exclude, settings_.config.cache_gitignore);
   if (settings_.store) begin_store();
   completion::CompletionService::Settings limits;
@@ -188,6 +114,21 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   };
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
                                                              [this] { post_change(); });
+  if (settings_.config.completion.recall) read_projects();
+}
+
+void Daemon::Impl::read_projects() {
+  projects_ = std::make_unique<ProjectReader>(
+      Exclusions(settings_.config.cache_exclude, /*gitignore=*/true), [this](ProjectUpdate update) {
+        service_->change_index([update = std::move(update)](recall::Index& index) {
+          for (const std::string& path : update.removed) index.remove_file({update.project, path});
+          if (update.files) index.add_files(update.project, update.files);
+        });
+      });
+}
+
+void Daemon::Impl::look_at_project(const completion::TextHome& home) {
+  if (projects_) projects_->look_at(home.project, recall::family_of(home.path));
 }
 
 completion::EngineFactory Daemon::Impl::watched(completion::EngineFactory factory) {
@@ -211,6 +152,7 @@ void Daemon::Impl::post_change() {
 }
 
 Daemon::Impl::~Impl() {
+  projects_.reset();
   service_.reset();
   // The store's last pages are written while the lock is held: the next daemon finds it free.
   if (settings_.store) settings_.store->listen(nullptr);
@@ -218,44 +160,20 @@ Daemon::Impl::~Impl() {
   settings_.keeper.reset();
   settings_.store.reset();
   connections_.clear();
-  unlink_socket();
 }
 
 void Daemon::Impl::run() {
-  accept();
-  start_idle_clock();
+  lifetime_.start();
   io_.run();
 }
 
-void Daemon::Impl::listen(UniqueFd fd, Name name) {
-  acceptor_.emplace(io_, asio::local::stream_protocol(), fd.release());
-  acceptor_->non_blocking(true);
-  if (name == Name::kOurs) socket_file_ = file_identity(settings_.socket);
-}
-
-void Daemon::Impl::accept() {
-  acceptor_->async_accept([this](error_code error, LocalSocket socket) {
-    if (stopping_ || error == asio::error::operation_aborted) return;
-    if (!error) {
-      admit(std::move(socket));
-      if (acceptor_) accept();
-      return;
-    }
-    log().error("cannot accept a connection: {}", error.message());
-    retry_clock_.expires_after(kAcceptRetry);
-    retry_clock_.async_wait([this](error_code cancelled) {
-      if (!cancelled && acceptor_) accept();
-    });
-  });
-}
-
-void Daemon::Impl::admit(LocalSocket socket) {
+void Daemon::Impl::admit(Lifetime::Socket socket) {
   if (!peer_is_this_user(socket.native_handle()))
     return log().warn("closed a connection from another user");
   if (connections_.size() >= settings_.sessions_max)
     return log().warn("closed a connection: {} sessions are open", connections_.size());
   const std::uint64_t id = ++last_session_;
-  idle_clock_.cancel();
+  lifetime_.session_began();
   auto connection = std::make_shared<Connection>(
       std::move(socket), *this,
       Connection::Settings{id, settings_.output_bytes_max,
@@ -266,86 +184,14 @@ void Daemon::Impl::admit(LocalSocket socket) {
 
 void Daemon::Impl::ended(std::uint64_t id) {
   connections_.erase(id);
-  if (!connections_.empty()) return;
-  if (stopping_ || !acceptor_) return io_.stop();
-  start_idle_clock();
+  lifetime_.session_ended();
 }
 
-void Daemon::Impl::start_idle_clock() {
-  if (settings_.idle_exit.count() == 0 || stopping_) return;
-  idle_clock_.expires_after(settings_.idle_exit);
-  idle_clock_.async_wait([this](error_code cancelled) {
-    if (!cancelled && !stopping_) leave_if_alone();
-  });
-}
-
-void Daemon::Impl::leave_if_alone() {
-  if (!connections_.empty()) return;
-  if (settings_.before_leaving) settings_.before_leaving();
-  const bool name_is_ours = socket_file_.has_value();
-  unlink_socket();                               // D-2 a
-  const std::size_t accepted = accept_queued();  // D-2 b
-  if (accepted > 0 && !name_is_ours) return;     // D-5: serve on, accepting still waits
-  acceptor_.reset();
-  if (accepted == 0) {  // D-2 c
-    log().info("idle for {} s: leaving", settings_.idle_exit.count() / 1000);
-    return io_.stop();
-  }
-  auto listening = listen_at(settings_.socket);
-  if (!listening) {
-    log().error("{}; leaving after the sessions that are open", listening.error().message());
-    return;
-  }
-  listen(std::move(*listening), Name::kOurs);
-  accept();
-}
-
-std::size_t Daemon::Impl::accept_queued() {
-  for (std::size_t accepted = 0;; ++accepted) {
-    error_code error;
-    LocalSocket socket = acceptor_->accept(error);
-    if (error) return accepted;
-    admit(std::move(socket));
-  }
-}
-
-void Daemon::Impl::unlink_socket() {
-  if (!socket_file_ || file_identity(settings_.socket) != socket_file_) return;
-  ::unlink(settings_.socket.c_str());
-  socket_file_.reset();
-}
-
-void Daemon::Impl::stop() {
-  if (stopping_) return;
-  stopping_ = true;
-  log().info("asked to stop");
-  unlink_socket();
-  acceptor_.reset();
-  idle_clock_.cancel();
-  if (connections_.empty()) return io_.stop();
+void Daemon::Impl::end_sessions() {
   for (const auto& [id, connection] : connections_) {
     connection->session().take_leave();
     connection->finish();
   }
-  drain_clock_.expires_after(kDrainMax);
-  drain_clock_.async_wait([this](error_code) { io_.stop(); });
-}
-
-void Daemon::Impl::retire() {
-  if (std::exchange(retiring_, true)) return;
-  log().info("asked to make way for a later build");
-  retire_when_quiet();
-}
-
-/// D-6. By the clock even when it is quiet already: who asked has its answer by then.
-void Daemon::Impl::retire_when_quiet() {
-  const Clock::time_point heard = unanswered_ > 0 ? Clock::now() : last_request_;
-  retire_clock_.expires_at(std::max(heard + settings_.retire_quiet, Clock::now()));
-  retire_clock_.async_wait([this](error_code cancelled) {
-    if (cancelled || stopping_) return;
-    const bool quiet = unanswered_ == 0 && Clock::now() >= last_request_ + settings_.retire_quiet;
-    return quiet ? stop() : retire_when_quiet();
-  });
 }
 
 void Daemon::Impl::stop_from_any_thread() {
@@ -361,12 +207,11 @@ void Daemon::Impl::stop_on_signals() {
 
 void Daemon::Impl::complete(completion::Request request,
                             std::function<void(completion::Outcome)> done) {
-  ++unanswered_;
-  last_request_ = Clock::now();
+  lifetime_.request_began();
   service_->submit(std::move(request),
                    [this, done = std::move(done)](completion::Outcome outcome) mutable {
                      asio::post(io_, [this, done = std::move(done), outcome = std::move(outcome)] {
-                       --unanswered_;
+                       lifetime_.request_answered();
                        done(outcome);
                      });
                    });
@@ -461,7 +306,9 @@ lsp::Json Daemon::Impl::status() const {
   parts.model_path = settings_.model_path;
   parts.model_reason = settings_.model_reason;
   parts.device_reason = settings_.opened_model->device_reason();
+  parts.weights = settings_.opened_model->weights();
   parts.service = service_->status();
+  if (projects_) parts.projects = projects_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;
   if (settings_.store) parts.store = settings_.store->status();
@@ -471,7 +318,8 @@ lsp::Json Daemon::Impl::status() const {
 }
 
 Result<std::unique_ptr<Daemon>> Daemon::open(Settings settings) {
-  auto lock = take_lock(settings);
+  auto lock = take_lock(
+      {settings.lock, settings.socket, static_cast<bool>(settings.passed), settings.lock_wait});
   if (!lock) return tl::unexpected(lock.error());
   auto listening = settings.passed ? Result<UniqueFd>(UniqueFd()) : listen_at(settings.socket);
   if (!listening) return tl::unexpected(listening.error());

@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/request.h"
 #include "daemon/server/exclusions.h"
 
 namespace efimd::service {
@@ -59,5 +60,9 @@ std::optional<std::string> read_code(const std::filesystem::path& file);
 /// file system's root, which are no projects.
 std::optional<std::filesystem::path> project_of(const std::filesystem::path& file,
                                                 std::span<const std::filesystem::path> workspace);
+
+/// Whose text the document shares with recall: that of its project. A file outside any project
+/// and a text that is no file are projects of their own.
+completion::TextHome text_home_of(std::string_view uri);
 
 }  // namespace efimd::service

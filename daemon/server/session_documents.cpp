@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/server/project_files.h"
 #include "daemon/server/repository.h"
 #include "daemon/server/session.h"
 #include "lsp/uri.h"
@@ -54,13 +55,19 @@ void Session::did_open(const lsp::Message& message) {
   OpenDocument& open = entry->second;
   open.exclusion = host_.exclusions().judge(params->uri);
   open.file = file_name_of(params->uri);
+  if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
+    open.home = text_home_of(params->uri);
+  if (open.home.project != open.home.path) host_.look_at_project(open.home);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
     open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
                     "); completion.secret_files = true completes it all the same";
   if (!open.unusable.empty()) tell_unusable(params->uri, open);
   if (open.unusable.empty())
-    host_.open_document(
-        {{id_, params->uri}, open.document.snapshot(), open.exclusion.may_be_stored(), open.file});
+    host_.open_document({{id_, params->uri},
+                         open.document.snapshot(),
+                         open.exclusion.may_be_stored(),
+                         open.file,
+                         open.home});
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
@@ -114,7 +121,12 @@ Result<text::Revision> Session::revised(
 
 void Session::did_close(const lsp::Message& message) {
   const auto params = params_of<lsp::DidCloseTextDocumentParams>(message);
-  if (!params || documents_.erase(params->uri) == 0) return;
+  if (!params) return;
+  const auto closed = documents_.extract(params->uri);
+  if (closed.empty()) return;
+  // What was saved meanwhile counts from here on.
+  const completion::TextHome& home = closed.mapped().home;
+  if (home.project != home.path) host_.look_at_project(home);
   if (const auto pending = take_pending(params->uri)) answer(pending->id, nullptr);
   if (focused_ == params->uri) focused_.clear();
   host_.close_document({id_, params->uri});
@@ -159,6 +171,7 @@ void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
   if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
     request.may_be_stored = open->second.exclusion.may_be_stored();
     request.file = open->second.file;
+    request.home = open->second.home;
   }
   host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
                                          const completion::Outcome& outcome) {
@@ -225,6 +238,8 @@ void Session::send_receipt(const Asked& asked, const completion::Receipt& receip
                  {"generatedTokens", receipt.generated_tokens},
                  {"healedTokens", receipt.healed_tokens},
                  {"restoredTokens", receipt.restored_tokens},
+                 {"draftedTokens", receipt.drafted_tokens},
+                 {"acceptedTokens", receipt.accepted_tokens},
                  {"exact", true},
                  {"queueMs", receipt.queue_ms},
                  {"firstTokenMs", receipt.first_token_ms},

@@ -54,6 +54,7 @@ Json device_json(const StatusParts& parts) {
   if (!parts.service.device_kind.empty()) {
     device["kind"] = parts.service.device_kind;
     device["name"] = parts.service.device_name;
+    if (!parts.weights.empty()) device["weights"] = parts.weights;
     Json& costs = device["stepCosts"] = Json::array();
     for (const auto& cost : parts.service.step_costs)
       costs.push_back({{"tokens", cost.tokens}, {"ms", cost.ms}});
@@ -114,6 +115,30 @@ Json plan_json(const completion::ServiceStatus::PlanNote& plan) {
           {"event", plan.event},
           {"taken", plan.taken},
           {"considered", plan.considered}};
+}
+
+/// Suggestions by where they came from.
+Json sources_json(const completion::ServiceStatus& service) {
+  Json sources = Json::array();
+  for (const auto& [name, counts] : service.sources)
+    sources.push_back({{"source", name}, {"shown", counts.shown}, {"accepted", counts.accepted}});
+  return sources;
+}
+
+/// The user's own text that may be suggested.
+Json recall_json(const StatusParts& parts) {
+  const recall::Usage& usage = parts.service.recall;
+  Json folders = Json::array();
+  for (const ProjectStatus& project : parts.projects)
+    folders.push_back({{"project", project.project},
+                       {"files", project.files},
+                       {"bytes", project.bytes},
+                       {"reading", project.reading},
+                       {"leftOut", project.left_out}});
+  return {
+      {"folders", std::move(folders)},      {"projects", usage.projects},    {"files", usage.files},
+      {"documents", usage.documents},       {"textBytes", usage.text_bytes}, {"bytes", usage.bytes},
+      {"filesDropped", usage.files_dropped}};
 }
 
 Json silence_json(const completion::ServiceStatus& service) {
@@ -191,6 +216,8 @@ Json status_json(const StatusParts& parts) {
        list_of(parts.service.files, [&](const auto& file) { return file_json(file, parts); })},
       {"events", std::move(events)},
       {"silence", silence_json(parts.service)},
+      {"sources", sources_json(parts.service)},
+      {"recall", recall_json(parts)},
       {"plans", list_of(parts.service.plans, plan_json)},
       {"sessions", list_of(parts.sessions, session_json)},
       {"config", config_json(parts.config)}};

@@ -13,15 +13,14 @@
 
 namespace efimd::text {
 
-/// Consequence: didChange that would grow past it makes the document unusable for completion until
-/// it is reopened.
+/// If didChange would grow a document past it, completion is off for it until it is reopened.
 inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;
-/// Edits that a snapshot remembers; an older reader compares texts instead.
+/// Edits that a snapshot remembers. A reader with an older version compares texts instead.
 inline constexpr std::size_t kRecentEditsMax = 256;
 
-/// Bytes that one revision may move to make room for its edits: a second or two of the machine's
-/// time. Past it (some 16,000 edits all over a 1 MB text, 300 over a 50 MB one) the revision is
-/// refused, as a document that grew too large.
+/// Bytes that one revision may move to make room for its edits: a second or two. Past it (some
+/// 16,000 edits all over a 1 MB text, 300 over a 50 MB one) the revision is refused like a document
+/// that grew too large.
 inline constexpr std::size_t kRevisionBytesMovedMax = std::size_t{8} << 30;
 
 /// One replacement, in bytes of the text just before it.
@@ -56,8 +55,8 @@ class Snapshot {
   std::uint64_t serial() const { return serial_; }
   /// Oldest first, ending with the edit that made this snapshot; empty for an opened text.
   std::span<const Edit> recent_edits() const { return recent_edits_; }
-  /// The edits that lead from version `serial` to this one; nullopt-like `complete == false` when
-  /// they are no longer remembered, or `serial` is of the future.
+  /// The edits that lead from version `serial` to this one. `complete` is false if they are no
+  /// longer remembered, or if `serial` is later than this version.
   struct Since {
     bool complete = false;
     std::span<const Edit> edits;
@@ -77,14 +76,14 @@ class Snapshot {
 
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-/// What `base` becomes when [begin, end) gives way to `text`, as Document::replace() would make it:
-/// for looking ahead. Its document may come to another text under the same serial.
+/// `base` with [begin, end) replaced by `text`, as Document::replace() would do it; for looking
+/// ahead. The document itself may get another text under the same serial.
 Result<SnapshotPtr> with_replaced(const SnapshotPtr& base, std::size_t begin, std::size_t end,
                                   std::string_view text);
 
-/// Edits in sequence that become one new version together, each seeing the text that the one before
-/// left: the changes of one didChange. One copy of the text in all; after that an edit moves only
-/// the bytes behind it.
+/// Edits that become one new version together: the changes of one didChange. Each sees the text
+/// that the one before left. The text is copied once; after that an edit moves only the bytes after
+/// it.
 ///
 /// Thread: its owner's.
 class Revision {
@@ -96,7 +95,7 @@ class Revision {
   std::string_view line(std::size_t line) const { return lines().content(bytes(), line); }
 
   /// Replaces bytes [begin, end). Ends are clamped to the text and moved down to code point
-  /// boundaries; invalid UTF-8 becomes U+FFFD. kBadInput, and nothing changed, when the result
+  /// boundaries; invalid UTF-8 becomes U+FFFD. kBadInput, and nothing changed, if the result
   /// would pass kDocumentBytesMax.
   Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
   Result<void> replace_all(std::string_view text) { return replace(0, bytes().size(), text); }
@@ -129,7 +128,7 @@ class Document {
   Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
   Result<void> replace_all(std::string_view text);
 
-  /// Several edits as one version: revise(), edit, adopt(). adopt() wants a revision of the current
+  /// Several edits as one version: revise(), edit, adopt(). adopt() takes a revision of the current
   /// snapshot.
   Revision revise() const { return Revision(snapshot_); }
   void adopt(Revision revision);

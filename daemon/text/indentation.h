@@ -6,18 +6,17 @@
 
 namespace efimd::text {
 
-/// Lines looked at, nearest first: around the cursor the habits of the place win over those of the
-/// file's other end.
+/// Lines that are read, nearest first, because habits near the cursor win over those far away.
 inline constexpr std::size_t kIndentationLinesMax = 512;
-/// Bytes looked at on each side; a minified line of megabytes says nothing.
+/// Bytes that are read on each side; a minified line of megabytes says nothing.
 inline constexpr std::size_t kIndentationBytesMax = 64 * 1024;
 
 /// How a text indents: one tab, or `spaces` spaces, per level.
 struct Indentation {
   bool tabs = false;
   int spaces = 4;
-  bool known =
-      false;  ///< false: no indented line was found, and the caller's own default should win
+  /// False: no indented line was found, and the caller's own default should win.
+  bool known = false;
 
   /// The characters of one level.
   std::string unit() const {
@@ -26,8 +25,8 @@ struct Indentation {
   bool operator==(const Indentation&) const = default;
 };
 
-/// What the lines around `near` use: tabs when most indented lines start with one, else the
-/// commonest step between neighbouring lines (1 to 8 spaces).
+/// What the lines around `near` use: tabs if most indented lines start with one, else the most
+/// common step between neighbouring lines (1 to 8 spaces).
 Indentation indentation_of(std::string_view text, std::size_t near);
 
 /// The leading blanks (spaces and tabs) of `line`.

@@ -24,7 +24,7 @@ class LineIndex {
   std::size_t line_of(std::size_t byte) const;
 
   /// Follows the replacement of `removed` bytes at `begin` by `inserted` bytes; `text` is the text
-  /// after it. Reads only the inserted bytes and their neighbours; the starts behind are moved.
+  /// after it. Reads only the inserted bytes and their neighbours, and moves the starts after them.
   void replace(std::string_view text, std::size_t begin, std::size_t removed, std::size_t inserted);
 
   bool operator==(const LineIndex&) const = default;

@@ -15,29 +15,35 @@ struct StepSequence {
   int first = 0;
   int count = 0;
   int position = 0;  ///< of the first row: the tokens already in KV (C)
-  /// Pages of the whole sequence including the new rows: token c lies in page_table[c / P], slot c % P.
+  /// Pages of the whole sequence including the new rows: token c lies in page_table[c / P], slot c
+  /// % P.
   std::span<const PageIndex> page_table;
 };
 
-/// One evaluation: T tokens of one or more sequences, evaluated together so that the weights are read once.
+/// One evaluation: T tokens of one or more sequences, evaluated together so that the weights are
+/// read once.
 struct Step {
   std::span<const TokenId> tokens;  ///< [T], T <= Backend::step_tokens_max()
   std::span<const StepSequence> sequences;
-  std::span<const int>
-      logits_rows;  ///< rows (0..T-1) whose logits are wanted, usually each sequence's last
+  /// Rows, below T, whose logits are wanted, usually each sequence's last.
+  std::span<const int> logits_rows;
 };
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.
 ///
-/// The forward pass (engine/backend/backend.cpp) is written once over this interface; what differs between
-/// architectures is said by ModelShape and by which weights are present, and happens inside an
-/// operation. Activations stay on the device between
-/// calls: x [T][D] is the residual stream. Operations run in the order of declaration, layer by layer.
+/// The forward pass (engine/backend/backend.cpp) is written once over this interface. ModelShape
+/// and the weights that are present say how an architecture differs; that happens inside an
+/// operation. Activations stay on the device between calls: x [T][D] is the residual stream.
+/// Operations run in the order of declaration, layer by layer.
 ///
 /// Thread: engine.  Owns: page memory and activations; the model's file stays mapped by its Model.
-/// Fails with kDeviceLost or kNoMemory; after a failure the step is void and KV of its rows is undefined.
-/// Batch invariance: a row's results depend only on its sequence's tokens and positions, bit for bit, never on the
-/// other rows of the step or on how a prompt was cut into steps (KV-5 rests on this).
+/// Fails with kDeviceLost or kNoMemory; after a failure the step is void and KV of its rows is
+/// undefined. Batch invariance: a row's results depend only on its sequence's tokens and positions,
+/// bit for bit, never on the other rows of the step or on how a prompt was cut into steps. So reuse
+/// is exact:
+///
+///   KV-5  Reused KV gives what evaluating everything gives: on one device, for the same token ids,
+///         the logits agree bit for bit.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -51,7 +57,7 @@ class Backend {
 
   /// x = embedding rows of the tokens, scaled. Keeps `step` (its spans must live until logits()).
   virtual Result<void> begin(const Step& step) = 0;
-  /// The same with x [T][D] in place of embedding rows: where another device ran the layers in front.
+  /// The same with x [T][D] in place of embedding rows, if another device ran the layers before.
   virtual Result<void> begin_behind(const Step& step, std::span<const float> x) = 0;
   /// norm(x) -> q, k, v (+ bias), norms of heads, RoPE on q and k, k and v into their pages.
   virtual Result<void> attention_input(int layer) = 0;
@@ -64,19 +70,22 @@ class Backend {
   virtual Result<void> feed_forward_input(int layer) = 0;
   /// x += down projection (+ bias), scaled; with experts, the weighted sum of theirs.
   virtual Result<void> feed_forward_output(int layer) = 0;
-  /// norm(x) of the wanted rows times the output matrix: [logits_rows.size()][V] f32, valid until begin().
+  /// norm(x) of the wanted rows times the output matrix: [logits_rows.size()][V] f32, valid until
+  /// begin().
   virtual Result<std::span<const float>> logits() = 0;
 
-  /// x [T][D] behind the last layer, where another device runs what follows. Valid until the next step begins.
+  /// x [T][D] after the last layer, if another device runs what follows. Valid until the next step
+  /// begins.
   virtual Result<std::span<const float>> residual() = 0;
 
   /// Copies the first `tokens` tokens of a page, all layers.
   virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;
 
-  /// Names element type, layout and arithmetic of a page's bytes: pages are exchanged only between
-  /// backends that say the same, so that what is read back is what evaluating would give (KV-5).
+  /// Names element type, layout and arithmetic of a page's bytes. Only backends with the same name
+  /// exchange pages, so that a page that is read equals one that is evaluated (KV-5).
   virtual std::string page_format() const = 0;
-  /// A page will be read soon: a device may begin to copy it beside other work. Forgotten when a step begins.
+  /// A page will be read soon: a device may begin to copy it beside other work. Forgotten when a
+  /// step begins.
   virtual void expect_read(PageIndex /*page*/) {}
   /// A whole page, all layers, as page_bytes() bytes in the device's own layout.
   virtual Result<void> read_page(PageIndex page, std::span<std::byte> bytes) = 0;
@@ -95,19 +104,19 @@ inline Result<void> run_layer(Backend& backend, int layer) {
 /// Evaluates one step through every layer. Returns the logits of step.logits_rows, [rows][V], valid
 /// until the backend's next begin(); empty when none are wanted.
 ///
-/// Thread: engine.  `stop` is looked at between layers. Only idle work has one: for a request a stop
-/// is looked at between steps, so that no evaluated row is thrown away and even a prompt whose every
-/// request is superseded comes forward by a step each time. Fails as the Backend does, and with
-/// kStopped; the step is then void and the KV of its rows undefined.
+/// Thread: engine.  Reads `stop` between layers. Only idle work passes one. Requests are stopped
+/// between steps, so that no evaluated row is lost: even if every request is superseded, its prompt
+/// advances by a step each time. Fails as the Backend does, and with kStopped; the step is then
+/// void and the KV of its rows undefined.
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
                                        const std::stop_token& stop = {});
 
-/// What every device asks of a step before it begins.
+/// What every device checks before a step begins.
 
 /// Whether rows, sequences and page tables fit each other and the device; for assertions.
 bool well_formed(const Step& step, const Backend& backend);
 
-/// kBadInput when a token is outside the vocabulary.
+/// kBadInput if a token is outside the vocabulary.
 Result<void> check_tokens(const Step& step, int vocabulary);
 
 }  // namespace efimd::engine

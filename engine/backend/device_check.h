@@ -8,14 +8,16 @@
 
 namespace efimd::engine {
 
-/// Whether a device computes what the CPU does. A driver, a compiler or a card that computes otherwise shows in no other way
-/// than by nonsense.
+/// Whether a device computes what the CPU does. Otherwise a wrong driver, compiler or card would
+/// only be seen by nonsense in its completions.
 ///
-/// Compares x behind the model's first layer, of tokens in steps of several sizes and of some one by one, and the last ones'
-/// logits of the vocabulary's first tokens. kUnsupported where x or logits of half of the tokens are off by more than a
-/// tenth of their size: rounding is far below, and a near tie between experts moves few tokens.
-/// Before the first sequence is opened: it writes page 0.
-/// Thread: engine.  Fails as the device does; says nothing where the CPU has not the memory to compare.
+/// Compares x after the model's first layer for tokens in steps of several sizes and for some one
+/// by one, and logits of the vocabulary's first tokens for the last ones. kUnsupported if x or
+/// logits of half of the tokens differ by more than a tenth of their size: rounding is far below
+/// that, and a near tie between experts moves few tokens.
+///
+/// To be called before the first sequence is opened, because it writes page 0.
+/// Thread: engine.  Fails as the device does. Skipped if the CPU lacks memory for the comparison.
 Result<void> check_device(Backend& device, const ModelShape& shape, const ModelWeights& weights,
                           const CpuOptions& cpu, gpu::WithOutput with_output);
 

@@ -54,6 +54,8 @@ CpuOptions cpu_options(const DeviceWish& wish) {
   cpu.threads = wish.threads;
   cpu.page_count = wish.page_count;
   cpu.kv_type = wish.kv_type;
+  cpu.weights = wish.weights;
+  cpu.weights_told = wish.weights_told;
   return cpu;
 }
 

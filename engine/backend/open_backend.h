@@ -12,44 +12,47 @@
 
 namespace efimd::engine {
 
-/// Kinds of devices, best first: what is taken where nobody says otherwise.
+/// Kinds of devices, best first: the order in which they are tried by default.
 inline constexpr std::string_view kDeviceKinds[] = {"cuda", "vulkan", "cpu"};
 
 struct DeviceWish {
-  /// "auto", or the kind to try first; the others follow in their order. Vulkan on the CPU is only ever used for
-  /// "vulkan".
+  /// "auto", or the kind to try first; the others follow in their order. Vulkan on the CPU is only
+  /// ever used for "vulkan".
   std::string kind = "auto";
-  std::size_t memory_bytes = 0;  ///< of a GPU, at most; 0: what is free there
+  std::size_t memory_bytes = 0;  ///< most to take of a GPU; 0: what is free there
   int threads = 0;               ///< of the CPU device
-  int page_count = 0;            ///< fewer where a device has not the memory
+  int page_count = 0;            ///< fewer if a device lacks the memory
   KvType kv_type = KvType::kF16;
+  WeightsForm weights = WeightsForm::kMapped;  ///< of the CPU device
+  WeightsTold weights_told = {};
   /// What devices keep between starts (compiled shaders); empty: nothing.
   std::filesystem::path cache_dir = {};
   /// Kinds not to try, with the reason: they failed before.
   std::vector<std::pair<std::string, std::string>> failed = {};
-  /// Kinds whose device was compared with the CPU since it last failed (device_check.h): they open sooner.
+  /// Kinds whose device was compared with the CPU since it last failed (device_check.h): they are
+  /// not compared again.
   std::set<std::string> checked = {};
 };
 
 struct OpenedBackend {
   std::unique_ptr<Backend> backend;
-  /// Why this device: "configured", "the best kind found", or what the better ones, or it itself, lack.
+  /// Why this device: "configured", "the best kind found", or what better ones or this one lack.
   std::string reason;
 };
 
-/// The first device of the wish's order that opens with this model: a GPU that cannot hold it has the layers that fit, and
-/// the CPU the others. Never fails for want of a GPU: the error is the CPU
-/// device's.
+/// The first device in the wish's order that opens with this model. If a GPU cannot hold the model,
+/// it has the layers that fit, and the CPU has the others. Never fails because there is no GPU: an
+/// error is the CPU device's.
 Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
                                    const DeviceWish& wish);
 
-/// The device of that kind, and no other, over weights that outlive it: to measure a part of a model. `wish` says the
-/// rest, and its kind whether Vulkan on the CPU counts.
+/// The device of that kind, and no other, over weights that outlive it: to measure a part of a
+/// model. `wish` says the rest; its kind says whether Vulkan on the CPU counts.
 Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const ModelShape& shape,
                                                  const ModelWeights& weights,
                                                  const DeviceWish& wish);
 
-/// A kind of GPU as `doctor` tells it: the device, or why there is none.
+/// A kind of GPU as `doctor` reports it: the device, or why there is none.
 struct FoundDevice {
   std::string kind;
   bool usable = false;
@@ -57,7 +60,7 @@ struct FoundDevice {
   std::string what;
   std::string remedy;
 };
-/// `kind` as in DeviceWish: Vulkan on the CPU counts only where it is asked for.
+/// `kind` as in DeviceWish: Vulkan on the CPU counts only if it is asked for.
 std::vector<FoundDevice> find_devices(std::string_view kind);
 
 }  // namespace efimd::engine

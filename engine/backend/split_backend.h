@@ -10,11 +10,11 @@
 
 namespace efimd::engine {
 
-/// A Backend whose first layers run on a GPU that cannot hold all of them: as many as fit with their KV. The others run on
-/// the CPU, which also has the output matrix. x goes from one to the other once a step; a page is the GPU's bytes, then the
-/// CPU's.
+/// A Backend for a GPU that cannot hold all layers: it runs the first ones, as many as fit with
+/// their KV. The CPU runs the others and has the output matrix. x goes from one to the other once a
+/// step; a page is the GPU's bytes, then the CPU's.
 ///
-/// Fails with kNoMemory where not one layer fits. `model` is what the weights belong to, if a file.
+/// Fails with kNoMemory if not one layer fits. `model` owns the weights, if they are of a file.
 Result<std::unique_ptr<Backend>> make_split_backend(std::unique_ptr<gpu::GpuDevice> device,
                                                     const ModelShape& shape,
                                                     const ModelWeights& weights,

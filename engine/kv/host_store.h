@@ -11,14 +11,15 @@
 
 namespace efimd::engine {
 
-/// The host's tier: pages in the machine's memory, for a device that has memory of its own, in front
-/// of the store on the disk.
+/// The host's tier: pages in the machine's memory, between a device with memory of its own and the
+/// store on disk.
 ///
-/// Keeps a copy of every page that is handed over, in idle time or when it leaves the device, and
-/// hands it on to the disk where that takes it. Over the budget it gives up leaves first, those
-/// unused for longest. It outlives the device: what was given back or lost is loaded from here.
+/// Keeps a copy of every page that it gets, in idle time or when the page leaves the device, and
+/// passes it on to the disk if that takes it. Over the budget it drops leaves first, the longest
+/// unused before others. It outlives the device: pages of a device that was given back or lost are
+/// loaded from here.
 ///
-/// Thread: engine.  Shares the store behind it, which may be null: none.
+/// Thread: engine.  Shares the store on disk, which may be null.
 class HostStore final : public PageStore {
  public:
   HostStore(std::size_t budget_bytes, std::shared_ptr<PageStore> behind)
@@ -29,13 +30,13 @@ class HostStore final : public PageStore {
   void want(std::span<const Digest> pages) override;
   std::optional<std::vector<std::byte>> load(const Digest& page, std::chrono::microseconds patience,
                                              const std::stop_token& stop) override;
-  /// Zero for a page that is here: copying it costs a thousandth of evaluating it.
+  /// Zero for a page that is here, because copying it costs a thousandth of evaluating it.
   std::chrono::microseconds load_time(const Digest& page) const override;
   bool takes_page(Leaving leaving) const override;
   bool write(PageToStore page) override;
   void add_sources(const Digest& page, std::span<const SourceId> sources) override;
   void forget(SourceId source) override;
-  /// Gives up all that is kept here.
+  /// Drops all pages that are kept here.
   void clear();
   HostUsage host_usage() const override { return {budget_bytes_, used_bytes_}; }
 

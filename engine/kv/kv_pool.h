@@ -29,10 +29,10 @@ namespace efimd::engine {
 /// State of a page:
 ///   free -> private (one sequence writes it) -> sealed (full, indexed, shared) -> free (evicted)
 ///
-/// Whoever references a page also references its parents, and releases children first; so every
-/// page that nobody references can be evicted, sooner or later.
+/// An owner that references a page also references its parents, and releases children first. So
+/// every page that nobody references can be evicted, sooner or later.
 ///
-/// Thread: engine.  Never fails its owner: when every page is referenced, take() says kWindowFull.
+/// Thread: engine.  Never fails its owner: if every page is referenced, take() says kWindowFull.
 class KvPool {
  public:
   KvPool(int page_count, Digest root);
@@ -42,18 +42,17 @@ class KvPool {
   /// Gives a private page back.
   void give_back(PageIndex page);
 
-  /// Seals a full private page whose parent is `parent` (nullopt for the first page). When a page
-  /// of the same identity is resident already, that one is referenced and returned and `page` is
-  /// given back.
+  /// Seals a full private page whose parent is `parent` (nullopt for the first page). If a page of
+  /// the same identity is resident already, references and returns that one, and gives `page` back.
   PageIndex seal(PageIndex page, std::optional<PageIndex> parent, std::span<const TokenId> tokens);
   /// Makes a sealed page private again, so that its rows may be overwritten. False, and nothing
-  /// changed, unless the caller's is its only reference and no resident page has it as parent.
+  /// changed, if others reference it or a resident page has it as parent.
   bool unseal(PageIndex page);
   /// The resident page with this identity, referenced, or nullopt.
   std::optional<PageIndex> find(std::optional<PageIndex> parent, std::span<const TokenId> tokens);
 
-  /// Leading tokens of `tokens` that resident sealed pages hold: a multiple of kPageTokens. Counts
-  /// as no use.
+  /// Leading tokens of `tokens` that resident sealed pages hold: a multiple of kPageTokens. Does
+  /// not count as a use.
   int resident(std::span<const TokenId> tokens) const;
 
   /// Identities of the full pages of `tokens`, first to last.
@@ -64,10 +63,10 @@ class KvPool {
     return at(page).state == State::kSealed && at(page).identity == identity;
   }
 
-  /// Whose text a sealed page holds. False when that was known.
+  /// Notes whose text a sealed page holds. False if that was known.
   bool add_source(PageIndex page, SourceId source);
   std::span<const SourceId> sources(PageIndex page) const { return at(page).sources; }
-  /// Evicts the pages of `source` and all behind them, those apart that a sequence uses.
+  /// Evicts the pages of `source` and all that follow them, except those that a sequence uses.
   void forget(SourceId source);
   /// A sealed page came from the store; take_restored() says so once.
   void set_restored(PageIndex page) { at(page).restored = true; }
@@ -80,14 +79,14 @@ class KvPool {
 
   /// Identity of a sealed page.
   Digest identity(PageIndex page) const;
-  /// The page in front of a sealed one.
+  /// The page before a sealed one.
   std::optional<PageIndex> parent(PageIndex page) const;
   int pages_used() const { return page_count() - static_cast<int>(free_.size()); }
   /// Pages that take() can still hand out: free, or sealed and referenced by nobody.
   int pages_available() const { return static_cast<int>(free_.size()) + unreferenced_; }
   int page_count() const { return static_cast<int>(pages_.size()); }
 
-  /// Checks every invariant above; for tests. Empty when all hold, else the first that does not.
+  /// Checks every rule above; for tests. Empty if all hold, else the first that does not.
   std::string check() const;
 
  private:
@@ -115,7 +114,7 @@ class KvPool {
   void evict_oldest();
   /// Evicts a page that is evictable.
   void evict(PageIndex page);
-  /// Takes a sealed page without references out of the index and tells its parent.
+  /// Removes a sealed page without references from the index and updates its parent.
   void unlink(PageIndex page);
   std::string check_page(PageIndex page, int children) const;
 

@@ -18,8 +18,8 @@ class Backend;
 /// One live sequence of tokens and the KV pages that hold it.
 ///
 /// The leading, full pages of the table are sealed and shared; the rest are private. Only tokens
-/// whose KV was computed count as held: a step first reserves rows, evaluates into them, then
-/// commits or abandons them whole.
+/// whose KV was computed count as held: a step reserves rows, evaluates into them, then commits or
+/// abandons all of them.
 ///
 /// Thread: engine.  Owns: references to its pages; the pages belong to KvPool, their bytes to
 /// Backend, and both outlive it, as the tier does.
@@ -44,43 +44,43 @@ class KvSequence {
                     const std::stop_token& stop = {});
 
   /// Makes this sequence, which must be empty, hold what `other` holds: full pages are shared, the
-  /// partial one is copied (KV-2). kWindowFull, and still empty, when there is no page for that.
+  /// partial one is copied (KV-2). kWindowFull, and still empty, if there is no page for that.
   Result<void> share(const KvSequence& other);
 
-  /// Drops the tokens behind the first `count`. A sealed page is never written again: when the cut
-  /// is inside one, its leading rows are copied into a private page. With no page left for that it
-  /// is unsealed if it is nobody else's, or else the cut moves down to the page's start. Returns
-  /// the tokens held.
+  /// Drops the tokens after the first `count`. A sealed page is never written again: if the cut
+  /// lies inside one, its leading rows are copied into a private page. If no page is left for that,
+  /// the page is unsealed if nobody else uses it; otherwise the cut moves down to the page's start.
+  /// Returns the tokens held.
   Result<int> rewind_to(int count);
 
-  /// Makes the table cover `rows` more tokens. kWindowFull, and nothing changed, when the pool is
-  /// out of pages.
+  /// Makes the table cover `rows` more tokens. kWindowFull, and nothing changed, if the pool is out
+  /// of pages.
   Result<void> reserve(int rows);
-  /// The KV of `tokens`, no more than were reserved, is computed: they are held, and full pages are
-  /// sealed.
+  /// To be called once the KV of `tokens`, at most as many as were reserved, is computed. The
+  /// sequence then holds them, and full pages are sealed.
   void commit(std::span<const TokenId> tokens);
   /// Gives back reserved pages that hold no committed row.
   void abandon();
 
-  /// Whose text the sequence holds, from now on and in the pages that it has.
+  /// Says whose text the sequence holds, from now on and in the pages that it has.
   void set_source(SourceId source);
-  /// Tokens of its pages that came from the store and were not counted since.
+  /// Tokens of its pages that came from the store and were not counted before.
   int take_restored();
 
-  /// Pages that holding `count` tokens would take from the pool, beyond the table.
+  /// Pages that `count` tokens would take from the pool, in addition to the table's.
   int pages_missing(int count) const { return std::max(0, pages_for(count) - table_size()); }
 
  private:
   static int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
   int table_size() const { return static_cast<int>(table_.size()); }
   std::optional<PageIndex> parent_of(int page) const;
-  /// Pages of `tokens` from index `first` on, referenced, as far as they are to be had.
+  /// Pages of `tokens` from index `first` on, referenced, up to the first that cannot be had.
   std::vector<PageIndex> find_pages(std::span<const TokenId> tokens, int first, Wanted wanted,
                                     const std::stop_token& stop);
   /// Releases the table's pages from `first` on, children first.
   void drop_pages(int first);
-  /// Makes the last page, which is sealed, private with its leading `rows` kept; false when it
-  /// cannot be.
+  /// Makes the last page, which is sealed, private and keeps its leading `rows`; false if it
+  /// cannot.
   Result<bool> make_private(int rows);
 
   KvPool* pool_;

@@ -12,20 +12,20 @@
 
 namespace efimd::engine {
 
-/// A document as the engine knows it: whose text a page holds, in the words of who owns the store.
-/// kNone is text that must not be stored.
+/// A document as the engine knows it: a number that the store's owner gave it. kNone is text that
+/// must not be stored.
 enum class SourceId : std::uint32_t { kNone = 0 };
 
 enum class WriteBehind : std::uint8_t {
   kWrote,
-  kNothing,  ///< every page that may be stored was handed over, or none ever will be
+  kNothing,  ///< every page that may be stored was handed over, or the store never takes any
   kLater,    ///< the store takes none now
 };
 
 /// A full page on its way to the store.
 struct PageToStore {
   Digest page;                    ///< KV-1
-  std::optional<Digest> parent;   ///< of the page in front of it
+  std::optional<Digest> parent;   ///< of the page before it
   std::vector<SourceId> sources;  ///< at least one, none of them kNone
   std::vector<std::byte> bytes;   ///< Backend::read_page's
 };
@@ -39,33 +39,36 @@ struct HostUsage {
   std::size_t used_bytes = 0;
 };
 
-/// Where pages are when they are not on the device. The engine's own face of it: what stands behind
-/// it is the daemon's matter.
+/// Where pages are if they are not on the device. The engine's own interface; the daemon decides
+/// what implements it.
 ///
-/// Thread: engine.  Nothing here waits but load(), and that no longer than it is told. Never fails:
-/// a page that cannot be had is evaluated.
+///   KV-4  Device, host and disk each have a budget in bytes, which the status shows. Over budget a
+///         page moves down a tier or is dropped; no request fails for it.
+///
+/// Thread: engine.  Only load() waits, and no longer than it is told. Never fails: a page that
+/// cannot be had is evaluated.
 class PageStore {
  public:
   virtual ~PageStore() = default;
 
-  /// False: it holds nothing and never will.
+  /// False if it holds nothing and never will.
   virtual bool is_usable() const = 0;
   virtual bool holds(const Digest& page) const = 0;
-  /// These pages will be loaded, in this order: reading them may begin.
+  /// Announces that these pages will be loaded, in this order: reading them may begin.
   virtual void want(std::span<const Digest> pages) = 0;
   virtual std::optional<std::vector<std::byte>> load(const Digest& page,
                                                      std::chrono::microseconds patience,
                                                      const std::stop_token& stop) = 0;
-  /// What loading this page takes, as measured so far; zero when nothing was loaded yet.
+  /// What loading this page takes, as measured so far; zero if nothing was loaded yet.
   virtual std::chrono::microseconds load_time(const Digest& page) const = 0;
 
   /// Whether write() would take a page now.
   virtual bool takes_page(Leaving leaving) const = 0;
-  /// False when it was not taken.
+  /// False if the store did not take it.
   virtual bool write(PageToStore page) = 0;
-  /// A page that the store holds belongs to these documents, too.
+  /// Says that a page that the store holds belongs to these documents, too.
   virtual void add_sources(const Digest& page, std::span<const SourceId> sources) = 0;
-  /// Drops from memory what belongs to the document; who purges it from the disk is another.
+  /// Drops the document's pages from memory. The disk is purged elsewhere.
   virtual void forget(SourceId) {}
   virtual HostUsage host_usage() const { return {}; }
 };

@@ -18,50 +18,50 @@ class Backend;
 /// Who wants pages: a keystroke that waits, or idle time.
 enum class Wanted { kNow, kInIdleTime };
 
-/// The tier of KV behind the device's pages: promotes pages from the store, and writes behind.
+/// Moves pages between the device and the store: promotes stored pages, and writes behind.
 ///
-///   KV-6  A page is written once it has a source, in idle time (write_one()) or when it is
-///         evicted before that. One that only excluded documents hold never has a source, and is
+///   KV-6  A page is written once it has a source: in idle time (write_one()), or on eviction if
+///         that comes first. A page that only excluded documents hold never has a source, and is
 ///         never written.
-///   KV-7  For a keystroke a page is loaded when that is faster than evaluating its tokens, by the
-///         speeds measured on both sides; it waits no longer than evaluating what would not be
-///         loaded then.
+///   KV-7  For a keystroke a page is loaded if that is faster than evaluating its tokens, by the
+///         measured speeds of both. The keystroke waits for it no longer than evaluating the rest
+///         of its prompt would take.
 ///
 /// Thread: engine.  Owns: a queue; pool, backend and store outlive it. Without a store it does
 /// nothing.
 class StoreTier {
  public:
-  /// In idle time: a page that takes longer is on a disk not worth using.
+  /// For idle time. If a page takes longer, its disk is not worth using.
   static constexpr auto kIdlePatience = std::chrono::seconds(1);
-  /// For a keystroke, while evaluating was not measured yet.
+  /// For a keystroke, until the speed of evaluating is measured.
   static constexpr auto kFirstPatience = std::chrono::milliseconds(100);
 
   StoreTier(KvPool& pool, Backend& backend, PageStore* store)
       : pool_(&pool), backend_(&backend), store_(store) {}
 
-  /// Pages, parents first, that load() will be asked for: those that the store has begin to be
-  /// read.
+  /// Announces pages, parents first, that load() will be asked for. The store begins to read those
+  /// that it has.
   void want(std::span<const Digest> pages);
-  /// A page that a prompt needs and the device has not.
+  /// A page that a prompt needs and the device lacks.
   struct Missing {
     Digest identity;
     std::optional<PageIndex> parent;
     std::span<const TokenId> tokens;  ///< of the page
     int pages = 1;                    ///< from it to the prompt's end
   };
-  /// Loaded, sealed and referenced; nullopt when it is not stored, not worth it, or not there in
-  /// time.
+  /// The page, loaded, sealed and referenced; nullopt if it is not stored, not worth it, or not
+  /// there in time.
   std::optional<PageIndex> load(const Missing& page, Wanted wanted, const std::stop_token& stop);
-  /// Whether a keystroke would have this page loaded (KV-7).
+  /// Whether a keystroke would load this page (KV-7).
   bool loadable(const Digest& page) const { return worth_loading(page) && store_->holds(page); }
 
-  /// A sealed page holds text of `source`.
+  /// Says that a sealed page holds text of `source`.
   void own(PageIndex page, SourceId source);
   /// Hands one page to the store.
   WriteBehind write_one(Leaving leaving);
-  /// The page is about to be evicted.
+  /// To be called before the page is evicted.
   void evicting(PageIndex page);
-  /// Evaluating so many tokens in one step took so long.
+  /// Evaluating `tokens` tokens in one step took `time`.
   void measured(int tokens, std::chrono::microseconds time);
 
  private:

@@ -35,6 +35,8 @@ std::string_view tensor_type_name(TensorType type);
 /// The name of any of GGML's types, also of those that this build does not read; "type 99" for
 /// numbers without one.
 std::string ggml_type_name(std::uint32_t number);
+/// Whether one of GGML's types is a TensorType.
+bool is_readable(std::uint32_t number);
 /// The names of all readable types, for refusals: "F32, F16, ... and Q6_K".
 std::string_view readable_types();
 /// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. What is
@@ -80,8 +82,8 @@ using GgufValue = std::variant<std::int64_t, double, std::string_view, GgufArray
 ///   8       8     tensor count         u64 offset from the start of the data
 ///   16      8     metadata count     padding to general.alignment (32); tensor data
 ///
-/// Source: the format's specification (ggml/docs/gguf.md). Limits: the k…Max of gguf_reader.cpp;
-/// more is refused.
+/// Source: ggml's specification of the format. Limits: the k…Max of gguf_reader.cpp; more is
+/// refused.
 class GgufFile {
  public:
   static Result<GgufFile> open(const std::filesystem::path& path);
@@ -90,9 +92,13 @@ class GgufFile {
 
   const std::string& name() const { return name_; }
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// False once another program has changed the file: what was read since may be anything.
+  /// False once another program has changed the file: what was read since is not to be trusted.
   bool intact() const { return !mapping_ || mapping_->intact(); }
-  /// Bytes in front of the tensor data: header, metadata, directory, padding.
+  /// Some of bytes() are not needed soon: takes them out of this process's memory.
+  void give_back(std::span<const std::byte> bytes) const {
+    if (mapping_) mapping_->give_back(bytes);
+  }
+  /// Bytes before the tensor data: header, metadata, directory, padding.
   std::size_t data_start() const { return data_start_; }
 
   const std::map<std::string, GgufValue, std::less<>>& metadata() const { return metadata_; }

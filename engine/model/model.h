@@ -41,8 +41,8 @@ struct YarnRamp {
   float turns_slow = 1;   ///< and down from here it is interpolated whole
 };
 
-/// What a decoder computes: sizes by the letters of style.md, and what varies between
-/// architectures. Whatever is not said here follows from which weights are present (LayerWeights).
+/// What a decoder computes: its sizes, with the letters that kernels use, and what varies between
+/// architectures. All else follows from which weights are present (LayerWeights).
 /// Devices read this and never an architecture's name.
 struct ModelShape {
   std::string_view architecture;  ///< a name of architecture.h's table, for people
@@ -66,7 +66,7 @@ struct ModelShape {
   float rope_magnitude = 1.0F;  ///< rotated elements are multiplied by it (YaRN)
   YarnRamp yarn;
 
-  /// A token sees itself and the attention_window - 1 tokens in front of it; 0: all of them.
+  /// A token sees itself and the attention_window - 1 tokens before it; 0: all of them.
   int attention_window = 0;
 
   float embedding_scale = 1.0F;
@@ -146,7 +146,7 @@ class Model {
   std::uint64_t weight_bytes() const { return weight_bytes_; }
   /// "F16", "Q8_0", ...: the type of most weight bytes.
   const std::string& file_type() const { return file_type_; }
-  /// Metadata `efim.fragment_trained`: broken words behind <MID> need no healing.
+  /// Metadata `efim.fragment_trained`: broken words after <MID> need no healing.
   bool fragment_trained() const { return fragment_trained_; }
 
  private:

@@ -8,7 +8,8 @@
 #include "base/utf8.h"
 #include "engine/model/gguf.h"
 
-// Sources: the models' cards and tokenizer files; facts.md, section 3, sums them up.
+// Sources: the models' cards and tokenizer files. FIM tokens in a vocabulary do not prove that a model was trained with
+// them (some Code Llama and OpenCoder models have them untrained), so models are known by name.
 
 namespace efimd::engine {
 namespace {

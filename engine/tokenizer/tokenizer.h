@@ -18,20 +18,20 @@ class GgufFile;
 enum class FimOrder {
   kNone,  ///< not trained for filling in
   kPsm,   ///< <PRE> before <SUF> after <MID>, which EFIM extends
-  kSpm,   ///< <SUF> after <PRE> before, then <MID> where the model has one
+  kSpm,   ///< <SUF> after <PRE> before, then <MID> if the model has one
 };
 
 /// How a model was trained to see the path of the edited file:
 /// [FimTokens::repository NAME after_repository] [mark] before_path PATH after_path.
 struct FimFiles {
   enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
-  Place place = Place::kNowhere;  ///< of the path, behind the mark; kNowhere: no form is known
+  Place place = Place::kNowhere;  ///< of the path, after the mark; kNowhere: no form is known
   bool names_repository = false;
-  TokenId mark = kNoToken;  ///< in front of the path; kNoToken: none
+  TokenId mark = kNoToken;  ///< before the path; kNoToken: none
   std::string after_repository, before_path, after_path;
 };
 
-/// The special tokens that frame a prompt; kNoToken where the vocabulary has none.
+/// The special tokens that frame a prompt; kNoToken if the vocabulary has none.
 struct FimTokens {
   FimOrder order = FimOrder::kNone;
   TokenId prefix = kNoToken;
@@ -54,7 +54,7 @@ struct FimOverride {
   }
 };
 
-/// Where a text stands; sentencepiece models put their dummy space in front of kTextStart only.
+/// Where a text stands; sentencepiece models put their dummy space before kTextStart only.
 enum class Fragment { kTextStart, kInside };
 
 /// Text to token ids and back, for one vocabulary.
@@ -76,14 +76,13 @@ class Tokenizer {
   /// vocabulary. May be a part of a code point. Lives as long as the tokenizer.
   virtual std::string_view bytes(TokenId token) const = 0;
 
-  /// The largest cut of `text` at the start of its last line or earlier such that tokens on both
-  /// sides are what they would be together (facts.md, section 2; A-2). `text` ends at the cursor; 0
-  /// is always a cut.
+  /// The last place, at the start of the text's last line or earlier, where both sides tokenize as
+  /// they do together. `text` ends at the cursor; 0 always is such a place.
   virtual std::size_t line_cut(std::string_view text) const = 0;
 
-  /// Whether tokens never reach across two bytes that stand side by side: any text that ends with
-  /// `left` and any that begins with `right` are tokenized together as they are apart (the right one
-  /// as Fragment::kInside). Only pairs of ASCII bytes are; often the end of a word is.
+  /// Whether no token reaches across the neighbouring bytes `left` and `right`: any text that ends
+  /// with `left` and any that begins with `right` tokenize together as they do apart (the right one
+  /// as Fragment::kInside). Only pairs of ASCII bytes can be seams; the end of a word often is.
   virtual bool is_seam(char left, char right) const = 0;
 
   virtual int size() const = 0;
@@ -91,7 +90,7 @@ class Tokenizer {
   virtual bool is_control(TokenId token) const = 0;
   /// End of text, end of turn, and every FIM or repository token: generation stops before it.
   virtual bool ends_generation(TokenId token) const = 0;
-  /// The token that every prompt starts with; kNoToken when the model wants none.
+  /// The token that every prompt starts with; kNoToken if the model wants none.
   virtual TokenId bos() const = 0;
   virtual const FimTokens& fim() const = 0;
 

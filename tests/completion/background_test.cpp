@@ -190,8 +190,8 @@ TEST_CASE("A-4: idle time learns that a device is faster than it was when it was
   budgets.settle = std::chrono::milliseconds(0);
   completion::set_pace(budgets, 4096);
   REQUIRE(budgets.prompt_tokens_max == 256);
-  completion::Worker worker(std::make_unique<test::ScriptedEngine>(says("return total;")), budgets,
-                            4);
+  completion::Worker worker(std::make_unique<test::ScriptedEngine>(says("return total;")),
+                            {budgets, 4});
   std::string file;
   for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
   const text::Document document(file);

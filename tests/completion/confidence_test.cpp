@@ -1,12 +1,12 @@
-#include "daemon/completion/generate/confidence.h"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <random>
 #include <string>
 
-#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/repeats.h"
+#include "daemon/completion/fit/unit_ends.h"
+#include "daemon/completion/generate/token_probability.h"
 #include "tests/support/marked.h"
 
 using namespace efimd;
@@ -28,8 +28,8 @@ std::string units(const std::string& source, const std::string& text,
                   const std::string& language = "cpp") {
   const test::Marked marked = test::marked(source);
   const text::Document document(marked.text);
-  const Place place =
-      place_at(*document.snapshot(), language_of(language), marked.cursor, marked.cursor);
+  const CursorContext place =
+      context_at(*document.snapshot(), language_of(language), marked.cursor, marked.cursor);
   std::string shown = text;
   const std::vector<std::size_t> ends = unit_ends(text, place);
   for (auto end = ends.rbegin(); end != ends.rend(); ++end)
@@ -89,7 +89,7 @@ TEST_CASE("prose has clauses") {
 
 TEST_CASE("a text is kept whole while its product holds") {
   const text::Document document("");
-  const Place place = place_at(*document.snapshot(), language_of("cpp"), 0, 0);
+  const CursorContext place = context_at(*document.snapshot(), language_of("cpp"), 0, 0);
   const std::vector<TokenChance> chances = {{0.9, 0}, {0.5, 5}, {0.9, 10}};
   const Confident whole = confident_part("a();\nb();\nc();", chances, place, 0.4);
   CHECK(whole.size == 14);

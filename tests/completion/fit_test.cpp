@@ -16,8 +16,8 @@ Fitted fit_at(const std::string& source, const std::string& generated) {
   const test::Marked place = test::marked(source);
   const text::Document document(place.text);
   const std::size_t tail_end = prompt::choose_resume(*document.snapshot(), place.cursor);
-  const auto where = completion::place_at(*document.snapshot(), completion::language_of(""),
-                                          place.cursor, tail_end);
+  const auto where = completion::context_at(*document.snapshot(), completion::language_of(""),
+                                            place.cursor, tail_end);
   return completion::fit(generated, where);
 }
 

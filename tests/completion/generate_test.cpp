@@ -13,7 +13,7 @@ namespace {
 struct Bench {
   explicit Bench(std::string text) : engine(test::says(std::move(text))) {
     const auto prompt = tokens("int a = ");
-    REQUIRE(engine.hold(sequence, prompt, {}));
+    REQUIRE(engine.prefill(sequence, prompt, {}));
   }
   std::vector<engine::TokenId> tokens(std::string_view text) const {
     return engine.tokenizer().encode(text, engine::Fragment::kInside);
@@ -104,7 +104,7 @@ TEST_CASE("room is asked for before generation ends for the lack of it") {
   const engine::SequenceId other = engine.open_sequence();
   const engine::SequenceId sequence = engine.open_sequence();
   const std::vector<engine::TokenId> prompt(engine::kPageTokens, 'a');
-  REQUIRE(engine.hold(sequence, prompt, {}));
+  REQUIRE(engine.prefill(sequence, prompt, {}));
   int asked = 0;
   GenerationSetting setting{engine, sequence, {}};
   setting.make_room = [&] {

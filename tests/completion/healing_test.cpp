@@ -49,7 +49,7 @@ Healed heal(const std::string& would, const std::string& typed, Options options 
     increment.push_back({id, engine.tokenizer().bytes(id).size(), false});
   }
   const int tail = typed_tail(increment, engine.tokenizer());
-  REQUIRE(engine.hold(sequence, prompt, {.logits_rows = tail + 1}));
+  REQUIRE(engine.prefill(sequence, prompt, {.logits_rows = tail + 1}));
   const int evaluated = script->evaluated;
   const engine::ByteOrder order(engine.tokenizer());
   GenerationSetting setting{engine, sequence, {}};
@@ -187,7 +187,7 @@ TEST_CASE("whatever a model would rather write, the typed bytes stay, at any tem
       increment.push_back({id, tokenizer.bytes(id).size(), false});
     }
     const int tail = typed_tail(increment, tokenizer);
-    REQUIRE(engine->hold(sequence, prompt, {.logits_rows = tail + 1}));
+    REQUIRE(engine->prefill(sequence, prompt, {.logits_rows = tail + 1}));
     GenerationSetting setting{*engine, sequence, {}};
     setting.typed.emplace(TypedEnd{order, tail});
     Options options;

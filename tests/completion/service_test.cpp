@@ -312,7 +312,7 @@ TEST_CASE("A-10: a first answer's budget holds the path, too, and at least half 
   for (const std::size_t path_bytes : {30, 190}) {
     const auto script = says("f();");
     script->tokenizer.files.place = engine::FimFiles::Place::kBeforePrefix;
-    Worker worker(std::make_unique<test::ScriptedEngine>(script), budgets, 4);
+    Worker worker(std::make_unique<test::ScriptedEngine>(script), {budgets, 4});
     Request request;
     request.document = {1, "file:///a"};
     request.file.path = std::string(path_bytes, 'a');

@@ -55,7 +55,7 @@ TEST_CASE("the line rule keeps nothing of a completion that begins with a line e
   CHECK(run(StopRule::kLine, {"", ""}, "\n  bar();").kept.empty());
 }
 
-TEST_CASE("B-3: a statement's completion ends with the statement") {
+TEST_CASE("SR-3: a statement's completion ends with the statement") {
   check_block("int a = ", "1;\nint b = 2;\n", "1;");
   check_block("    return a", " + b\n    print(a)\n", " + b");
   check_block("x := ", "f(y)\ny := 2\n", "f(y)");
@@ -63,14 +63,14 @@ TEST_CASE("B-3: a statement's completion ends with the statement") {
   CHECK(run(StopRule::kBlock, {"int a = ", ""}, "1;\nint b = 2;\n").fed == 3);
 }
 
-TEST_CASE("B-1: a dedent ends it") {
+TEST_CASE("SR-1: a dedent ends it") {
   check_block("    ", "a = 1;\n    b = 2;\n}\nint main() {", "a = 1;\n    b = 2;");
   check_block("    ", "a = 1\n    b = 2\nprint(a)\n", "a = 1\n    b = 2");
   check_block("\t", "a := 1\n\tb := 2\n}\n", "a := 1\n\tb := 2");
   check_block("    return x", ";\n}\nint g() {\n", ";");
 }
 
-TEST_CASE("B-2, B-5: a block opened on the cursor's line runs to its closing bracket") {
+TEST_CASE("SR-2, SR-5: a block opened on the cursor's line runs to its closing bracket") {
   check_block("if (x) {", "\n    a();\n    b();\n}\nc();\n", "\n    a();\n    b();\n}");
   check_block("if (x) ", "{\n    a();\n} else {\n    b();\n}\nc();\n",
               "{\n    a();\n} else {\n    b();\n}");
@@ -82,13 +82,13 @@ TEST_CASE("B-2, B-5: a block opened on the cursor's line runs to its closing bra
   check_block("foo(function() {", "\n  a();\n});\nb();\n", "\n  a();\n});");
 }
 
-TEST_CASE("B-2: lines at the base belong to it while a bracket is open") {
+TEST_CASE("SR-2: lines at the base belong to it while a bracket is open") {
   check_block("switch x {", "\ncase 1:\n\ta()\ndefault:\n\tb()\n}\nc()\n",
               "\ncase 1:\n\ta()\ndefault:\n\tb()\n}");
   check_block("call(", "\n    a,\n    b\n)\nnext()\n", "\n    a,\n    b\n)");
 }
 
-TEST_CASE("B-3: a brace on its own line and the words that go on with a block belong to it") {
+TEST_CASE("SR-3: a brace on its own line and the words that go on with a block belong to it") {
   check_block("int f()", "\n{\n    return 1;\n}\nint g()\n", "\n{\n    return 1;\n}");
   check_block("if x:", "\n    a()\nelif y:\n    b()\nelse:\n    c()\nd()\n",
               "\n    a()\nelif y:\n    b()\nelse:\n    c()");
@@ -97,7 +97,7 @@ TEST_CASE("B-3: a brace on its own line and the words that go on with a block be
   check_block("    def f(self):", "\n        return 1\n\n    def g(self):\n", "\n        return 1");
 }
 
-TEST_CASE("B-4: siblings on a blank line belong together until a block ends") {
+TEST_CASE("SR-4: siblings on a blank line belong together until a block ends") {
   check_block("    ", "int a = 1;\n    int b = 2;\n    if (a) {\n        f();\n    }\n    g();\n",
               "int a = 1;\n    int b = 2;\n    if (a) {\n        f();\n    }");
   check_block("    ", "for x in y:\n        f(x)\n    return y\n", "for x in y:\n        f(x)");
@@ -105,13 +105,13 @@ TEST_CASE("B-4: siblings on a blank line belong together until a block ends") {
   check_block("  ", "\"a\": 1,\n  \"b\": 2\n}\n", "\"a\": 1,\n  \"b\": 2");
 }
 
-TEST_CASE("B-4: at the outermost level a blank line ends it") {
+TEST_CASE("SR-4: at the outermost level a blank line ends it") {
   check_block("", "import os\nimport sys\n\ndef f():\n    pass\n", "import os\nimport sys");
   check_block("", "def f():\n    a()\n\n    b()\n\nc()\n", "def f():\n    a()\n\n    b()");
   check_block("    ", "a();\n\n    b();\n}\n", "a();\n\n    b();");
 }
 
-TEST_CASE("B-4: what a comment announces may begin below it") {
+TEST_CASE("SR-4: what a comment announces may begin below it") {
   check_block("# adds two numbers", "\ndef add(a, b):\n    return a + b\n\nprint(1)\n",
               "\ndef add(a, b):\n    return a + b");
   check_block("    // sum", "\n    int sum = a + b;\n    return sum;\n}\n",
@@ -123,17 +123,17 @@ TEST_CASE("a finished line proposes nothing below itself") {
   check_block("    x = 1", "\n    y = 2\n", "");
 }
 
-TEST_CASE("B-5: a bracket that was open before the cursor's line ends it when it closes") {
+TEST_CASE("SR-5: a bracket that was open before the cursor's line ends it when it closes") {
   check_block("    ", "b)\n    next()\n", "b)");
   check_block("", "}\nint g() {\n", "}");
 }
 
-TEST_CASE("B-6: two blank lines end it") {
+TEST_CASE("SR-6: two blank lines end it") {
   check_block("    ", "a()\n\n\n    b()\n", "a()");
   CHECK(run(StopRule::kBlock, {"    ", ""}, "a()\n\n\n\n\n\n\n\n").fed == 6);
 }
 
-TEST_CASE("B-6: a line that stands behind the cursor already ends it") {
+TEST_CASE("SR-6: a line that stands behind the cursor already ends it") {
   check_block("    ", "int b = 2;\n    return a + b;\n    more();\n",
               "int b = 2;\n    return a + b;", "    return a + b;");
   check_block("    ", "return a;\n    more();\n", "return a;", "    return a;");
@@ -160,7 +160,7 @@ TEST_CASE("what a budget cut short is kept as far as it goes, but not its blanks
   check_block("if x:", "\n    a()\nel", "\n    a()");
 }
 
-TEST_CASE("B-7: a line that repeats the one in front of it ends it") {
+TEST_CASE("SR-7: a line that repeats the one in front of it ends it") {
   check_block("    ", "assert(a);\n    assert(a);\n    assert(a);\n", "assert(a);");
   check_block("    ", "a = 1\n    b = 2\n\n    b = 2\n", "a = 1\n    b = 2");
   check_block("if (x) {", "\n  if (y) {\n    z();\n  }\n}", "\n  if (y) {\n    z();\n  }\n}");

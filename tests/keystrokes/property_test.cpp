@@ -1,4 +1,4 @@
-// The invariants of design.md, sections 4 and 5, over random editing on the real engine: what a
+// The rules A-n (docs/efim.md) and KV-n (engine/kv) over random editing on the real engine: what a
 // prompt shows is the text, what it costs is what the receipt says, and what is suggested is what an
 // engine without any cache says to the same prompt.
 #include <catch2/catch.hpp>
@@ -58,7 +58,7 @@ class Uncached {
     constexpr engine::SourceId kOwn{1};
     const engine::SequenceId sequence = engine_->open_sequence();
     engine_->set_source(sequence, kOwn);
-    const auto held = engine_->hold(sequence, suggestion.prompt, {.logits_rows = 1 + typed});
+    const auto held = engine_->prefill(sequence, suggestion.prompt, {.logits_rows = 1 + typed});
     REQUIRE(held);
     REQUIRE(held->evaluated == static_cast<int>(suggestion.prompt.size()));
     completion::GenerationSetting setting{*engine_, sequence, {}};
@@ -67,7 +67,7 @@ class Uncached {
     options.tokens_max = std::max(1, suggestion.generated.new_tokens);
     completion::StopRules rules(
         options.stop, completion::stop_place(
-                          completion::place_of(request, *suggestion.snapshot, suggestion.begin)));
+                          completion::context_of(request, *suggestion.snapshot, suggestion.begin)));
     auto generated = completion::generate(setting, options, rules);
     REQUIRE(generated);
     engine_->close_sequence(sequence);
@@ -137,7 +137,7 @@ class Session {
       : editor_(files(), seed),
         healing_(healing),
         roomy_(kv_bytes >= std::size_t{16} << 20),
-        worker_(open_engine(kv_bytes), budgets(), /*documents_max=*/3) {}
+        worker_(open_engine(kv_bytes), {budgets(), 3}) {}
 
   void run(int events) {
     for (int at = 0; at < events; ++at) {

@@ -51,7 +51,7 @@ json chosen(std::span<const float> logits) {
 
 json greedy(Engine& engine, const std::vector<TokenId>& prompt, int count) {
   const SequenceId sequence = engine.open_sequence();
-  must(engine.hold(sequence, prompt, {}));
+  must(engine.prefill(sequence, prompt, {}));
   json steps = json::array();
   for (int step = 0; step < count; ++step) {
     if (step > 0) must(engine.append(sequence, steps.back().at("id")));

@@ -182,7 +182,7 @@ int ScriptedEngine::resident(std::span<const TokenId> tokens) const {
   return static_cast<int>(in_pages(tokens, 0));
 }
 
-Result<int> ScriptedEngine::adopt(SequenceId id, std::span<const TokenId> tokens) {
+Result<int> ScriptedEngine::rewind(SequenceId id, std::span<const TokenId> tokens) {
   if (script_->hold_error) return tl::unexpected(*script_->hold_error);
   Sequence& sequence = sequences_.at(id);
   const std::size_t kept = reusable(sequence, tokens, tokens.size());
@@ -201,8 +201,8 @@ bool ScriptedEngine::fits(SequenceId sequence, std::size_t tokens) const {
   return used <= static_cast<std::size_t>(script_->page_count);
 }
 
-Result<engine::PromptCost> ScriptedEngine::hold(SequenceId id, std::span<const TokenId> tokens,
-                                                engine::HoldOptions options) {
+Result<engine::PromptCost> ScriptedEngine::prefill(SequenceId id, std::span<const TokenId> tokens,
+                                                   engine::PrefillOptions options) {
   ++script_->holds;
   if (script_->hold_error) return tl::unexpected(*script_->hold_error);
   if (tokens.empty()) return fail(Fault::kBadInput, "hold: no tokens");

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/tokenizer/seam_table.h"
+#include "engine/tokenizer/seams.h"
 
 namespace efimd::test {
 
@@ -98,7 +98,7 @@ class Gate {
 /// used at any time.
 struct EngineScript {
   /// The text to generate behind a prompt, then the end token. Called once for each finished
-  /// hold(), and see continues_everywhere.
+  /// prefill(), and see continues_everywhere.
   std::function<std::string(const ScriptedPrompt&)> continuation = [](const ScriptedPrompt&) {
     return std::string();
   };
@@ -118,22 +118,22 @@ struct EngineScript {
   int window_tokens = 4096;
   /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
   std::atomic<int> page_count = 1 << 20;
-  int step_tokens = 16;  ///< the stop token is looked at before each step of hold()
+  int step_tokens = 16;  ///< the stop token is looked at before each step of prefill()
   std::optional<Error> hold_error, append_error;  ///< the latter of step()
 
-  Gate hold_gate;    ///< before each step of hold()
+  Gate hold_gate;    ///< before each step of prefill()
   Gate append_gate;  ///< before each step()
 
   std::atomic<int> holds = 0;
   std::atomic<int> appends = 0;    ///< calls of step(), append() among them
-  std::atomic<int> steps = 0;      ///< of hold()
-  std::atomic<int> evaluated = 0;  ///< tokens, by hold() and step()
+  std::atomic<int> steps = 0;      ///< of prefill()
+  std::atomic<int> evaluated = 0;  ///< tokens, by prefill() and step()
   std::atomic<int> sequences_open = 0;
 };
 
 /// An engine whose KV is a token list for each sequence and whose logits spell a script.
 ///
-/// Counts reused and evaluated tokens as Engine::hold() documents them: the sequence's own leading
+/// Counts reused and evaluated tokens as Engine::prefill() documents them: the sequence's own leading
 /// tokens, then full pages that any sequence, open or closed, has held (none is ever evicted). A
 /// whole prompt costs its last token, or nothing while its logits are at hand. Behind a token of the
 /// prompt it would choose the prompt's next one, and only these rows are as many as were asked for.
@@ -148,10 +148,10 @@ class ScriptedEngine final : public engine::Engine {
   engine::SequenceId open_sequence() override;
   void close_sequence(engine::SequenceId sequence) override;
   Result<engine::SequenceId> fork(engine::SequenceId sequence) override;
-  Result<engine::PromptCost> hold(engine::SequenceId sequence,
-                                  std::span<const engine::TokenId> tokens,
-                                  engine::HoldOptions options) override;
-  Result<int> adopt(engine::SequenceId sequence, std::span<const engine::TokenId> tokens) override;
+  Result<engine::PromptCost> prefill(engine::SequenceId sequence,
+                                     std::span<const engine::TokenId> tokens,
+                                     engine::PrefillOptions options) override;
+  Result<int> rewind(engine::SequenceId sequence, std::span<const engine::TokenId> tokens) override;
   int resident(std::span<const engine::TokenId> tokens) const override;
   Result<void> step(std::span<const engine::BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;

@@ -133,14 +133,14 @@ class HumanEval(support.TrainingTest):
         for content, what in (("{}\n", "is no HumanEval-Infilling file"), ("", "has no tasks"), ("x", "is no HumanEval-Infilling file")):
             plain.write_text(content)
             said = self.refused("evaluate", "--corpus", self.make_corpus(), "--model", f"a={support.ROOT / 'models/efim-boot.gguf'}",
-                                "--cursors", "1", "--efimd", support.EFIMD, "--humaneval", plain, "--out", self.folder / "out")
+                                "--cursors", "1", "--bench", support.BENCH, "--humaneval", plain, "--out", self.folder / "out")
             self.assertIn(what, said)
 
 
 class Evaluate(support.TrainingTest):
     def evaluate(self, *more, **options):
         return training("evaluate", "--corpus", self.make_corpus(), "--model", f"bundled={support.ROOT / 'models/efim-boot.gguf'}",
-                        "--cursors", "12", "--efimd", support.EFIMD, "--out", self.folder / "out", *more, **options)
+                        "--cursors", "12", "--bench", support.BENCH, "--out", self.folder / "out", *more, **options)
 
     def test_every_form_is_measured_at_the_same_cursors_and_answers_are_kept(self):
         tasks = self.folder / "single-line.jsonl"
@@ -163,9 +163,9 @@ class Evaluate(support.TrainingTest):
         self.assertIn("NAME=FILE.gguf is wanted", self.refused("evaluate", "--corpus", corpus, "--model", "none.gguf", "--out", out))
         bad = self.folder / "bad.gguf"
         bad.write_text("nothing")
-        self.assertIn("bad.gguf", self.refused("evaluate", "--corpus", corpus, "--model", f"a={bad}", "--cursors", "2", "--efimd", support.EFIMD,
+        self.assertIn("bad.gguf", self.refused("evaluate", "--corpus", corpus, "--model", f"a={bad}", "--cursors", "2", "--bench", support.BENCH,
                                                "--out", out))
-        self.assertIn("build it", self.refused("evaluate", "--corpus", corpus, "--model", f"a={bad}", "--cursors", "2", "--efimd", "none", "--out",
+        self.assertIn("build it", self.refused("evaluate", "--corpus", corpus, "--model", f"a={bad}", "--cursors", "2", "--bench", "none", "--out",
                                                out))
         (self.folder / "test.jsonl").write_text("")
         self.assertIn("too little code", self.refused("evaluate", "--corpus", self.folder, "--model", f"a={bad}", "--cursors", "2", "--out", out))

@@ -31,7 +31,7 @@ class Pipeline(support.TrainingTest):
             self.assertEqual(command[:3], ["python3", "-m", "training"])
             words = [replaced.get(word, word.replace("small/", f"{self.folder}/")) for word in command[3:]]
             # One thread: where cores are busy, two that wait for each other take fifteen times its CPU time.
-            words += {"train": ["--threads", "1"], "evaluate": ["--efimd", support.EFIMD]}.get(words[0], [])
+            words += {"train": ["--threads", "1"], "evaluate": ["--bench", support.BENCH]}.get(words[0], [])
             self.last = training(*words)
 
     def check_result(self) -> None:

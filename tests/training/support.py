@@ -11,6 +11,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 EFIMD = os.environ.get("EFIMD_BINARY", "")
+BENCH = os.environ.get("EFIMD_BENCH_BINARY", "")
 
 
 def training(*words, limit=None, good=True):

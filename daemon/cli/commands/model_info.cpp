@@ -45,7 +45,7 @@ std::string parameters_text(const engine::Model& model) {
 /// What the model would do on a device, or why it would not run there.
 struct DeviceSpeed {
   std::string kind;
-  Result<engine::ExpectedSpeed> speed;
+  Result<ExpectedSpeed> speed;
 };
 using Speeds = std::vector<DeviceSpeed>;
 
@@ -65,7 +65,7 @@ Speeds speeds_here(const engine::Model& model, const Config& config) {
       wish.page_count = pages;
       return engine::open_backend_of(kind, shape, weights, wish);
     };
-    speeds.push_back({kind, engine::expected_speed(model, on_device)});
+    speeds.push_back({kind, expected_speed(model, on_device)});
   }
   return speeds;
 }
@@ -123,7 +123,7 @@ std::string speeds_text(const Speeds& speeds, const engine::Model& model) {
                       speed->device_name});
   }
   return fmt::format("Expected speed behind {} tokens, measured now on the first layers:\n{}",
-                     engine::kExpectedBehindTokens,
+                     kExpectedBehindTokens,
                      table({{"device", Align::kLeft},
                             {"prompt, tokens/s"},
                             {"generation, tokens/s"},

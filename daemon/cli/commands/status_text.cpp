@@ -81,6 +81,7 @@ std::string overview(const Json& status) {
        {"model", model_text(model)},
        {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
        {"device", device_text},
+       {"weights", text(at(device, "weights"))},
        {"KV", kv_text(at(model, "kv"))}});
 }
 
@@ -145,6 +146,34 @@ std::string silence_table(const Json& silence) {
   for (const Json& reason : silence)
     rows.push_back({text(at(reason, "reason")), text(at(reason, "count"))});
   return table({{"no suggestion because", Align::kLeft}, {"count"}}, rows);
+}
+
+std::string sources_table(const Json& sources) {
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& source : sources)
+    rows.push_back(
+        {text(at(source, "source")), text(at(source, "shown")), text(at(source, "accepted"))});
+  return table({{"suggestions from", Align::kLeft}, {"shown"}, {"accepted"}}, rows);
+}
+
+/// The user's own text that may be suggested.
+std::string recall_text(const Json& recall) {
+  if (!at(recall, "files").is_number()) return {};
+  std::string line = fmt::format(
+      "recall: {} documents, {} files of {} projects; {} of text in {}\n",
+      text(at(recall, "documents")), text(at(recall, "files")), text(at(recall, "projects")),
+      shown(at(recall, "textBytes"), bytes_text), shown(at(recall, "bytes"), bytes_text));
+  for (const Json& folder : at(recall, "folders")) {
+    if (at(folder, "reading") == true)
+      line += fmt::format("recall: {} is being read\n", text(at(folder, "project")));
+    if (const std::string limit = text(at(folder, "leftOut")); limit != "-")
+      line += fmt::format("recall: {} was not read wholly: too much of it ({})\n",
+                          text(at(folder, "project")), limit);
+  }
+  if (number(at(recall, "filesDropped")) > 0)
+    line +=
+        fmt::format("recall: {} files did not fit its budget\n", text(at(recall, "filesDropped")));
+  return line;
 }
 
 /// How much of all prompts was in KV.
@@ -213,16 +242,19 @@ std::string cropped(std::string_view line, std::size_t columns) {
 }  // namespace
 
 std::string status_text(const Json& status) {
-  std::vector<std::string> parts = {
-      overview(status), memory_table(at(status, "memory")),
-      reuse_text(at(status, "reuse")) + store_text(at(status, "store")),
-      sessions_table(at(status, "sessions"))};
+  std::vector<std::string> parts = {overview(status), memory_table(at(status, "memory")),
+                                    reuse_text(at(status, "reuse")) +
+                                        store_text(at(status, "store")) +
+                                        recall_text(at(status, "recall")),
+                                    sessions_table(at(status, "sessions"))};
   if (const Json& files = at(status, "files"); files.is_array() && !files.empty())
     parts.push_back(files_table(files, std::string::npos));
   if (const Json& events = at(status, "events"); events.is_object() && !events.empty())
     parts.push_back(events_table(events));
   if (const Json& silence = at(status, "silence"); silence.is_array() && !silence.empty())
     parts.push_back(silence_table(silence));
+  if (const Json& sources = at(status, "sources"); sources.is_array() && !sources.empty())
+    parts.push_back(sources_table(sources));
   const Json& config = at(status, "config");
   for (const Json& warning : at(config, "warnings"))
     parts.push_back(fmt::format("warning: {}:{}: {}\n", text(at(config, "file")),
@@ -254,6 +286,8 @@ std::vector<std::string> status_screen(const Json& status, Screen screen) {
         files_table(files, std::max(screen.columns, kFileColumns + kNameMin) - kFileColumns));
   if (const Json& silence = at(status, "silence"); silence.is_array() && !silence.empty())
     parts.push_back(silence_table(silence));
+  if (const Json& sources = at(status, "sources"); sources.is_array() && !sources.empty())
+    parts.push_back(sources_table(sources));
   parts.push_back(sessions_table(at(status, "sessions")));
   std::vector<std::string> lines;
   std::istringstream text(fmt::format("{}", fmt::join(parts, "\n")));

@@ -8,7 +8,7 @@
 namespace efimd::service {
 
 /// Columns of text, aligned for a terminal: the first to the left, the others to the right unless
-/// kLeft is asked. Widths count code points.
+/// kLeft is given. Widths count code points.
 enum class Align { kLeft, kRight };
 struct Column {
   std::string title;

@@ -122,7 +122,7 @@ bool Idle::prepare_spine(DocumentState& document, const std::stop_token& stop) {
 
 bool Idle::evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
                     const std::stop_token& stop) {
-  Result<int> held = engine_.adopt(sequence, tokens);
+  Result<int> held = engine_.rewind(sequence, tokens);
   while (held && *held < static_cast<int>(tokens.size())) {
     if (stop.stop_requested()) return false;
     const int count = std::min(step_tokens(), static_cast<int>(tokens.size()) - *held);
@@ -163,7 +163,7 @@ engine::BatchItem Idle::Ride::next() {
   }
   if (riding_ == nullptr) return {};
   const engine::SequenceId sequence = idle_.documents_.sequence_of(*riding_);
-  const Result<int> held = idle_.engine_.adopt(sequence, tokens_);
+  const Result<int> held = idle_.engine_.rewind(sequence, tokens_);
   if (!held || *held + 1 >= static_cast<int>(tokens_.size())) return {};
   const auto from = static_cast<std::size_t>(*held);
   const auto count = std::min(tokens_.size() - from, static_cast<std::size_t>(*step_tokens_));

@@ -26,7 +26,7 @@ std::optional<std::string> spelled_for(const Selected& selected, const text::Sna
   return std::string(bytes.substr(from, cursor - from)) + selected.text.substr(typed.size());
 }
 
-void go_on_from(Place& place, const Selected& selected) {
+void go_on_from(CursorContext& place, const Selected& selected) {
   const std::string_view bytes = place.snapshot.bytes();
   const std::size_t line_end = place.cursor + place.rest.size();
   const std::size_t replaced = place.cursor - selected.begin;

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "daemon/completion/completion.h"
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
+#include "daemon/completion/request.h"
 
 namespace efimd::completion {
 
@@ -23,6 +23,6 @@ std::optional<std::string> spelled_for(const Selected& selected, const text::Sna
                                        std::size_t cursor, std::size_t typed_bytes);
 
 /// Makes `place` the one behind the selected text, as if it stood there already.
-void go_on_from(Place& place, const Selected& selected);
+void go_on_from(CursorContext& place, const Selected& selected);
 
 }  // namespace efimd::completion

@@ -1,41 +1,47 @@
 #pragma once
 
-#include <chrono>
+#include <cstddef>
 #include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
 
-#include "base/error.h"
 #include "daemon/completion/answer/idle.h"
+#include "daemon/completion/answer/model_answer.h"
+#include "daemon/completion/answer/recalled.h"
+#include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/documents.h"
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/completion/documents/suggestion.h"
-#include "daemon/completion/fit/place.h"
-#include "daemon/completion/generate/generate.h"
 #include "daemon/completion/mailbox.h"
-#include "daemon/completion/silence.h"
-#include "daemon/prompt/choose.h"
+#include "daemon/completion/request.h"
+#include "daemon/completion/status.h"
 
 namespace efimd::completion {
 
-/// An answer, and under which reason the status counts its silence (empty when it is not silent).
+/// An answer, and the reason under which the status counts its silence (empty if it is not silent).
 struct Answer {
   Outcome outcome;
   std::string_view silence;
-  std::optional<ServiceStatus::PlanNote> plan;  ///< where the model was asked
+  std::optional<ServiceStatus::PlanNote> plan;  ///< set if the model was asked
+  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 };
 
-/// Where a completion for `request` stands in `snapshot`, a version of its text.
-/// Borrows the snapshot.
-Place place_of(const Request& request, const text::Snapshot& snapshot, std::size_t cursor);
-
-/// Answers one request after the other: event, plan, KV, generation, fit.
+/// Answers one request after the other: event, what is known already, the model, fit.
 ///
 /// Thread: engine. Never fails: what goes wrong is an answer with a reason.
 class Worker {
  public:
-  Worker(std::unique_ptr<engine::Engine> engine, Budgets budgets, std::size_t documents_max,
-         std::shared_ptr<PageKeeper> keeper = nullptr, Treatment treatment = {});
+  struct Settings {
+    Budgets budgets;
+    std::size_t documents_max = 64;
+    recall::Index* index = nullptr;  ///< outlives the worker; null: nothing is recalled
+    std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
+  };
+  Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
   Answer serve(const Job& job);
   void close(const DocumentKey& document);
@@ -60,77 +66,26 @@ class Worker {
   const Budgets& budgets() const { return budgets_; }
 
  private:
-  /// Why there is nothing to show.
-  struct Nothing {
-    bool superseded = false;
-    Silence silence;
-  };
-  template <class T>
-  using Or = tl::expected<T, Nothing>;
-
   /// One suggestion, or, asked by hand, several.
-  Or<std::vector<Item>> complete(const Job& job, DocumentState& document, Receipt& receipt);
-  /// The rest of what was generated before, where that is enough; else the model's answer.
-  Or<std::vector<Item>> find_items(const Job& job, std::size_t cursor, DocumentState& document,
-                                   Receipt& receipt);
-  Or<std::vector<Item>> ask_model(const Job& job, DocumentState& document, std::size_t cursor,
-                                  const Suggestion* shown, Receipt& receipt);
-  void note_request(const Request& request, std::size_t cursor, DocumentState& document,
-                    Receipt& receipt);
+  Or<std::vector<Item>> complete(Turn& turn);
+  /// The rest of what was generated before, if that is enough; else the model's answer.
+  Or<std::vector<Item>> find_items(Turn& turn, const Recalled& recalled);
+  Or<std::vector<Item>> ask_model(Turn& turn, const Draft& draft = {});
+  /// Of what was written and what the user's own text says, the one that is likelier to help.
+  Or<std::vector<Item>> better_of(Turn& turn, Or<std::vector<Item>> written,
+                                  const Recalled& recalled) const;
+  Or<std::vector<Item>> answer_from(Turn& turn, const KnownSuggestion& known);
+  void note_request(Turn& turn);
+  Answer answer_of(Turn&& turn, Or<std::vector<Item>> items) const;
   prompt::Windows windows_for(const Options& options, const DocumentState& document) const;
-  Or<prompt::Candidate> plan(const Request& request, std::size_t cursor, DocumentState& document);
-  Or<void> hold(const Job& job, KeptAnchor& kept, std::span<const engine::TokenId> tokens,
-                Receipt& receipt);
-  Or<std::vector<Generated>> generate_text(const Job& job, DocumentState& document,
-                                           KeptAnchor& kept, const prompt::Plan& plan,
-                                           const Place& place, std::optional<Generated> begun,
-                                           Receipt& receipt);
-  /// Fails with why the first has nothing to show.
-  Or<std::vector<Item>> shape_all(const Request& request, const DocumentState& document,
-                                  const Place& place, const std::vector<Generated>& generated,
-                                  Receipt& receipt) const;
-  Or<Item> shape(const Request& request, const Place& place, const Generated& generated,
-                 std::optional<double>& confidence) const;
-
-  // worker_suggestions.cpp: what was generated before.
-
-  /// The suggestion that goes on with the text, and how much of it is typed: of several the one that
-  /// begins nearest to the cursor.
-  struct Known {
-    Suggestion* suggestion = nullptr;
-    std::size_t typed = 0;
-  };
-  Known known_suggestion(const Request& request, std::size_t cursor, DocumentState& document) const;
-  /// Whether an anchor that shows more than the suggestion's did is in KV by now.
-  bool fuller_is_whole(const DocumentState& document, const Suggestion& suggestion,
-                       const text::Snapshot& snapshot, std::size_t cursor) const;
-  Or<std::vector<Item>> answer_from(const Known& known, const Request& request, std::size_t cursor,
-                                    DocumentState& document, Receipt& receipt);
-  /// Whether generation can go on where the suggestion's ended.
-  bool can_go_on(const Known& known, const Request& request, const DocumentState& document) const;
-  Or<std::vector<Item>> go_on(const Job& job, const Known& known, std::size_t cursor,
-                              DocumentState& document, Receipt& receipt);
-  /// holds the prompt and as much of `draft` behind it as the model itself would have chosen.
-  Or<Generated> hold_draft(const Job& job, KeptAnchor& kept, const prompt::Plan& plan,
-                           std::string_view draft, Receipt& receipt);
-  void remember(DocumentState& document, Suggestion suggestion) const;
-  /// Generates what comes behind the item that is shown, as if it were accepted.
-  void look_ahead(const std::stop_token& stop);
-
-  tl::unexpected<Nothing> failed(KeptAnchor& kept, const Error& error);
-
-  /// Tokens at the end of what is typed that may be healed; 0 where healing is off.
-  int typed_tokens(const Request& request, const prompt::Anchor& anchor) const;
 
   std::unique_ptr<engine::Engine> engine_;
-  std::optional<engine::ByteOrder>
-      byte_order_;  ///< made with the model, or when healing is first wanted
   Budgets budgets_;
   Documents documents_;
   SessionMemory memory_;
-  const Treatment treatment_;
-  std::optional<ServiceStatus::PlanNote> planned_;  ///< of the request at hand
+  recall::Index* const index_;
   Idle idle_{*engine_, documents_, budgets_};
+  ModelAnswer model_{{*engine_, documents_, budgets_, idle_}};
 };
 
 }  // namespace efimd::completion

@@ -11,16 +11,17 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/documents/event.h"
 #include "daemon/completion/documents/rejected.h"
 #include "daemon/completion/documents/suggestion.h"
+#include "daemon/completion/request.h"
+#include "daemon/completion/status.h"
 #include "daemon/prompt/planner.h"
 #include "engine/engine.h"
 
 namespace efimd::completion {
 
-/// Anchors kept for one document: places that a person comes back to, and the one that idle time
+/// Anchors kept for one document: places that the user comes back to, and the one that idle time
 /// prepares.
 inline constexpr std::size_t kAnchorsMax = 6;
 
@@ -47,9 +48,10 @@ struct DocumentState {
   std::optional<engine::SequenceId> spine_sequence;
   prompt::Windows windows;       ///< of the last request
   text::SnapshotPtr snapshot;    ///< the newest that was seen
+  TextHome home;                 ///< of the last request or opening
   std::optional<Request> asked;  ///< the last request
-  /// Where the cursor was when the document was noted (SessionMemory), until a request says where it
-  /// is.
+  /// Where the cursor was when the document was noted (SessionMemory), until a request says where
+  /// it is.
   std::optional<std::size_t> recalled_cursor;
   std::optional<Item> shown;            ///< its answer
   std::vector<Suggestion> suggestions;  ///< the newest first, at most kSuggestionsMax
@@ -64,6 +66,18 @@ struct DocumentState {
   std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
 };
 
+/// A remembered suggestion that the text continues, and how many of its bytes are typed.
+struct KnownSuggestion {
+  const Suggestion* suggestion = nullptr;  ///< null: there is none
+  std::size_t typed = 0;
+};
+/// Of the document's suggestions that were made with `options`: the one of which least is typed in
+/// front of `cursor`, so that it begins nearest to it.
+KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
+                                 const text::Snapshot& snapshot, std::size_t cursor);
+/// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
+void remember(DocumentState& document, Suggestion suggestion);
+
 /// The documents that have anchors, least recently used first out, closed ones before open ones.
 ///
 /// Thread: engine.  Owns: the sequences, closed with their documents.
@@ -77,49 +91,48 @@ class Documents {
   /// The state of `document`, made if there is none. The reference lives until the next use().
   DocumentState& use(const DocumentKey& document, const prompt::FileName& file);
   const DocumentState* find(const DocumentKey& document) const;  ///< null when it is not known
-  /// Carries the document's anchors over to `snapshot`, which is a version of the same text, or
-  /// another text where the document was closed meanwhile. What has lost its place is dropped.
+  /// Carries the document's anchors over to `snapshot`: a version of the same text, or another text
+  /// if the document was closed meanwhile. Drops anchors that lost their place.
   void follow(DocumentState& state, const text::Snapshot& snapshot);
-  /// Makes it the first to be dropped. A document of this name that comes later is another text.
+  /// Makes it the first to be dropped. If a document of this name comes later, it is another text.
   void close(const DocumentKey& document);
 
   /// Makes it the one used last, if it is known.
   void focus(const DocumentKey& document);
-  /// What is shown in it, if it is known, is not wanted there, and no work goes into its being taken.
+  /// Records that the shown suggestion was rejected, and stops preparing its successor.
   void dismiss(const DocumentKey& document, const text::Snapshot& snapshot);
 
   /// Whether the session's last request was for this document, or it had none.
   bool is_current(const DocumentKey& document) const;
   void set_current(const DocumentKey& document);
 
-  /// Those that an editor has open, the one used last first.
+  /// The documents that an editor has open, the last used first.
   std::vector<DocumentState*> open_by_use();
 
-  /// Makes the anchor of `plan` the document's last used one: in the place of the one at index
-  /// `remembered`, or as a new one (-1), for which the one used longest ago goes when there are too
-  /// many.
+  /// Makes the anchor of `plan` the document's last used one. It replaces the anchor at index
+  /// `remembered`, or is new (-1). If there are too many, the one used longest ago is dropped.
   KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
-  /// Adds an anchor that idle time prepares: behind the last used one, which stays where it is.
+  /// Adds an anchor that idle time prepares, after the last used one, which stays first.
   KeptAnchor& add_behind(DocumentState& state, const prompt::Plan& plan);
-  /// The document's sequence that begins with most of `tokens`, and with how many; fewer than a
-  /// handful count as none.
+  /// The document's sequence that shares the longest prefix with `tokens`, and its length. A prefix
+  /// of a few tokens counts as none.
   struct Start {
     std::optional<engine::SequenceId> sequence;
     int tokens = 0;
   };
   Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
   engine::SequenceId sequence_of(KeptAnchor& kept);
-  /// All of its anchors, with their sequences.
+  /// Drops all of its anchors, with their sequences.
   void drop_anchors(DocumentState& state);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
   engine::SequenceId spine_sequence_of(DocumentState& state);
-  /// After a failure that leaves its KV undefined.
+  /// For use after a failure that leaves its KV undefined.
   void drop_sequence(KeptAnchor& kept);
   /// Closes the sequence of the least recently used other anchor, or the spine of a document used
   /// before it; false when there is none.
   bool make_room(const KeptAnchor& but);
 
-  /// For the status: what was done with each, by time of use.
+  /// One document for the status.
   struct Row {
     ServiceStatus::File file;
     std::chrono::steady_clock::time_point used_at;
@@ -131,8 +144,8 @@ class Documents {
   States::iterator first_out(const DocumentState& but);
   void drop(DocumentState& state);
   void limit(DocumentState& state);
-  /// A sequence for a new anchor's prompt: a fork of the best start, so that a cut inside a page
-  /// costs nothing, where there is one and memory for it.
+  /// A sequence for a new anchor's prompt: a fork of the best start, if there is one and memory for
+  /// it. Then a cut inside a page costs nothing.
   std::optional<engine::SequenceId> start(const DocumentState& state, const prompt::Plan& plan);
   void drop_lost(DocumentState& state);
   int tokens_held(const DocumentState& state) const;

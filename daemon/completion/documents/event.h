@@ -1,22 +1,21 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "daemon/completion/request.h"
 #include "daemon/text/document.h"
 
 namespace efimd::completion {
 
-/// What the user did since the last request for this document (design.md, section 7).
-enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
-std::string_view event_name(Event event);
-
 /// A suggestion as the user last saw it.
 struct Shown {
   std::string text;
-  std::size_t begin = 0;  ///< where it was to be inserted
+  std::size_t begin = 0;    ///< where it was to be inserted
+  std::string source = {};  ///< Receipt::source
 };
 
 /// What classification must know of a document's last request.
@@ -26,8 +25,7 @@ struct LastRequest {
   std::optional<Shown> shown;  ///< offsets are still good: see forget_moved()
 };
 
-/// Whether text[shown->begin, cursor) is not empty and says what the suggestion does, as far as both
-/// go.
+/// Whether text[shown->begin, cursor) is not empty and equals the suggestion as far as both reach.
 bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor);
 
 /// Names what lies between the last request for this document and this one. The first that holds:
@@ -35,10 +33,10 @@ bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_
 ///   open     there was no request for this document before
 ///   switch   the session's last request was for another document
 ///   repeat   the same text and cursor          jump     the same text, another cursor
-///   newline  a line break and blanks were inserted at the cursor (a break behind it, too: "{|}")
+///   newline  a line break and blanks were inserted at the cursor (a break after it, too: "{|}")
 ///   accept   more than one character was inserted at the cursor, and the text since the shown
-///            suggestion's begin agrees with the suggestion: in whole, in part, or it and more
-///   type     at most kTypedBytesMax were inserted at the cursor, within a line; closers behind the
+///            suggestion's begin agrees with the suggestion: all of it, a part, or more than it
+///   type     at most kTypedBytesMax were inserted at the cursor, within a line; closers after the
 ///            cursor (auto-closed) count as typed; so does replacing the word that ends there
 ///   delete   bytes were only removed, at the cursor
 ///   edit     anything else, and whenever the snapshot no longer remembers
@@ -50,7 +48,7 @@ Event classify(const LastRequest* last, bool same_document, const text::Snapshot
 /// More than a long identifier in one go was pasted, not typed.
 inline constexpr std::size_t kTypedBytesMax = 48;
 
-/// Drops `last.shown` when an edit since then stands in front of it, so that its begin moved.
+/// Drops `last.shown` if an edit since then lies before it, because its begin moved.
 void forget_moved(LastRequest& last, const text::Snapshot& snapshot);
 
 }  // namespace efimd::completion

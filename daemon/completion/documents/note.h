@@ -21,8 +21,7 @@ struct NotedAnchor {
   bool operator==(const NotedAnchor&) const = default;
 };
 
-/// What is remembered of a document over a restart, so that the same prompts are made again and
-/// their KV is found.
+/// What a restart keeps of a document, so that the same prompts are made again and find their KV.
 struct Note {
   std::size_t cursor = 0;
   std::size_t text_bytes = 0;                    ///< of the whole text
@@ -31,7 +30,7 @@ struct Note {
   bool operator==(const Note&) const = default;
 };
 
-/// Anchors that a note has at most; more are not written and not read.
+/// Most anchors of a note; more are neither written nor read.
 inline constexpr std::size_t kNotedAnchorsMax = 16;
 
 /// One line for the document and one for each anchor, numbers in decimal, digests in hexadecimal.
@@ -40,8 +39,8 @@ std::string note_text(const Note& note);
 std::optional<Note> parse_note(std::string_view text);
 
 NotedAnchor noted(const prompt::Anchor& anchor);
-/// The anchor in `snapshot`, nullopt when the text at its places gives other tokens: the file was
-/// changed meanwhile. A change inside the hole moves what is behind it by `grown` bytes.
+/// The anchor in `snapshot`; nullopt if the text at its places gives other tokens, because the file
+/// was changed meanwhile. A change inside the hole moves what follows it by `grown` bytes.
 std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,
                                           std::ptrdiff_t grown, const engine::Tokenizer& tokenizer);
 

@@ -14,8 +14,8 @@
 
 namespace efimd::completion {
 
-/// The engine's store of pages, over the one on disk: numbers of documents become their URIs. And
-/// what is remembered of documents beside their pages.
+/// The engine's store of pages, over the store on disk: translates documents' numbers into URIs.
+/// Keeps the notes of documents, too.
 ///
 /// Thread: engine.  Shares the service with those who look after it.
 class PageKeeper final : public engine::PageStore {
@@ -23,21 +23,21 @@ class PageKeeper final : public engine::PageStore {
   explicit PageKeeper(std::shared_ptr<store::StoreService> service)
       : service_(std::move(service)) {}
 
-  /// Says whose pages there will be, and fetches the notes; waits for the disk, for kOpenMax at
-  /// most, since a document that is opened next is looked for in the store. Once, while the model
-  /// is loaded.
+  /// Names the model whose pages these will be, and fetches the notes. Waits for the disk for
+  /// kOpenMax at most, because documents that are opened next are looked for in the store. To be
+  /// called once, while the model is loaded.
   void begin(const store::ArenaKey& key);
   static constexpr auto kOpenMax = std::chrono::seconds(2);
 
-  /// The number of a document; the same for the same URI as long as this lives.
+  /// The number of a document. A URI keeps its number as long as this object lives.
   engine::SourceId source_of(const std::string& uri);
-  /// What was noted of the document, empty when nothing was.
+  /// The document's note; empty if there is none.
   const std::string& note(const std::string& uri) const;
-  /// Counts as the document's use. An unchanged note costs nothing.
+  /// Counts as a use of the document. An unchanged note costs nothing.
   void set_note(const std::string& uri, std::string note);
-  /// The editor opened or closed it: open documents are given up last.
+  /// The editor opened or closed it. Open documents are evicted last.
   void set_open(const std::string& uri, bool open);
-  /// The documents that have a number and are `uri`, or in it as a folder; all when it is empty.
+  /// The numbered documents that are `uri`, or lie in that folder; all if it is empty.
   std::vector<std::pair<std::string, engine::SourceId>> sources_below(const std::string& uri) const;
   /// The document was purged.
   void forget_note(const std::string& uri) { notes_.erase(uri); }

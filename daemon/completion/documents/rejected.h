@@ -12,34 +12,35 @@
 
 namespace efimd::completion {
 
-/// Suggestions of one document that a person turned down, so that they are not shown again where
-/// they were.
+/// Suggestions of one document that the user rejected, so that they are not shown again at their
+/// places.
 ///
-/// LSP does not tell of a dismissal, and editors ask again by themselves; so what counts is what was
-/// written, and efim/didDismiss of editors that send it. A suggestion is turned down when, after it
-/// was shown,
+/// LSP does not report a dismissal, and editors ask again by themselves. So what the user writes
+/// counts, and efim/didDismiss of editors that send it. After it was shown, a suggestion is
+/// rejected if
 ///
-///   - other text than it says was written at its begin,
-///   - it was dismissed before anything else was written: what was left of it then, or
-///   - it was taken whole, and at a later request the cursor is back at its begin and it is gone.
+///   - the user writes other text at its begin,
+///   - the user dismisses it before writing anything else: what was left of it then, or
+///   - the user accepts it whole, and at a later request the cursor is back at its begin and the
+///     text is gone.
 ///
-/// Text that agrees with it turns nothing down, nor does moving away or deleting what stands in
-/// front. The place is its begin, which moves with edits in front of it, with the same text in front
-/// of it on its line. It is the same suggestion when the first line that has text is the same, or
-/// one begins with the other and is at least half as long.
+/// Writing text that agrees with it rejects nothing; nor does moving away or deleting text before
+/// it. Its place is its begin, which moves with edits before it, with the same text before it on
+/// its line. Two suggestions are the same if their first lines with text are the same, or if one
+/// begins with the other and is at least half as long.
 ///
 /// Limits: the last kTurnedDownMax.
 class Rejections {
  public:
   static constexpr std::size_t kTurnedDownMax = 8;
 
-  /// To be told of each request, before its answer: `last` is the request before, with what was
+  /// To be called for each request before its answer. `last` is the request before, with what was
   /// shown then.
   void judge(const LastRequest& last, const text::Snapshot& snapshot, std::size_t cursor);
-  /// The user dismissed what `last` showed, when the text was that of `snapshot`. What is no longer
-  /// on the screen, because the text has changed since, is not dismissed.
+  /// The user dismissed what `last` showed while the text was that of `snapshot`. Ignored if the
+  /// text has changed since, because the suggestion is no longer on the screen.
   void dismiss(const LastRequest& last, const text::Snapshot& snapshot);
-  /// Whether `text` was turned down for the byte `begin` of `snapshot`.
+  /// Whether `text` was rejected at the byte `begin` of `snapshot`.
   bool turned_down(const text::Snapshot& snapshot, std::size_t begin, std::string_view text) const;
 
  private:

@@ -20,13 +20,14 @@ struct OpenedDocument {
   text::SnapshotPtr snapshot;
   bool may_be_stored = false;
   prompt::FileName file = {};
+  TextHome home = {};
 };
 
-/// What of each document outlives the daemon: where the user was in it, and the KV of that.
+/// What outlives the daemon of each document: where the user was in it, and the KV of that place.
 ///
-///   On opening, the anchors that were noted are made again from the text, as far as it is
-///   unchanged, and their prompts' pages are wanted; idle time brings them (restore_one()). The
-///   first request then finds anchor and KV as if the daemon had never ended.
+///   When a document is opened, its noted anchors are made again from the text, as far as the text
+///   is unchanged. Idle time loads the pages of their prompts (restore_one()). Then the first
+///   request finds anchor and KV as if the daemon had never ended.
 ///
 /// Thread: engine.  Without a keeper it does nothing.
 class SessionMemory {
@@ -34,20 +35,20 @@ class SessionMemory {
   SessionMemory(engine::Engine& engine, Documents& documents, std::shared_ptr<PageKeeper> keeper)
       : engine_(engine), documents_(documents), keeper_(std::move(keeper)) {}
 
-  /// kNone when the document must not be stored.
+  /// kNone if the document must not be stored.
   engine::SourceId source_of(const DocumentKey& document, bool may_be_stored) const;
   void open(const OpenedDocument& opened);
   void close(const DocumentKey& document);
-  /// Brings the pages of one prompt, or a part when `stop` fires; false when none is left to bring.
+  /// Loads the pages of one prompt, or a part of them if `stop` fires; false if none are left.
   bool restore_one(const std::stop_token& stop);
-  /// Notes the documents that were used since.
+  /// Notes the documents that were used since the last call.
   void note_places();
-  /// Drops what is held of the document, and of all behind its pages; every document when empty.
-  /// What is open of them is not stored any more until it is opened again.
+  /// Drops the document's pages and all that follow them; those of every document if `uri` is
+  /// empty. Open ones are not stored any more until they are opened again.
   void forget(const std::string& uri);
 
  private:
-  /// Prompts waiting to be restored; more documents than that are opened cold.
+  /// Prompts that wait to be restored; further documents are opened cold.
   static constexpr std::size_t kPromptsMax = 1024;
   struct Prompt {
     std::vector<engine::TokenId> tokens;

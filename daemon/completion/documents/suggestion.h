@@ -6,41 +6,45 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/completion/completion.h"
 #include "daemon/completion/generate/generate.h"
+#include "daemon/completion/request.h"
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 
+// What was generated, for as long as it may answer again. The rule in full: docs/efim.md.
+//
+//   a suggestion becomes a draft once a fuller anchor is whole; its tokens stay as far as the
+//         model itself would have chosen them.
+
 namespace efimd::completion {
 
-/// A completion as it was generated, and the text that it goes on with: what is typed after it is
-/// answered from it as long as the text agrees.
+/// A completion as it was generated, and the text that it continues. It answers what is typed next
+/// as long as the text agrees with it.
 struct Suggestion {
   text::SnapshotPtr snapshot;   ///< the version that it was generated for
   std::size_t begin = 0;        ///< of that version: where new text is expected
   std::size_t replace_end = 0;  ///< of that version: new text stands in the place of [begin, this)
-  /// Text expected at `begin` in front of the completion's: what was shown, for a completion that
-  /// idle time prepared as if that had been accepted.
+  /// Text expected at `begin` before the completion's own: the shown suggestion, if idle time
+  /// prepared this completion as if that had been accepted.
   std::string lead;
   Options options;
   Generated generated;
-  std::vector<engine::TokenId> prompt;  ///< the tokens that it was generated behind
+  std::vector<engine::TokenId> prompt;  ///< the tokens that it was generated after
   std::optional<engine::SequenceId> sequence;
   int poverty = 0;  ///< of the view that it was made with (prompt::poverty)
 };
 
-/// How many bytes of the completion stand in `snapshot` in front of `cursor`: 0 where it was made,
-/// more behind what was typed of it. nullopt when the text has anything else than the lead and a
-/// beginning of the completion at the place, anything but closers behind it, or was edited
-/// elsewhere.
+/// How many bytes of the completion stand in `snapshot` before `cursor`: 0 where it was made, more
+/// after a part of it was typed. nullopt if the text at the place is not the lead and a beginning
+/// of the completion, if anything but closers follows, or if the text was edited elsewhere.
 std::optional<std::size_t> typed_of(const Suggestion& suggestion, const text::Snapshot& snapshot,
                                     std::size_t cursor);
 
-/// Whether the model had said all that it had to say, or so much that the rest behind `typed` bytes
-/// is worth showing without asking it again.
+/// Whether the rest after `typed` bytes is worth showing without asking the model again: it ended
+/// by itself, or enough is left.
 bool can_answer(const Suggestion& suggestion, std::size_t typed);
 
-/// The part behind `typed` bytes, with its tokens' chances.
+/// The part after `typed` bytes, with the probabilities of its tokens.
 Generated rest_of(const Generated& generated, std::size_t typed);
 
 }  // namespace efimd::completion

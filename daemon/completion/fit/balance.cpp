@@ -14,7 +14,7 @@ namespace {
 
 /// Of the cursor's line, on either side: more is a file without lines.
 constexpr std::size_t kLineBytesMax = 16 * 1024;
-/// Lines behind the cursor's in which a bracket's partner is looked for.
+/// Lines after the cursor's in which a bracket's partner is looked for.
 constexpr std::size_t kLinesBelowMax = 512;
 
 /// What the brackets and strings of a text leave undone.
@@ -23,7 +23,7 @@ struct Undone {
   std::vector<std::size_t> strings;  ///< where they begin
 };
 
-Undone undone_in(std::string_view text, const Place& place) {
+Undone undone_in(std::string_view text, const CursorContext& place) {
   const Scan read = scan(text, place.language, place.state);
   Undone undone;
   for (const Bracket& bracket : read.brackets) {
@@ -42,8 +42,8 @@ Undone undone_in(std::string_view text, const Place& place) {
   return undone;
 }
 
-/// Whether the lines behind the cursor's close what `opener` opened on a line of this indentation.
-bool closed_below(const Place& place, std::string_view indentation, char opener) {
+/// Whether the lines after the cursor's close what `opener` opened on a line of this indentation.
+bool closed_below(const CursorContext& place, std::string_view indentation, char opener) {
   const text::LineIndex& lines = place.snapshot.lines();
   const std::size_t first = lines.line_of(place.cursor) + 1;
   const std::size_t end = std::min(lines.line_count(), first + kLinesBelowMax);
@@ -58,7 +58,7 @@ bool closed_below(const Place& place, std::string_view indentation, char opener)
 
 class Check {
  public:
-  Check(std::string_view text, const Place& place, std::size_t replaced)
+  Check(std::string_view text, const CursorContext& place, std::size_t replaced)
       : place_(place),
         before_(place.line_before.substr(place.line_before.size() -
                                          std::min(place.line_before.size(), kLineBytesMax))),
@@ -131,7 +131,7 @@ class Check {
     return quote == std::string::npos ? std::nullopt : std::optional(quote);
   }
 
-  const Place& place_;
+  const CursorContext& place_;
   std::string before_, rest_;
   std::size_t begin_, end_;  ///< of the text, in whole_
   std::string whole_;
@@ -140,7 +140,7 @@ class Check {
 
 }  // namespace
 
-std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced) {
+std::size_t balanced_part(std::string_view text, const CursorContext& place, std::size_t replaced) {
   if (place.language.prose || text.empty()) return text.size();
   return Check(text, place, replaced).first_offence().value_or(text.size());
 }

@@ -3,23 +3,24 @@
 #include <cstddef>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
-/// How much of `text` may stand at `place`, in front of the rest of the line from `replaced` bytes
-/// on, so that no bracket or string is worse off than without it. An offence is
+/// How much of `text` may stand at `place`, before the rest of the line from `replaced` bytes on,
+/// so that every bracket and string stays at least as balanced as without it. An offence is
 ///
 ///   - a bracket that opens and is never closed, unless it ends its line and the text goes on
-///     below (a block that was cut short), or the lines behind the cursor close it;
-///   - a bracket that closes nothing, or what the lines behind the cursor close already;
-///   - a string that its line does not close, or that turns the rest of the line inside out.
+///     below (a block that was cut short), or the lines after the cursor close it;
+///   - a bracket that closes nothing, or one that the lines after the cursor close already;
+///   - a string that its line does not close, or that swaps code and string in the rest of the
+///     line.
 ///
-/// A line closes a bracket when it is the first behind the cursor with no more indentation than the
+/// A line after the cursor closes a bracket if it is the first with no more indentation than the
 /// bracket's line, has just as much, and begins with its partner. Prose has no offences.
 ///
-/// All of the text, or the bytes in front of its first offence: of the whole line, where that is a
-/// bracket that ends a line of the text's own.
-std::size_t balanced_part(std::string_view text, const Place& place, std::size_t replaced);
+/// Returns all of the text, or the bytes before its first offence. If that is a bracket at the end
+/// of one of the text's own lines, the whole line goes.
+std::size_t balanced_part(std::string_view text, const CursorContext& place, std::size_t replaced);
 
 }  // namespace efimd::completion

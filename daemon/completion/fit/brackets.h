@@ -14,10 +14,10 @@ struct Bracket {
   char c = 0;
 };
 
-/// What a scan reports beside ( ) [ ] { }.
+/// What a scan reports in addition to ( ) [ ] { }.
 enum class Also {
   kNothing,
-  kAngles,      ///< < >, but for those of "->", "=>", "<=" and ">=": where one is known to be open
+  kAngles,      ///< < >, except in "->", "=>", "<=" and ">="; for places where one is open
   kSeparators,  ///< "," ";" and "\n"
 };
 
@@ -34,12 +34,12 @@ struct Lexical {
 struct Scan {
   std::vector<Bracket> brackets;      ///< and what else was asked for, in code, in order
   std::vector<std::size_t> unclosed;  ///< where strings began that their line did not close
-  std::vector<std::size_t> closed;    ///< behind each string that was closed
+  std::vector<std::size_t> closed;    ///< the ends of strings that were closed
   Lexical end;
 };
 
-/// Reads `text` from the state `begin` on. A string that its line should have closed ends with the
-/// line.
+/// Reads `text`, which begins in the state `begin`. A string that its line should have closed ends
+/// with the line.
 Scan scan(std::string_view text, const Language& language, Lexical begin = {},
           Also also = Also::kNothing);
 
@@ -47,9 +47,9 @@ bool is_opener(char c);
 bool is_closer(char c);  ///< a bracket, not a quote
 char closer_of(char opener);
 
-/// Brackets left open behind `line`, given those open in front of it; `state` is moved behind the
-/// line and its end. Below 0 when it closes more. Closers in its first `forgiving` bytes that have
-/// no opener there are left out, and so are those of prose.
+/// Brackets that are open after `line`, given those open before it; below 0 if the line closes
+/// more. Moves `state` past the line and its end. Does not count closers in the line's first
+/// `forgiving` bytes that have no opener there, nor those of prose.
 int depth_after(int depth, std::string_view line, const Language& language, Lexical& state,
                 std::size_t forgiving = 0);
 

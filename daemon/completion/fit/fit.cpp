@@ -5,7 +5,7 @@
 
 #include "daemon/completion/fit/balance.h"
 #include "daemon/completion/fit/fit_lines.h"
-#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/repeats.h"
 #include "daemon/completion/fit/tail_match.h"
 #include "daemon/completion/silence.h"
 #include "daemon/text/indentation.h"
@@ -23,7 +23,7 @@ constexpr std::size_t kRestBytesMax = 256;
 /// F-5 for a rest of the line that is more than a tail: what the completion's first line repeats of
 /// it at its end is cut. A repetition begins at a word's border and is the whole rest, exactly or
 /// but for its form, or at least 3 bytes of it with a word.
-std::string_view without_rest(std::string_view line, const Place& place) {
+std::string_view without_rest(std::string_view line, const CursorContext& place) {
   constexpr std::size_t kRepeatedBytesMin = 3;
   const std::string_view rest = trim_end(place.rest);
   const bool may_be_near = rest.size() <= kRestBytesMax && has_word(rest);
@@ -42,14 +42,14 @@ std::string_view without_rest(std::string_view line, const Place& place) {
 }
 
 /// Whether `blanks` are whole levels of what the text around the cursor indents by.
-bool is_whole_levels(std::string_view blanks, const Place& place) {
+bool is_whole_levels(std::string_view blanks, const CursorContext& place) {
   const text::Indentation unit = text::indentation_of(place.snapshot.bytes(), place.cursor);
   if (unit.tabs || blanks.back() == '\t') return blanks.back() == '\t';
   return unit.spaces > 1 && blanks.size() % static_cast<std::size_t>(unit.spaces) == 0;
 }
 
 /// F-2, the beginning.
-std::string_view trim_begin(std::string_view text, const Place& place) {
+std::string_view trim_begin(std::string_view text, const CursorContext& place) {
   const std::string_view before = place.line_before;
   const std::size_t first = text.find_first_not_of(" \t");
   if (before.empty() || first == std::string_view::npos) return text;
@@ -59,7 +59,7 @@ std::string_view trim_begin(std::string_view text, const Place& place) {
 }
 
 /// F-2 to F-4, and F-5 but for the tail.
-std::string shaped(std::string text, const Place& place) {
+std::string shaped(std::string text, const CursorContext& place) {
   text = trim_begin(text, place);
   if (place.rest_is_tail || is_space(place.rest.front())) text.resize(trim_end(text).size());
   text = with_indentation_of(text, place);
@@ -71,7 +71,7 @@ std::string shaped(std::string text, const Place& place) {
 
 }  // namespace
 
-Fitted fit(std::string_view generated, const Place& place) {
+Fitted fit(std::string_view generated, const CursorContext& place) {
   const auto silent = [&](std::string_view reason) { return Fitted{{}, place.cursor, reason}; };
   const std::string text = readable(generated);
   if (text.empty()) return silent(generated.empty() ? silence::kNothing : silence::kUnreadable);

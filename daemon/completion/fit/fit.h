@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
@@ -14,25 +14,25 @@ struct Fitted {
   std::string_view silence;     ///< why it is silent
 };
 
-/// Shapes generated text for the place where it is to stand. In this order:
+/// Makes generated text fit its place. In this order:
 ///
-///   F-1  Text only: cut in front of the first control character or invalid byte (an incomplete
-///        code point at the end is one); line ends become "\n".
-///   F-2  Blanks: none at the end, where the line has nothing behind the cursor; none at the
-///        beginning behind a blank in front of the cursor, and no single one behind an
-///        indentation of whole levels (many a vocabulary's words begin with a blank).
-///   F-3  Indentation of new lines is the buffer's: tabs or spaces. Where no line around the cursor
-///        is indented, it is the model's.
-///   F-4  Lines that stand behind the cursor's line already are not repeated, exactly or nearly
-///        (near.h): cut where the rest of the completion says the next lines that are not blank.
-///        Leading blanks may differ when two lines or more agree.
-///   F-5  The rest of the cursor's line: its tail (closers) is covered by the item as far as the
-///        completion closes the same brackets, and the completion is cut in front of a bracket that
-///        the tail would leave unbalanced. More than a tail is not repeated, and nothing of
-///        the completion comes below it.
-///   F-6  What is left empty, blank, or equal to what it would replace is silent.
-///   F-7  Brackets and strings are no worse off than before (balance.h): cut in front of the first
-///        that would be.
-Fitted fit(std::string_view generated, const Place& place);
+///   F-1  Text only: cut before the first control character or invalid byte (an incomplete code
+///        point at the end is one); line ends become "\n".
+///   F-2  Blanks: none at the end if nothing follows the cursor on its line; none at the beginning
+///        after a blank, and no single one after an indentation of whole levels (in many
+///        vocabularies words begin with a blank).
+///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
+///        cursor is indented, the model's indentation stays.
+///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly (repeats.h):
+///        cut where the rest of the completion equals the next lines that are not blank. Leading
+///        blanks may differ if two lines or more agree.
+///   F-5  The rest of the cursor's line. If it is a tail (closers), the item covers it as far as
+///        the completion closes the same brackets, and the completion is cut before a bracket that
+///        the tail would leave unbalanced. If it is more than a tail, it is not repeated, and no
+///        line of the completion comes below it.
+///   F-6  A text that is now empty, blank, or equal to what it would replace is not shown.
+///   F-7  Brackets and strings stay at least as balanced as they are (balance.h): cut before the
+///        first that would not.
+Fitted fit(std::string_view generated, const CursorContext& place);
 
 }  // namespace efimd::completion

@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "base/utf8.h"
-#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/repeats.h"
 #include "daemon/text/indentation.h"
 
 namespace efimd::completion {
@@ -44,8 +44,8 @@ std::string converted(std::string_view blanks, const text::Indentation& buffer, 
   return repeated(tabs * buffer.spaces + spaces, ' ');
 }
 
-/// The lines behind the cursor's line that are not blank, `count` at most.
-std::vector<std::string_view> following_lines(const Place& place, std::size_t count) {
+/// The lines after the cursor's line that are not blank, `count` at most.
+std::vector<std::string_view> following_lines(const CursorContext& place, std::size_t count) {
   std::vector<std::string_view> lines;
   const text::LineIndex& index = place.snapshot.lines();
   for (std::size_t line = index.line_of(place.cursor) + 1;
@@ -117,7 +117,7 @@ std::string readable(std::string_view generated) {
   return text;
 }
 
-std::string with_indentation_of(std::string_view text, const Place& place) {
+std::string with_indentation_of(std::string_view text, const CursorContext& place) {
   const std::string_view line_before = place.line_before;
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() == 1 && !is_blank(line_before)) return std::string(text);
@@ -135,7 +135,7 @@ std::string with_indentation_of(std::string_view text, const Place& place) {
   return shaped;
 }
 
-std::string_view without_following_lines(std::string_view text, const Place& place) {
+std::string_view without_following_lines(std::string_view text, const CursorContext& place) {
   const std::string_view line_before = place.line_before;
   std::vector<std::string_view> lines = split_lines(text);
   const std::vector<std::string_view> theirs = following_lines(place, lines.size());

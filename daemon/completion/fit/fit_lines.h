@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 // The steps of fit() that look at whole lines.
 namespace efimd::completion {
@@ -13,10 +13,10 @@ namespace efimd::completion {
 std::string readable(std::string_view generated);
 
 /// F-3.
-std::string with_indentation_of(std::string_view text, const Place& place);
+std::string with_indentation_of(std::string_view text, const CursorContext& place);
 
-/// F-4. `text` without the lines that follow the cursor's line already.
-std::string_view without_following_lines(std::string_view text, const Place& place);
+/// F-4: `text` without the lines that follow the cursor's line already.
+std::string_view without_following_lines(std::string_view text, const CursorContext& place);
 
 std::string_view trim_end(std::string_view text);  ///< blanks and line ends
 bool is_blank(std::string_view text);              ///< blanks and line ends only, or empty

@@ -5,8 +5,8 @@
 
 namespace efimd::completion {
 
-/// What must be known of a language to tell brackets from comments and strings; nothing else of its
-/// grammar is.
+/// What tells brackets from comments and strings in a language. Nothing else of its grammar is
+/// known.
 struct Language {
   enum class Raw { kNone, kCpp, kRust };
 
@@ -18,13 +18,13 @@ struct Language {
                                ///< nothing
   std::array<std::string_view, 2> long_quotes = {};  ///< of strings that span lines
   Raw raw = Raw::kNone;                              ///< R"x(...)x" or r#"..."#
-  /// A quote opens a string only where its line has another: languages nobody described.
+  /// A quote opens a string only if its line has another: for languages without a description.
   bool quotes_are_guessed = false;
   bool prose = false;  ///< brackets need no partner: "1) one"
 };
 
-/// The description that LSP's languageId names, else the one of the URI's ending, else a guess that
-/// knows quotes but no comments. The descriptions live as long as the program.
+/// The description for LSP's languageId, else for the URI's ending, else a guess that knows quotes
+/// but no comments. Descriptions live as long as the program.
 const Language& language_of(std::string_view language_id, std::string_view uri = {});
 
 }  // namespace efimd::completion

@@ -4,7 +4,7 @@
 #include <array>
 #include <utility>
 
-#include "daemon/completion/fit/near.h"
+#include "daemon/completion/fit/repeats.h"
 
 namespace efimd::completion {
 
@@ -65,7 +65,7 @@ bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word)
 
 }  // namespace
 
-StopPlace stop_place(const Place& place) {
+StopPlace stop_place(const CursorContext& place) {
   return {place.line_before, std::string(place.next_line), !place.rest_is_tail, place.language,
           place.state};
 }

@@ -32,7 +32,7 @@ int count_quotes(std::string_view text, std::string_view quote) {
 
 class TailMatch {
  public:
-  explicit TailMatch(const Place& place)
+  explicit TailMatch(const CursorContext& place)
       : place_(place),
         tail_(place.rest.substr(0, place.tail_end - place.cursor)),
         at_cursor_(scan(place.line_before, place.language, place.state).end) {
@@ -109,7 +109,7 @@ class TailMatch {
     return true;
   }
 
-  /// A bracket of the text that closes one in front of the cursor: the tail's next, or, behind a
+  /// A bracket of the text that closes one before the cursor: the tail's next, or, after a
   /// tail that is used up, another that the cursor's line has open. Behind a tail of auto-closed
   /// brackets, outer ones have theirs as well.
   bool close(char c, std::size_t at) {
@@ -140,12 +140,12 @@ class TailMatch {
     return text;
   }
 
-  const Place& place_;
+  const CursorContext& place_;
   std::string_view tail_;
   Lexical at_cursor_;
   std::size_t consumed_ = 0;
   int open_before_ = 0;  ///< brackets that the cursor's line has open
-  int closed_ = 0;       ///< of those in front of the cursor, by the text
+  int closed_ = 0;       ///< of those before the cursor, by the text
   int closes_ = 0;       ///< of these, by a bracket that the tail has
   std::string quote_;    ///< of the string that the cursor stands in and the tail closes
   bool quote_in_tail_first_ = false;
@@ -157,7 +157,7 @@ class TailMatch {
 
 }  // namespace
 
-TailMatched match_tail(std::string text, const Place& place) {
+TailMatched match_tail(std::string text, const CursorContext& place) {
   return TailMatch(place).match(std::move(text));
 }
 

@@ -3,21 +3,21 @@
 #include <cstddef>
 #include <string>
 
-#include "daemon/completion/fit/place.h"
+#include "daemon/completion/fit/cursor_context.h"
 
 namespace efimd::completion {
 
-/// A text and how much of the tail it covers.
+/// A text, and how much of the tail it covers.
 struct TailMatched {
   std::string text;
-  std::size_t consumed = 0;  ///< bytes of the tail that the text says itself
+  std::size_t consumed = 0;  ///< bytes of the tail that the text contains
 };
 
-/// Walks the brackets with which `text` closes what it did not open, in step with those of the tail
-/// behind the cursor: what both have is covered by the text, and the text is cut in front of a
-/// bracket that would be one too many. A string that the cursor stands in and the tail closes ends
-/// where the text ends it. Blanks of the tail in front of what is covered stay: VS Code shows only
-/// what contains the text that it replaces.
-TailMatched match_tail(std::string text, const Place& place);
+/// Compares the brackets that `text` closes without opening them with those of the tail after the
+/// cursor. The text covers those that both have, and is cut before a bracket that would be one too
+/// many. If the cursor stands in a string that the tail closes, the string ends where the text ends
+/// it. Blanks of the tail before what is covered stay, because VS Code shows only items that
+/// contain the text that they replace.
+TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion

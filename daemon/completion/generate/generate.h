@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/error.h"
-#include "daemon/completion/completion.h"
 #include "daemon/completion/fit/stop_rules.h"
-#include "daemon/completion/generate/confidence.h"
+#include "daemon/completion/fit/unit_ends.h"
+#include "daemon/completion/request.h"
 #include "daemon/prompt/anchor.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
@@ -21,14 +21,14 @@ namespace efimd::completion {
 enum class End { kModel, kRule, kTokens, kTime, kNoRoom, kUnsure, kStopped };
 
 struct Generated {
-  std::string text;  ///< behind the cursor, what the stop rule kept; may end inside a code point
-  std::string all_text;     ///< behind the cursor, all of it
-  bool blank_line = false;  ///< nothing was kept, for the model went on below the cursor's line
-  /// All that were chosen, also behind what was kept. Behind the prompt's tokens but the last
-  /// `healed`, which the first of these spell again.
+  std::string text;      ///< after the cursor, what the stop rule kept; may end inside a code point
+  std::string all_text;  ///< after the cursor, all of it
+  bool blank_line = false;  ///< nothing was kept, because the model went on below the cursor's line
+  /// All chosen tokens, also those after what was kept. The first of them spell the last `healed`
+  /// tokens of the prompt again, and replace them.
   std::vector<prompt::CoveredToken> tokens;
   int healed = 0;
-  int new_tokens = 0;                ///< of `tokens`, those that go on behind the cursor
+  int new_tokens = 0;                ///< of `tokens`, those that go on after the cursor
   std::vector<TokenChance> chances;  ///< of these, in order
   double confidence = 1;             ///< the product of their probabilities
   End end = End::kModel;
@@ -38,8 +38,8 @@ struct Generated {
 /// The prompt's end that may be healed (healing.h).
 struct TypedEnd {
   const engine::ByteOrder& order;
-  int tokens = 0;  ///< at the end of what the sequence holds; the logits in front of each are ready
-  /// What must stand in their place; empty: what they spell. Text that is no more than that is none.
+  int tokens = 0;  ///< at the end of what the sequence holds; the logits before each are ready
+  /// What must stand in their place; empty: what they spell. A result of only that text is empty.
   std::string spells = {};
 };
 
@@ -49,29 +49,29 @@ struct GenerationSetting {
   engine::SequenceId sequence{};                 ///< holds the prompt, its logits ready
   std::stop_token stop;                          ///< looked at before each token
   std::optional<TypedEnd> typed = std::nullopt;  ///< unset: the prompt stands as it is
-  /// What a generation had when it was stopped: it goes on from there. The sequence then holds its
+  /// The state of a stopped generation, which goes on from there. The sequence then holds its
   /// tokens, too.
   std::optional<Generated> begun = std::nullopt;
-  /// Tokens of another sequence to evaluate along with the next one, where that is free;
-  /// empty when there are none.
+  /// Tokens of another sequence to evaluate in the next token's step, if that is free; empty
+  /// if there are none.
   std::function<engine::BatchItem()> passenger = nullptr;
-  /// Frees KV memory for one more token; false when there is none to free.
+  /// Frees KV memory for one more token; false if there is none to free.
   std::function<bool()> make_room = [] { return false; };
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
 };
 
 /// Chooses tokens and evaluates each but the last, until the model, the stop rule, a budget, the
-/// stop token or the model's doubt ends it: below least_confidence(), nothing that comes could be
-/// shown. What is there when a budget ends is kept. Budgets count what goes on behind the cursor; a
-/// healed end is spelled within kSpellingTokensMax tokens, or stands as it was.
+/// stop token or low confidence ends it: below least_confidence(), no further token could be shown.
+/// Text that is there when a budget ends is kept. Budgets count tokens after the cursor. A healed
+/// end is spelled within kSpellingTokensMax tokens, or stays as it was.
 ///
-/// Thread: engine. Fails as Engine::append() does, but for a full KV memory, which is an end.
+/// Thread: engine. Fails as Engine::append() does, except that full KV memory only ends it.
 Result<Generated> generate(const GenerationSetting& setting, const Options& options,
                            StopRules& rules);
 
-/// `count` generations at most, from one prompt in shared steps: the likeliest as generate() makes
-/// it, then those that begin with the next likeliest first tokens, on forks of the sequence and with
-/// copies of `rules`. The first is always there.
+/// Up to `count` candidates from one prompt, in shared steps. The first is generate()'s and is
+/// always there. The others begin with the next likeliest first tokens, on forks of the sequence
+/// and with copies of `rules`.
 Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
                                                 const Options& options, StopRules& rules,
                                                 int count);

@@ -25,8 +25,8 @@ bool means_nothing(TokenId token, const engine::Tokenizer& tokenizer) {
   return tokenizer.is_control(token) && !tokenizer.ends_generation(token);
 }
 
-/// The sampler's choice among tokens that mean something. That the first choice does not is so rare with a trained
-/// model that nothing is done about it beforehand.
+/// The sampler's choice among tokens that mean something. That the first choice does not is so rare
+/// with a trained model that nothing is done about it beforehand.
 TokenId choose(engine::Sampler& sampler, std::span<const float> logits,
                const engine::Tokenizer& tokenizer) {
   const TokenId token = sampler.choose(logits);
@@ -84,7 +84,7 @@ Result<void> Generation::heal() {
       spelling_ ? find_departure(setting_.engine, sequence_, draft, sampler_, *spelling_)
                 : std::nullopt;
   if (!departure || departure->token == engine::kNoToken) {
-    // The draft stands; what is wanted may go on behind it.
+    // The draft stands; what is wanted may go on after it.
     spelling_.reset();
     if (wanted.size() > typed.size() && wanted.starts_with(typed))
       spelling_.emplace(setting_.typed->order, wanted.substr(typed.size()));
@@ -96,7 +96,7 @@ Result<void> Generation::heal() {
   const int back = result_.healed;
   remember_first(setting_.engine.logits(sequence_, back));
   const std::size_t kept = prompt_.size() - static_cast<std::size_t>(back);
-  if (auto gone = setting_.engine.adopt(sequence_, std::span(prompt_).first(kept)); !gone)
+  if (auto gone = setting_.engine.rewind(sequence_, std::span(prompt_).first(kept)); !gone)
     return tl::unexpected(std::move(gone).error());
   take(departure->token, departure->probability);
   return {};
@@ -178,7 +178,7 @@ void Generation::take(TokenId token, double probability) {
   if (spelling_ && spelling_->done()) spelling_.reset();
   const bool spelled_only = bytes.empty() && whole > 0;
   if (!spelled_only && !result_.first_token) result_.first_token = setting_.now();
-  if (!is_text(token, tokenizer_) && !options_.past_end) {
+  if (!is_text(token, tokenizer_)) {
     end_ = End::kModel;
     return;
   }
@@ -200,7 +200,7 @@ Result<void> Generation::keep_draft() {
   spelling_.reset();
   result_.tokens.clear();
   result_.healed = 0;
-  const auto held = setting_.engine.hold(sequence_, prompt_, {.stop = setting_.stop});
+  const auto held = setting_.engine.prefill(sequence_, prompt_, {.stop = setting_.stop});
   if (!held && held.error().fault != Fault::kStopped) return tl::unexpected(held.error());
   if (!held || !setting_.typed->spells.empty()) {
     end_ = held ? End::kModel : End::kStopped;

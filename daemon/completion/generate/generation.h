@@ -11,10 +11,11 @@
 
 namespace efimd::completion {
 
-/// One generation in steps, so that several can share an engine's step: the typed end first, where
+/// One generation in steps, so that several can share a step of the engine: first the typed end, if
 /// there is one, then token by token.
 ///
-/// begin(), then, as long as pending() has a token: evaluate it, and go_on(). Thread: engine.
+/// Call begin(); then, as long as pending() has a token, evaluate it and call go_on().
+/// Thread: engine.
 class Generation {
  public:
   /// A first token, and what it was among.
@@ -27,20 +28,20 @@ class Generation {
   Generation(const GenerationSetting& setting, engine::SequenceId sequence, const Options& options,
              StopRules& rules);
 
-  /// To be called before begin() where alternatives() will be asked for.
+  /// To be called before begin() if alternatives() will be needed.
   void keep_alternatives() { keeps_alternatives_ = true; }
-  /// Heals, and chooses the first token. Fails as Engine::hold() does.
+  /// Heals, and chooses the first token. Fails as Engine::prefill() does.
   Result<void> begin();
-  /// The same from the place where `other`, which has begun and gone no further, chose its first
-  /// token, with another choice of alternatives().
+  /// The same from the place where `other` chose its first token, with another choice of
+  /// alternatives(). `other` has begun and gone no further.
   void begin_beside(const Generation& other, const Choice& first);
-  /// What could have been chosen instead of the first token, likeliest first: text that neither
-  /// begins with the first token's nor the other way round. At most `count`.
+  /// At most `count` tokens that could have been chosen instead of the first, likeliest first.
+  /// Neither their text nor the first token's is a prefix of the other.
   std::vector<Choice> alternatives(int count) const;
 
-  /// The token to evaluate next; nullopt when the generation has ended, at a budget or at all.
+  /// The token to evaluate next; nullopt if the generation has ended.
   std::optional<engine::TokenId> pending();
-  /// The logits behind pending() are there. Fails as begin().
+  /// To be called once the logits after pending() are there. Fails as begin() does.
   Result<void> go_on() { return choose_next(); }
   void end_for(End end) { end_ = end; }
 

@@ -41,7 +41,7 @@ export function run(program: string, args: string[]): Promise<Ran> {
   });
 }
 
-/** Where the daemon writes its log (README, "Configuration"). */
+/** Where the daemon writes its log (docs/configuration.md). */
 export function logFile(): string {
   const env = process.env;
   return join(env['EFIMD_STATE_DIR'] || join(env['XDG_STATE_HOME'] || join(homedir(), '.local/state'), 'efimd'), 'efimd.log');

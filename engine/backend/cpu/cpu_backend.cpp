@@ -17,6 +17,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/aligned_array.h"
+#include "engine/backend/cpu/available_memory.h"
 #include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/expert_plan.h"
 #include "engine/backend/cpu/kernels/isa.h"
@@ -24,6 +25,7 @@
 #include "engine/backend/cpu/kv/attention_plan.h"
 #include "engine/backend/cpu/kv/kv_form.h"
 #include "engine/backend/cpu/multiplier.h"
+#include "engine/backend/cpu/panel_store.h"
 #include "engine/backend/cpu/rope.h"
 #include "engine/backend/cpu/worker_pool.h"
 #include "engine/backend/size.h"
@@ -61,6 +63,7 @@ class CpuBackend final : public Backend {
       : shape_(shape),
         weights_(std::move(weights)),
         kv_(std::move(kv)),
+        isa_(isa),
         kernels_(kernels_of(isa)),
         pool_(threads),
         multiplier_(kernels_, pool_),
@@ -80,6 +83,8 @@ class CpuBackend final : public Backend {
   /// Bytes that reserve() asks for.
   std::size_t activation_bytes() const;
   void keep_alive(std::shared_ptr<const Model> model) { model_ = std::move(model); }
+  /// Begins to make panels, if `options` and memory allow; after keep_alive().
+  void start_panels(const CpuOptions& options);
 
   std::string kind() const override { return "cpu"; }
   std::string name() const override { return name_; }
@@ -133,9 +138,11 @@ class CpuBackend final : public Backend {
   }
 
   const ModelShape shape_;
-  const CpuWeights weights_;
+  CpuWeights weights_;
   std::shared_ptr<const Model> model_;  ///< null for weights without a file
+  PanelStore panels_;                   ///< of weights_
   const std::unique_ptr<KvForm> kv_;
+  const Isa isa_;
   const CpuKernels& kernels_;
   WorkerPool pool_;
   Multiplier multiplier_;
@@ -215,9 +222,22 @@ Result<void> CpuBackend::check_file() const {
               "put the whole file there, then run 'efimd stop'");
 }
 
+void CpuBackend::start_panels(const CpuOptions& options) {
+  // Pages of KV are taken as they are used: their memory is spoken for.
+  const std::size_t spoken_for = size(page_count()) * page_bytes();
+  const std::size_t available = available_memory();
+  PanelStore::Options wish{.form = isa_ == Isa::kScalar ? WeightsForm::kMapped : options.weights,
+                           .available_bytes = available - std::min(spoken_for, available),
+                           .told = options.weights_told};
+  if (model_ != nullptr)
+    wish.give_back = [this](std::span<const std::byte> bytes) { model_->file().give_back(bytes); };
+  panels_.start(weights_.matrices(), std::move(wish));
+}
+
 Result<void> CpuBackend::prepare(const Step& step) {
   assert(well_formed(step, *this));
   if (auto checked = check_tokens(step, shape_.vocabulary); !checked) return checked;
+  panels_.adopt();
   step_ = step;
   rows_ = static_cast<int>(step.tokens.size());
   place_rows();
@@ -537,6 +557,7 @@ Result<std::unique_ptr<Backend>> make_cpu_backend(const ModelShape& shape,
   auto backend = make_guarded(shape, weights, options);
   if (!backend) return tl::unexpected(std::move(backend).error());
   if (model != nullptr) (*backend)->keep_alive(std::move(model));
+  (*backend)->start_panels(options);
   return std::unique_ptr<Backend>(*std::move(backend));
 }
 

@@ -6,6 +6,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/kv_type.h"
+#include "engine/backend/weights_form.h"
 #include "engine/model/model.h"
 
 namespace efimd::engine {
@@ -30,12 +31,14 @@ struct CpuOptions {
   int page_count = 0;
   int step_tokens_max = 64;
   KvType kv_type = KvType::kF16;
+  WeightsForm weights = WeightsForm::kMapped;
+  WeightsTold weights_told = {};
 };
 
 /// Backend::page_bytes() of the CPU device for such a model.
 std::size_t cpu_page_bytes(const ModelShape& shape, KvType type);
 
-/// The CPU device. Weights are used where the file is mapped. Activations take about
+/// The CPU device. Weights are used where the file is mapped, or from panels. Activations take about
 /// step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks. 8-bit KV is refused for heads
 /// of more than 256 elements (kUnsupported).
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,

@@ -178,6 +178,19 @@ Result<CpuWeights> CpuWeights::from(const ModelShape& shape, const ModelWeights&
   return result;
 }
 
+std::vector<Weights*> CpuWeights::matrices() {
+  std::vector<Weights*> all;
+  for (CpuLayer& layer : layers) {
+    for (Weights* matrix :
+         {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.router})
+      all.push_back(matrix);
+    for (std::vector<Weights>* stack : {&layer.gate, &layer.up, &layer.down})
+      for (Weights& matrix : *stack) all.push_back(&matrix);
+  }
+  all.push_back(&output);
+  return all;
+}
+
 void read_row(const Weights& weights, int row, float* out) {
   const unsigned char* at = weights.data + static_cast<std::size_t>(row) * weights.row_bytes;
   const int cols = weights.cols;

@@ -33,6 +33,9 @@ struct CpuWeights {
   std::vector<float> rope_factors;
   std::vector<CpuLayer> layers;
 
+  /// All matrices that steps multiply with, in the order of a step.
+  std::vector<Weights*> matrices();
+
   /// Refuses tensors that do not fit `shape`.
   static Result<CpuWeights> from(const ModelShape& shape, const ModelWeights& weights);
 };

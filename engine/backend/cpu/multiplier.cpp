@@ -8,8 +8,9 @@ namespace efimd::engine::cpu {
 namespace {
 
 /// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen
-/// cores.
+/// cores. Rows of the file are read in as many streams as a register has lanes, so they need more.
 constexpr std::size_t kChunkBytes = 128 * 1024;
+constexpr std::size_t kPanelChunkBytes = 64 * 1024;
 /// Rows of a chunk are whole groups of the widest kernel.
 constexpr int kChunkRows = 16;
 
@@ -25,7 +26,8 @@ std::vector<Chunk> cut(std::span<const Product> products, int threads) {
   const int fair = std::max(total / (4 * threads), 1);
   std::vector<Chunk> chunks;
   for (const Product& product : products) {
-    const int stream = static_cast<int>(kChunkBytes / product.weights->row_bytes);
+    const std::size_t bytes = product.weights->panels == nullptr ? kChunkBytes : kPanelChunkBytes;
+    const int stream = static_cast<int>(bytes / product.weights->row_bytes);
     const int taken = std::max(std::min(stream, fair) / kChunkRows, 1) * kChunkRows;
     for (int first = 0; first < product.weights->rows; first += taken)
       chunks.push_back({&product, {first, std::min(first + taken, product.weights->rows)}});

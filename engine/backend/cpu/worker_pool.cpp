@@ -1,5 +1,6 @@
 #include "engine/backend/cpu/worker_pool.h"
 
+#include <algorithm>
 #include <cassert>
 #include <chrono>
 #include <fstream>
@@ -37,15 +38,16 @@ void wait_for_change(std::atomic<int>& value, int old) {
   value.wait(old, std::memory_order_acquire);
 }
 
-// Parts of a ticket.
+// Parts of what is left of a share.
 constexpr unsigned kChunkBits = 20;
 constexpr std::uint64_t kChunkMask = (std::uint64_t{1} << kChunkBits) - 1;
 
-std::uint64_t first_ticket(std::uint64_t loop_number, int chunks) {
-  return loop_number << (2 * kChunkBits) | static_cast<std::uint64_t>(chunks) << kChunkBits;
+std::uint64_t share_of(std::uint64_t loop_number, int first, int last) {
+  return loop_number << (2 * kChunkBits) | static_cast<std::uint64_t>(first) << kChunkBits |
+         static_cast<std::uint64_t>(last);
 }
-int next_of(std::uint64_t ticket) { return static_cast<int>(ticket & kChunkMask); }
-int chunks_of(std::uint64_t ticket) { return static_cast<int>(ticket >> kChunkBits & kChunkMask); }
+int first_of(std::uint64_t left) { return static_cast<int>(left >> kChunkBits & kChunkMask); }
+int last_of(std::uint64_t left) { return static_cast<int>(left & kChunkMask); }
 
 }  // namespace
 
@@ -68,9 +70,9 @@ int physical_cores() {
   return logical == 0 ? 1 : static_cast<int>(logical);
 }
 
-WorkerPool::WorkerPool(int threads) {
+WorkerPool::WorkerPool(int threads) : shares_(static_cast<std::size_t>(std::max(threads, 1))) {
   try {
-    for (int i = 1; i < threads; ++i) workers_.emplace_back([this] { work(); });
+    for (int i = 1; i < threads; ++i) workers_.emplace_back([this, i] { work(i); });
   } catch (...) {
     shut_down();
     throw;
@@ -92,46 +94,61 @@ void WorkerPool::run(int chunks, Call call, const void* context) {
     return;
   }
   assert(chunks <= kChunksMax);
-  // Every chunk of the loop before is finished, so nobody can claim one under its ticket: the
-  // fields are free.
+  // Every chunk of the loop before is finished, and no share has any left: the fields are free.
   call_.store(call, std::memory_order_relaxed);
   context_.store(context, std::memory_order_relaxed);
+  chunks_.store(chunks, std::memory_order_relaxed);
   finished_.store(0, std::memory_order_relaxed);
-  const std::uint64_t number = (ticket_.load(std::memory_order_relaxed) >> (2 * kChunkBits)) + 1;
-  ticket_.store(first_ticket(number, chunks), std::memory_order_release);
+  ++number_;
+  const auto threads = static_cast<std::int64_t>(shares_.size());
+  for (std::int64_t i = 0; i < threads; ++i) {
+    const auto first = static_cast<int>(chunks * i / threads);
+    const auto last = static_cast<int>(chunks * (i + 1) / threads);
+    shares_[static_cast<std::size_t>(i)].left.store(share_of(number_, first, last),
+                                                    std::memory_order_release);
+  }
   loop_.fetch_add(1, std::memory_order_release);
   loop_.notify_all();
-  take_chunks();
+  take_chunks(0);
   for (int done = finished_.load(std::memory_order_acquire); done != chunks;
        done = finished_.load(std::memory_order_acquire)) {
     wait_for_change(finished_, done);
   }
 }
 
-void WorkerPool::take_chunks() {
-  std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
-  while (next_of(ticket) < chunks_of(ticket)) {
+void WorkerPool::take_chunks(int thread) {
+  const std::size_t own = static_cast<std::size_t>(thread);
+  take_from(shares_[own], true);
+  for (std::size_t i = 1; i < shares_.size(); ++i)
+    take_from(shares_[(own + i) % shares_.size()], false);
+}
+
+void WorkerPool::take_from(Share& share, bool front) {
+  std::uint64_t left = share.left.load(std::memory_order_acquire);
+  while (first_of(left) < last_of(left)) {
     const Call call = call_.load(std::memory_order_relaxed);
     const void* context = context_.load(std::memory_order_relaxed);
-    // Fails when another thread took the chunk, or when a new loop began: then all is read again.
-    if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel,
-                                       std::memory_order_acquire)) {
+    const int chunks = chunks_.load(std::memory_order_relaxed);
+    const int chunk = front ? first_of(left) : last_of(left) - 1;
+    const std::uint64_t after = front ? left + (std::uint64_t{1} << kChunkBits) : left - 1;
+    // Fails when another thread took a chunk, or when a new loop began: then all is read again.
+    if (!share.left.compare_exchange_weak(left, after, std::memory_order_acq_rel,
+                                          std::memory_order_acquire)) {
       continue;
     }
-    call(context, next_of(ticket));
+    call(context, chunk);
     // A caller asleep wakes at the last chunk only.
-    if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == chunks_of(ticket))
-      finished_.notify_one();
-    ticket = ticket_.load(std::memory_order_acquire);
+    if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == chunks) finished_.notify_one();
+    left = share.left.load(std::memory_order_acquire);
   }
 }
 
-void WorkerPool::work() {
+void WorkerPool::work(int thread) {
   for (int seen = 0;;) {
     wait_for_change(loop_, seen);
     seen = loop_.load(std::memory_order_acquire);
     if (stop_.load(std::memory_order_relaxed)) return;
-    take_chunks();
+    take_chunks(thread);
   }
 }
 

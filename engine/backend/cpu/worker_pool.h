@@ -12,9 +12,11 @@ int physical_cores();
 
 /// Threads that share the chunks of one loop after the other with the thread that calls.
 ///
-/// Chunks are handed out one at a time from a counter, because a virtual machine's cores are stolen
-/// for milliseconds: a fixed share would wait for the slowest. Idle workers spin for kSpin, which
-/// spans the gaps inside a step, then sleep: between steps they use no processor time.
+/// Each thread has a share of neighbouring chunks and takes them from its front, because memory is
+/// read fastest in one stream. A thread that has finished takes chunks from the back of another's
+/// share: a virtual machine's cores are stolen for milliseconds, and nobody waits for the slowest.
+/// Idle workers spin for kSpin, which spans the gaps inside a step, then sleep: between steps they
+/// use no processor time.
 ///
 /// Thread: parallel_for() from one thread at a time. Owns: its threads; the destructor joins them.
 /// Fails: the constructor throws std::system_error when a thread cannot be started.
@@ -43,22 +45,31 @@ class WorkerPool {
  private:
   using Call = void (*)(const void* context, int chunk);
 
+  /// The chunks of a loop that a thread has not taken yet.
+  struct alignas(64) Share {
+    std::atomic<std::uint64_t> left{
+        0};  ///< loop number (24 bits), first (20), behind the last (20)
+  };
+
   void run(int chunks, Call call, const void* context);
-  /// Takes chunks of the loop that is current until none is left.
-  void take_chunks();
-  void work();
+  /// Takes chunks of the current loop, its own first, until none is left.
+  void take_chunks(int thread);
+  /// Takes chunks from one end of a share until it is empty.
+  void take_from(Share& share, bool front);
+  void work(int thread);
   void shut_down();
 
   // One loop. A late worker may read the fields while the next loop is being set up; what it read
-  // is used only if it then claims a chunk under the same ticket: the loop was not finished, so its
-  // fields stood still.
+  // is used only if it then claims a chunk of a share that it had read before: the loop was not
+  // finished, so its fields stood still.
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> context_{nullptr};
-  alignas(64) std::atomic<std::uint64_t> ticket_{
-      0};  ///< loop number (24 bits), chunks (20), next chunk (20)
+  std::atomic<int> chunks_{0};
+  std::uint64_t number_ = 0;                  ///< of the loop; the caller's
   alignas(64) std::atomic<int> finished_{0};  ///< chunks of the current loop
   alignas(64) std::atomic<int> loop_{0};      ///< what idle workers wait on
   std::atomic<bool> stop_{false};
+  std::vector<Share> shares_;  ///< one of each thread, the caller's first
   std::vector<std::thread> workers_;
 };
 

@@ -9,6 +9,8 @@
 namespace efimd::engine::cuda {
 
 // Functions of the driver, by the names of cuda.h, which the preprocessor turns into the versions that it means.
+// Each run would indent such a list further.
+// clang-format off
 #define EFIMD_CUDA_FUNCTIONS(X)                                                                  \
   X(cuInit)                                                                                      \
   X(cuDriverGetVersion)                                                                          \
@@ -25,6 +27,7 @@ namespace efimd::engine::cuda {
                           X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)               \
                               X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)                \
                                   X(cuEventSynchronize) X(cuStreamWaitEvent)
+// clang-format on
 
 /// NVIDIA's driver, found at run time.
 struct CudaApi {
@@ -32,11 +35,11 @@ struct CudaApi {
   EFIMD_CUDA_FUNCTIONS(EFIMD_CUDA_MEMBER)
 #undef EFIMD_CUDA_MEMBER
 
-  /// Opens the driver's library; kNotFound where there is none. It stays open for the life of the process.
+  /// Opens the driver's library; kNotFound if there is none. It stays open for the life of the process.
   static Result<CudaApi> open(const char* library);
   std::string name_of(CUresult result) const;
-  /// A failed call as an Error: kNoMemory for want of memory, else kDeviceLost: a context that failed once fails for
-  /// good.
+  /// A failed call as an Error: kNoMemory if memory is short, else kDeviceLost, because a context that
+  /// failed once fails for good.
   tl::unexpected<Error> failed(const std::string& what, CUresult result) const;
 };
 

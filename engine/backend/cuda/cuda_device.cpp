@@ -29,23 +29,25 @@ using gpu::Range;
 
 /// Graphs that are kept; an older one is captured again.
 constexpr std::size_t kGraphsMax = 16;
-/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event of the same stream.
+/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event
+/// of the same stream.
 constexpr std::size_t kEvents = 8;
 /// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
 constexpr int kCapabilityMin = 75;
-/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for CUDA 12.3.
+/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for
+/// CUDA 12.3.
 constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
-/// Pairs of rows of a fused product for each multiprocessor, where kernels do not overlap: every block norms the rows anew, and
-/// behind a few of them that takes longer than a kernel of its own. An estimate that no card has confirmed yet.
+/// Pairs of rows of a fused product for each multiprocessor, where kernels do not overlap: every
+/// block norms the rows anew, and after a few of them that takes longer than a kernel of its own.
+/// An estimate that no card has confirmed yet.
 constexpr std::size_t kFusedPairs = 192;
 /// Blocks of one of several tokens, for each multiprocessor: those that are there at once.
 constexpr std::size_t kFusedBlocks = 2;
-/// Of the free memory, that this program takes at most: the rest is the desktop's.
+/// Take at most this share of the free memory; leave the rest to the desktop.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
 kernels::Launch launch_of(const Operation& operation) {
-  return kernels::launch_of(static_cast<int>(operation.kernel), operation.type, operation.many,
-                            operation.groups);
+  return kernels::launch_of(operation.kernel, operation.type, operation.many, operation.groups);
 }
 
 class CudaDevice final : public gpu::GpuDevice {
@@ -99,7 +101,7 @@ class CudaDevice final : public gpu::GpuDevice {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
   Result<CUfunction> function(const std::string& name);
-  /// `behind_kernel`: what was issued in front of it is a kernel, which it may overlap with.
+  /// `behind_kernel`: the operation issued before it is a kernel, with which it may overlap.
   Result<void> issue(const Operation& operation, CUstream stream, bool behind_kernel);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);
@@ -122,7 +124,8 @@ class CudaDevice final : public gpu::GpuDevice {
   const bool fuse_;
   std::size_t fused_pairs_max_ = 0, fused_blocks_max_ = 0;
   std::string name_ = "CUDA";
-  /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
+  /// That the kernels were compiled for, of what the module has for this card: it may lack what
+  /// newer cards can.
   int code_capability_ = kCapabilityMin;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
@@ -164,8 +167,8 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing wrong. A program without the
-/// right to new privileges, as a service is, cannot have it made.
+/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing
+/// wrong. A program without the right to new privileges, as a service is, cannot have it made.
 std::string remedy_of_driver() {
   std::error_code error;
   namespace fs = std::filesystem;
@@ -381,7 +384,8 @@ Result<CUfunction> CudaDevice::function(const std::string& name) {
   if (auto got = checked(name.c_str(), api_.cuModuleGetFunction_(&found, module_, name.c_str()));
       !got)
     return tl::unexpected(std::move(got).error());
-  // Code is loaded when it is first needed, which must not be during a capture: asking for an attribute loads it.
+  // Code is loaded when it is first needed, which must not be during a capture: asking for an
+  // attribute loads it.
   int registers = 0;
   if (auto loaded = checked(
           name.c_str(), api_.cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, found));

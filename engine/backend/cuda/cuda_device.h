@@ -13,12 +13,14 @@ struct CudaOptions {
   bool fuse = true;              ///< products of few tokens together with what stands around them
 };
 
-/// The NVIDIA device with most free memory. kNotFound without driver or device; kUnsupported for a driver that is older
-/// than the toolkit this was built with, or a device older than the oldest that the kernels were built for.
+/// The NVIDIA device with most free memory. kNotFound without driver or device; kUnsupported for a
+/// driver that is older than the toolkit this was built with, or a device older than the oldest
+/// that the kernels were built for.
 ///
-/// A list of operations becomes one CUDA graph, whose kernels overlap from compute capability 9.0 on (kernels/overlap.cuh),
-/// kept for as long as it is among the kGraphsMax used last. Lists of copies alone run on a stream of their own. An error of
-/// the driver other than want of memory is for good: the device answers kDeviceLost from then on.
+/// A list of operations becomes one CUDA graph, kept as long as it is among the kGraphsMax used
+/// last. From compute capability 9.0 on its kernels overlap (kernels/overlap.cuh). Lists of copies
+/// alone run on a stream of their own. A driver error other than short memory is final: the device
+/// answers kDeviceLost from then on.
 Result<std::unique_ptr<gpu::GpuDevice>> open_cuda_device(const CudaOptions& options);
 
 }  // namespace efimd::engine::cuda

@@ -6,25 +6,28 @@
 
 namespace efimd::engine::gpu {
 
-/// From so many tokens of a sequence on they are attended to in tiles. An estimate that no card has confirmed yet.
+/// A sequence with at least so many tokens in a step attends in tiles. An estimate; no card has
+/// confirmed it yet.
 inline constexpr int kTiledTokensMin = 4;
 
-/// So many pages of a sequence as long as the model knows are one split, whatever the step: sums must not depend on it.
+/// Pages per split. Fixed per model, because the order of sums must not depend on the step.
 int split_pages_of(const ModelShape& shape);
 
-/// How many splits a step of so many rows over so many pages has, or 1 where each row goes through them all.
-///   records  of a head, that there is room for
+/// How many splits a step of so many rows over so many pages has; 1 if each row goes through all
+/// pages.
+///   records  of a head, for which there is room
 std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t records);
 
 /// Whether the device attends to such heads by kAttentionTiles.
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, std::uint32_t head_width);
 
-/// DeviceLimits::shared_attention_min for a step of so many rows over so many pages. Those of one page share always: it
-/// costs them nothing, and the first steps and the comparison with the CPU (device_check.h) meet what only long prompts need.
+/// DeviceLimits::shared_attention_min for a step of so many rows over so many pages. Steps over one
+/// page always share: it costs them nothing, and so the first steps and the comparison with the CPU
+/// (device_check.h) run the code that only long prompts need.
 std::uint32_t shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages);
 
-/// Makes an operation that has the operands of kAttention that of these sizes on this device: its kernel, type and
-/// workgroups. The step has rows of so many sequences.
+/// Sets kernel, type and workgroups of an operation with the operands of kAttention, for these
+/// sizes and this device. The step has rows of so many sequences.
 void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
                    const DeviceLimits& limits, int sequences);
 

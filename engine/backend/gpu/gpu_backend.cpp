@@ -94,20 +94,22 @@ class GpuBackend final : public Backend {
 
  private:
   Result<void> allocate();
-  /// Makes bias_turns_ reach so many pages of a sequence, where a layer's keys are kept without their bias.
+  /// Makes bias_turns_ reach so many pages of a sequence, where a layer's keys are kept without
+  /// their bias.
   Result<void> turn_biases(int pages);
   /// Makes `memory` hold so many bytes; what was in it is lost.
   Result<void> grow(Range& memory, std::size_t bytes, Memory where);
   /// Says the step to the device.
   Result<void> prepare(const Step& step);
-  /// Copies `from` to memory that the host reads, behind all that was added, and runs it all.
+  /// Copies `from` to memory that the host reads, after all that was added, and runs it all.
   Result<std::span<const float>> run_and_read(const Range& from);
   void copy(const Range& from, const Range& to);
 
   template <class Sizes>
   Operation& add(Kernel kernel, std::array<u32, 3> groups, std::initializer_list<Range> operands,
                  const Sizes& sizes);
-  // Each writes the forms that `next` reads, of which f32 goes to a buffer of its own, and quants to at_.quants.
+  // Each writes the forms that `next` reads, of which f32 goes to a buffer of its own, and quants
+  // to at_.quants.
   void norm(const GpuNorm& norm, const Range& rows, int count, Forms next);
   void activate(const GpuLayer& layer, int rows);
   // A layer's norm, product and what follows it as one.
@@ -451,7 +453,8 @@ Result<void> GpuBackend::copy_page(PageIndex from, PageIndex to, int tokens) {
   assert(tokens >= 0 && tokens <= kPageTokens && from != to);
   if (tokens == 0) return {};
   pages_->changed(to);
-  // The whole page: what lies behind its tokens is masked, and one copy a layer is cheaper than many.
+  // The whole page: what lies after its tokens is masked, and one copy a layer is cheaper than
+  // many.
   std::vector<Operation> copies(size(shape_.layers));
   for (std::size_t layer = 0; layer < copies.size(); ++layer) {
     copies[layer].operands[0] = pages_->range(layer, from);

@@ -9,28 +9,11 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "kernels/operations.h"
 
 namespace efimd::engine::gpu {
 
-/// The operations of a device, each a shader in shaders/ and a kernel in kernels/ of the same name. Their operands
-/// stand there.
-enum class Kernel : std::uint8_t {
-  kEmbedRows,
-  kNormRows,
-  kMatmul,
-  kMatmulHalves,  ///< where DeviceLimits has it for the type; no shader
-  kStoreRows,
-  kAttention,
-  kAttentionTiles,  ///< instead of it where DeviceLimits has it and the head is one of its widths; no shader
-  kMerge,
-  kActivate,
-  kNormHeads,  ///< kNormRows, kMatmul and kStoreRows as one, where DeviceLimits has it; no shader
-  kNormGates,  ///< kNormRows, kMatmul and kActivate; likewise
-  kRoute,
-  kCombine,
-  kCopy,  ///< bytes from operand 0 to operand 1; no workgroups
-};
-inline constexpr int kKernels = 14;
+using kernels::Kernel;
 
 enum class BufferId : std::uint32_t { kNone = 0 };
 
@@ -45,15 +28,18 @@ struct Range {
 inline constexpr std::size_t kOperandsMax = 8;
 inline constexpr std::size_t kSizesBytesMax = 64;
 
-/// One operation: what kernels/sizes.h calls its sizes, and its operands in the kernel's order. Equal operations do
-/// the same to what is in the operands, so that a list of them can be prepared once and run again.
+/// One operation: what kernels/sizes.h calls its sizes, and its operands in the kernel's order.
+/// Equal operations do the same to what is in the operands, so that a list of them can be prepared
+/// once and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products, fused ones and kEmbedRows: the weight type, kernels::Packed.  kStoreRows: kernels::Kv.  kAttention:
-  /// kernels::attention_type().  kAttentionTiles: pieces of 32 elements of a head.
+  /// Products, fused ones and kEmbedRows: the weight type, kernels::Packed.  kStoreRows:
+  /// kernels::Kv.  kAttention: kernels::attention_type().  kAttentionTiles: pieces of 32 elements
+  /// of a head.
   std::uint32_t type = 0;
-  /// Products, fused or not: whether workgroups take kTokensOfTile tokens, and no experts.  kAttention: whether heads of tokens
-  /// share what they read, where the device has that.  kAttentionTiles: whether tokens do.
+  /// Products, fused or not: whether workgroups take kTokensOfTile tokens, and no experts.
+  /// kAttention: whether heads of tokens share what they read, where the device has that.
+  /// kAttentionTiles: whether tokens do.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -67,8 +53,9 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-/// Where a buffer lies. What the host writes or reads is mapped for as long as the buffer lives. Memory that the host writes
-/// is not to be read by it: over a bus each word would take a microsecond. What it reads only the device writes.
+/// Where a buffer lies. Memory that the host writes or reads is mapped for as long as the buffer
+/// lives. The host must not read memory that it writes, because over a bus each word would take a
+/// microsecond. Memory that the host reads is written only by the device.
 enum class Memory : std::uint8_t { kDevice, kHostWrites, kHostReads };
 
 struct DeviceLimits {
@@ -78,16 +65,18 @@ struct DeviceLimits {
   bool f16_products = false;         ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
   bool f16_attention = false;  ///< kAttentionTiles
-  /// kNormHeads and kNormGates: of one token up to so many pairs of rows, of some up to so many blocks; 0: never.
+  /// kNormHeads and kNormGates: of one token up to so many pairs of rows, of some up to so many
+  /// blocks; 0: never.
   std::size_t fused_pairs_max = 0, fused_blocks_max = 0;
-  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so many workgroups then; 0: never.
+  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so
+  /// many workgroups then; 0: never.
   std::uint32_t shared_attention_min = 0;
 };
 
 /// Copies that were begun; later ones have greater numbers.
 using CopyTicket = std::uint64_t;
 
-/// A processor with memory of its own that runs lists of operations: all that a GPU backend needs of one.
+/// A processor with memory of its own that runs lists of operations: all that a GPU backend needs.
 ///
 /// Thread: one.  Owns: its buffers, which live as long as the device.
 /// Fails with kNoMemory or kDeviceLost; after kDeviceLost with that for good.
@@ -104,12 +93,13 @@ class GpuDevice {
   virtual Result<BufferId> allocate(std::size_t bytes, Memory where) = 0;
   /// The memory of a buffer that the host writes or reads.
   virtual std::span<std::byte> mapped(BufferId buffer) = 0;
-  /// Runs the operations, each after the one before it, and waits. A list that was run before costs one submission.
+  /// Runs the operations one after another and waits. A list that was run before costs one
+  /// submission.
   virtual Result<void> run(std::span<const Operation> operations) = 0;
-  /// Begins copies in their order and returns; what is run later works with what they bring. Until finish() their
-  /// operands are the device's.
+  /// Begins copies in their order and returns. Operations that run later see their results. Until
+  /// finish() their operands belong to the device.
   virtual Result<CopyTicket> begin_copies(std::span<const Operation> copies) = 0;
-  /// Waits for these copies and all that were begun before them.
+  /// Waits for these copies and all that began before them.
   virtual Result<void> finish(CopyTicket copies) = 0;
 };
 

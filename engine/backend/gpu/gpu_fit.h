@@ -7,13 +7,13 @@
 
 namespace efimd::engine::gpu {
 
-/// As many of the wanted pages as the device's operands and memory hold beside the weights. kNoMemory where it is not even
-/// a window of 256 tokens.
+/// How many of the wanted pages the device's operands and memory hold beside the weights. kNoMemory
+/// if they are fewer than a window of 256 tokens.
 Result<int> pages_that_fit(const GpuDevice& device, const ModelShape& shape,
                            const ModelWeights& weights, const GpuOptions& options);
 
-/// How many of the first layers, fewer than all, fit without the output matrix and with all of the wanted pages; where not
-/// one does, with fewer pages; 0: none.
+/// How many of the first layers, fewer than all, fit without the output matrix and with all wanted
+/// pages; if not one does, with fewer pages. 0: none.
 int layers_that_fit(const DeviceLimits& limits, const ModelShape& shape,
                     const ModelWeights& weights, const GpuOptions& options);
 

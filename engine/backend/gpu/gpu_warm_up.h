@@ -5,20 +5,21 @@
 
 namespace efimd::engine::gpu {
 
-/// Steps over page 0, before the first sequence is opened.
+/// Steps over page 0, to be run before the first sequence is opened.
 class WarmUp {
  public:
   WarmUp(Backend& backend, int layers, WithOutput with_output)
       : backend_(backend), layers_(layers), with_output_(with_output) {}
 
-  /// Steps of one token, of some, of a short prompt, and behind `split_tokens` others: every kernel that the model needs is
-  /// compiled, and known to run.
+  /// Steps of one token, of some, of a short prompt, and after `split_tokens` others. So every
+  /// kernel that the model needs is compiled and has run.
   Result<void> run(int split_tokens);
-  /// Of Backend::step_tokens_max() as many as are over within so many milliseconds, but not fewer than 64.
+  /// The largest step, up to Backend::step_tokens_max(), that ends within so many milliseconds; at
+  /// least 64 tokens.
   Result<int> tokens_within(double ms);
 
  private:
-  /// Evaluates `count` tokens of nothing behind `position` others.
+  /// Evaluates `count` arbitrary tokens after `position` others.
   Result<void> step(int count, int position = 0);
 
   Backend& backend_;

@@ -12,12 +12,12 @@
 
 namespace efimd::engine::gpu {
 
-/// KV pages on their way between a device and the host, several at once, through memory that the device reads and writes
-/// by itself: what is written goes on while the next page comes from the disk, what will be read comes while the last one
-/// is being stored.
+/// KV pages on their way between a device and the host, several at once, through memory that the
+/// device reads and writes by itself. A page is written while the next one comes from the disk, and
+/// read while the last one is being stored.
 ///
 /// Thread: engine.  Owns: staging memory for kInFlight pages each way; the device outlives it.
-/// Fails with what the device fails with: a write that fails later is told by the next call.
+/// Fails as the device does. If a write fails later, the next call reports it.
 class PageTransfer {
  public:
   static constexpr std::size_t kInFlight = 4;
@@ -33,13 +33,13 @@ class PageTransfer {
             layer_page_bytes_};
   }
 
-  /// Begins to read the page: a later read() finds it there, unless it changed().
+  /// Begins to read the page: a later read() finds it there unless changed() was called.
   void expect(PageIndex page);
-  /// The page's memory is about to have other contents; with none, any page's.
+  /// To be called before the page's memory changes; without a page, any page's.
   void changed(PageIndex page);
   void changed() { expected_.clear(); }
   Result<void> read(PageIndex page, std::span<std::byte> bytes);
-  /// Returns before the page is there; steps that begin later have it.
+  /// Returns before the page is there; steps that begin later see it.
   Result<void> write(PageIndex page, std::span<const std::byte> bytes);
   /// Other memory of the device, `to.bytes` of it, in pieces of a page.
   Result<void> send(const Range& to, std::span<const std::byte> bytes);

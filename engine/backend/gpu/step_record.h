@@ -10,8 +10,8 @@
 
 namespace efimd::engine::gpu {
 
-/// What the host says of a step to the device: tokens, where their K and V go, page tables, and how their positions turn. The
-/// host writes it in one piece, which the step's first operation copies.
+/// What the host says of a step to the device: tokens, where their K and V go, page tables, and how
+/// their positions turn. The host writes it in one piece, which the step's first operation copies.
 class StepRecord {
  public:
   Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max, int page_count);
@@ -32,7 +32,8 @@ class StepRecord {
   const Range& tables() const { return tables_; }            ///< page tables of all sequences
 
  private:
-  /// The parts of a step of so many rows, one behind another, page tables last: a step is as long as its rows.
+  /// The parts of a step of so many rows, one after another, page tables last: a step is as long as
+  /// its rows.
   void lay_out(std::size_t rows, std::size_t turn_width);
   template <class T>
   std::span<T> written(const Range& part);

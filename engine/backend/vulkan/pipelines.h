@@ -11,7 +11,7 @@
 
 namespace efimd::engine::vulkan {
 
-/// The pipelines of the operations, made when they are first asked for, and the file that keeps what the driver
+/// The pipelines of the operations, made on first use, and the file that keeps what the driver
 /// compiled:
 ///
 ///   offset  size  field
@@ -22,7 +22,7 @@ namespace efimd::engine::vulkan {
 ///   40      16    digest of what follows
 ///   56            the driver's data
 ///
-/// Whatever differs, the file is left unread and written anew.
+/// If anything differs, the file is ignored and written anew.
 ///
 /// Thread: one.  Limits: kCacheBytesMax of the file; a larger one is not read.
 class Pipelines {
@@ -37,7 +37,8 @@ class Pipelines {
   Result<VkPipeline> of(const gpu::Operation& operation);
   VkPipelineLayout layout() const { return layout_; }
   VkDescriptorSetLayout operands() const { return operands_; }
-  /// Writes the file if pipelines were made since; what goes wrong costs a slower start and is not told.
+  /// Writes the file if pipelines were made since. A failure only costs a slower start and is not
+  /// reported.
   void keep();
   /// Whether open() used the file.
   bool read_from_file() const { return read_from_file_; }

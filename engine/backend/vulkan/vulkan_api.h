@@ -13,6 +13,8 @@
 namespace efimd::engine::vulkan {
 
 // Functions of the loader, of an instance and of a device, by their names without "vk".
+// Each run would indent such a list further.
+// clang-format off
 #define EFIMD_VULKAN_GLOBAL(X) \
   X(CreateInstance) X(EnumerateInstanceLayerProperties) X(EnumerateInstanceVersion)
 #define EFIMD_VULKAN_INSTANCE(X)                                                               \
@@ -39,6 +41,7 @@ namespace efimd::engine::vulkan {
                                               X(CreateFence) X(DestroyFence) X(WaitForFences)     \
                                                   X(ResetFences) X(DeviceWaitIdle)                \
                                                       X(InvalidateMappedMemoryRanges)
+// clang-format on
 
 /// Vulkan's functions, found at run time. Tests exchange single ones.
 struct VulkanApi {
@@ -49,8 +52,8 @@ struct VulkanApi {
 #undef EFIMD_VULKAN_MEMBER
   PFN_vkGetInstanceProcAddr GetInstanceProcAddr = nullptr;
 
-  /// Opens the loader; kNotFound where there is none. It stays open for the life of the process: drivers start threads
-  /// and leave handlers behind.
+  /// Opens the loader; kNotFound if there is none. It stays open for the life of the process, because
+  /// drivers start threads and install handlers.
   static Result<VulkanApi> open(const char* library = "libvulkan.so.1");
   [[nodiscard]] bool load(VkInstance instance);
   [[nodiscard]] bool load(VkDevice device);

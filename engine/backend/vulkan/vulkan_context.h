@@ -22,7 +22,7 @@ struct VulkanContext {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};
-  /// Of the largest heap that is the device's own, what is free, or its size where the driver does not say.
+  /// What is free of the device's own largest heap, or that heap's size if the driver does not say.
   std::size_t memory_bytes = 0;
   std::size_t allocation_bytes_max = 0;
   Subgroups subgroups;

@@ -28,8 +28,9 @@ constexpr std::size_t kProgramsMax = 16;
 constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
-/// A list that takes longer than the limit for a submission is cut into several, but not into ones of fewer operations, about a
-/// layer's: a machine that slept meanwhile is not to make each step slow.
+/// A list that takes longer than the limit for a submission is cut into several, but not into ones
+/// of fewer operations, about a layer's: a machine that slept meanwhile is not to make each step
+/// slow.
 constexpr std::size_t kSubmittedMin = 10;
 /// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
 constexpr std::uint32_t kLargeWorkgroupsMin = 512;
@@ -69,7 +70,8 @@ class VulkanDevice final : public gpu::GpuDevice {
     void* mapping = nullptr;
     bool invalidated = false;  ///< before the host reads what the device wrote
   };
-  /// What the host is to see anew once a submission is done: whole allocations, whatever the device's atoms are.
+  /// What the host is to see anew once a submission is done: whole allocations, whatever the
+  /// device's atoms are.
   using Stale = std::vector<VkMappedMemoryRange>;
 
   /// A list of operations, recorded.
@@ -98,7 +100,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   Result<void> record_operation(const Program& program, VkCommandBuffer commands,
                                 const Operation& operation);
   void record_copy(VkCommandBuffer commands, const Operation& operation);
-  /// Operations behind it see what was written in front of it.
+  /// Operations after it see what was written before it.
   void record_between(VkCommandBuffer commands);
   void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
   void drop(Program& program);
@@ -174,7 +176,8 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
   const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
-  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read more than once.
+  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read
+  // more than once.
   const bool large = context_->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   limits.shared_attention_min = large ? kLargeWorkgroupsMin : 1;
   return limits;

@@ -16,15 +16,15 @@ struct VulkanApi;
 struct VulkanOptions {
   enum class Software {
     kNever,      ///< real GPUs only
-    kIfNothing,  ///< a driver that runs on the CPU (lavapipe) where there is no GPU
+    kIfNothing,  ///< a driver that runs on the CPU (lavapipe), if there is no GPU
   };
   Software software = Software::kNever;
-  /// Pipelines of earlier starts; empty: none are kept. A file of another driver, device or build, or a damaged one, is
-  /// as good as none.
+  /// Where pipelines are kept between starts; empty: nowhere. A file from another driver, device or
+  /// build, or a damaged one, is ignored.
   std::filesystem::path pipeline_cache = {};
 
-  /// For how long a GPU is to work on what is submitted at once: drivers take one that is busy for seconds for hung, and
-  /// nothing else of its queue comes in between.
+  /// How long one submission may keep a GPU busy. Drivers reset a GPU that is busy for seconds, and
+  /// other work, such as drawing the desktop, waits meanwhile.
   std::chrono::nanoseconds submission_max = std::chrono::milliseconds(100);
 
   // For tests.
@@ -38,13 +38,13 @@ struct VulkanOptions {
   std::function<void(VulkanApi&)> adjust_instance = {};  ///< the same before a device is chosen
 };
 
-/// The Vulkan device that suits best: discrete before integrated before virtual, then the one with most memory.
-/// kNotFound without loader, driver or device; kIo where the user may open none; kUnsupported for drivers older than
-/// Vulkan 1.1.
+/// The Vulkan device that suits best: discrete before integrated before virtual, then the one with
+/// most memory. kNotFound without loader, driver or device; kIo if the user may open none;
+/// kUnsupported for drivers older than Vulkan 1.1.
 ///
-/// A list of operations becomes one command buffer, recorded once and submitted again for as long as it is among the
-/// kProgramsMax used last; after a list that took longer than submission_max for each of its submissions all are cut into
-/// several. Between operations stands a barrier over all memory.
+/// A list of operations becomes one command buffer, recorded once and submitted again as long as it
+/// is among the kProgramsMax used last. Once a list took longer than submission_max for each of its
+/// submissions, all lists are cut into several. A barrier over all memory separates operations.
 Result<std::unique_ptr<gpu::GpuDevice>> open_vulkan_device(const VulkanOptions& options);
 
 }  // namespace efimd::engine::vulkan

@@ -10,6 +10,7 @@
 #include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/kernels/isa.h"
 #include "tests/engine/backend/check_close.h"
+#include "tests/engine/backend/input_rows.h"
 #include "tests/engine/backend/memory_model.h"
 
 namespace efimd::test {
@@ -22,50 +23,6 @@ using engine::TensorView;
 
 constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
-/// T rows of inputs, quantized by the scalar kernel so that every instruction set multiplies the
-/// same numbers.
-struct Rows {
-  Rows(int tokens_in, int cols_in, std::vector<float> values_in)
-      : tokens(tokens_in), cols(cols_in), values(std::move(values_in)) {
-    quants.resize(values.size());
-    scales.resize(values.size() / 32 + 1);
-    offsets.resize(values.size() / 32 + 1);
-    half_offsets.resize(values.size() / 16 + 1);
-    totals.resize(values.size() / 32 + 1);
-    if (cols % 32 != 0) return;
-    scalar_kernels().quantize(
-        values.data(), tokens * cols,
-        {quants.data(), scales.data(), offsets.data(), half_offsets.data(), totals.data()});
-  }
-  Rows(int tokens_in, int cols_in, std::mt19937& random)
-      : Rows(tokens_in, cols_in,
-             random_values(static_cast<std::size_t>(tokens_in * cols_in), random)) {}
-
-  static std::vector<float> random_values(std::size_t count, std::mt19937& random) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(count);
-    for (float& value : values) value = normal(random);
-    return values;
-  }
-  Inputs inputs() const {
-    return {tokens,         values.data(),       quants.data(), scales.data(),
-            offsets.data(), half_offsets.data(), totals.data()};
-  }
-  /// What weights of `type` are multiplied with.
-  double at(TensorType type, int t, int k) const {
-    const auto i = static_cast<std::size_t>(t * cols + k);
-    return test::is_quantized(type) ? static_cast<double>(quants[i]) * scales[i / 32] : values[i];
-  }
-
-  int tokens;
-  int cols;
-  std::vector<float> values;
-  std::vector<std::int8_t> quants;
-  std::vector<float> scales;
-  std::vector<std::int32_t> offsets, half_offsets;
-  std::vector<float> totals;
-};
-
 /// Of what a product adds up, how much rounding may take away.
 double rounding(Isa isa, TensorType type) {
   const bool to_bfloat = isa == Isa::kAvx512Bf16 && type == TensorType::kBF16;
@@ -73,7 +30,7 @@ double rounding(Isa isa, TensorType type) {
 }
 
 /// [T][N] in f64, with a tolerance from the size of the summands.
-std::vector<Expected> reference(Isa isa, const TensorView& tensor, const Rows& rows) {
+std::vector<Expected> reference(Isa isa, const TensorView& tensor, const InputRows& rows) {
   std::vector<Expected> expected;
   std::vector<double> row(static_cast<std::size_t>(tensor.cols));
   expected.resize(static_cast<std::size_t>(rows.tokens * tensor.rows));
@@ -96,7 +53,7 @@ std::vector<Expected> reference(Isa isa, const TensorView& tensor, const Rows& r
 }
 
 /// The whole product by the kernels of `isa`, in pieces of `piece` rows, over NaN.
-std::vector<float> product(Isa isa, const TensorView& tensor, const Rows& rows,
+std::vector<float> product(Isa isa, const TensorView& tensor, const InputRows& rows,
                            int piece = 1 << 30) {
   std::vector<float> out(static_cast<std::size_t>(rows.tokens * tensor.rows), kNan);
   const Weights weights = weights_of(tensor);
@@ -110,18 +67,12 @@ std::vector<float> product(Isa isa, const TensorView& tensor, const Rows& rows,
   return out;
 }
 
-void check_product(const TensorView& tensor, const Rows& rows) {
+void check_product(const TensorView& tensor, const InputRows& rows) {
   for (const Isa isa : isas_here()) {
     INFO(isa_name(isa) << ", " << tensor_type_name(tensor.type) << ", N " << tensor.rows << ", K "
                        << tensor.cols << ", T " << rows.tokens);
     check_close(product(isa, tensor, rows), reference(isa, tensor, rows));
   }
-}
-
-/// A number of columns that `type` can have: `wanted`, or the next multiple of its block.
-int cols_of(TensorType type, int wanted) {
-  const int block = engine::tensor_block(type).elements;
-  return (wanted + block - 1) / block * block;
 }
 
 /// Q8_0 rows with every quant and scale chosen by a function of (row, k).
@@ -150,7 +101,7 @@ TEST_CASE("a product agrees with f64 at every input width", "[one-thread]") {
   for (const TensorType type : kWeightTypes) {
     for (const int wanted : {32, 64, 96, 320, 896, 4864}) {
       const int cols = cols_of(type, wanted);
-      check_product(random_tensor(storage, type, 17, cols, 1, random), Rows(3, cols, random));
+      check_product(random_tensor(storage, type, 17, cols, 1, random), InputRows(3, cols, random));
     }
   }
 }
@@ -164,7 +115,7 @@ TEST_CASE("a product agrees with f64 at every number of rows and tokens", "[one-
       const TensorView tensor = random_tensor(storage, type, rows, cols, 1, random);
       for (const int tokens :
            {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 31, 32, 33, 64, 65})
-        check_product(tensor, Rows(tokens, cols, random));
+        check_product(tensor, InputRows(tokens, cols, random));
     }
   }
 }
@@ -174,7 +125,7 @@ TEST_CASE("a product over columns that fill no register agrees with f64") {
   std::deque<std::vector<std::byte>> storage;
   for (const TensorType type : {TensorType::kF32, TensorType::kF16, TensorType::kBF16})
     for (const int cols : {1, 3, 7, 9, 15, 17, 31, 50})
-      check_product(random_tensor(storage, type, 5, cols, 1, random), Rows(5, cols, random));
+      check_product(random_tensor(storage, type, 5, cols, 1, random), InputRows(5, cols, random));
 }
 
 TEST_CASE("weights may start at any byte") {
@@ -184,7 +135,7 @@ TEST_CASE("weights may start at any byte") {
     const int cols = cols_of(type, 64);
     for (const std::size_t offset : {1, 2, 3})
       check_product(random_tensor(storage, type, 18, cols, 1, random, offset),
-                    Rows(5, cols, random));
+                    InputRows(5, cols, random));
   }
 }
 
@@ -204,7 +155,7 @@ TEST_CASE("quants at their extremes do not overflow") {
                                             : (i + t) % 2 ? 1.0F
                                                           : -1.0F;
     }
-    check_product(tensor, Rows(4, cols, inputs));
+    check_product(tensor, InputRows(4, cols, inputs));
   }
 }
 
@@ -215,7 +166,7 @@ TEST_CASE("scales that are zero, negative, subnormal or the largest keep their m
   const TensorView tensor = q8_0_tensor(
       storage, 19, 224, [](int n, int k) { return (n * 31 + k * 17) % 255 - 127; },
       [&](int n, int group) { return scales[(n + group) % 7]; });
-  check_product(tensor, Rows(5, 224, random));
+  check_product(tensor, InputRows(5, 224, random));
 }
 
 TEST_CASE("inputs of zeros give zero, and one outlier does not spill over") {
@@ -225,7 +176,7 @@ TEST_CASE("inputs of zeros give zero, and one outlier does not spill over") {
   std::vector<float> inputs(192, 0.0F);
   inputs[96 + 40] = 1e6F;
   inputs[96 + 41] = 1.0F;
-  const Rows rows(2, 96, inputs);
+  const InputRows rows(2, 96, inputs);
   check_product(tensor, rows);
   for (const Isa isa : isas_here()) {
     const std::vector<float> out = product(isa, tensor, rows);
@@ -239,8 +190,8 @@ TEST_CASE("a bias is added once and kAdd adds to what was there") {
   for (const TensorType type : kWeightTypes) {
     const int cols = cols_of(type, 64);
     const TensorView tensor = random_tensor(storage, type, 21, cols, 1, random);
-    const Rows rows(3, cols, random);
-    const std::vector<float> bias = Rows::random_values(21, random);
+    const InputRows rows(3, cols, random);
+    const std::vector<float> bias = InputRows::random_values(21, random);
     for (const Isa isa : isas_here()) {
       const std::vector<float> plain = product(isa, tensor, rows);
       std::vector<float> out(plain.size(), 100.0F);
@@ -261,7 +212,7 @@ TEST_CASE("rows outside the asked range are not written") {
   for (const TensorType type : kWeightTypes) {
     const int cols = cols_of(type, 64);
     const TensorView tensor = random_tensor(storage, type, 40, cols, 1, random);
-    const Rows rows(2, cols, random);
+    const InputRows rows(2, cols, random);
     for (const Isa isa : isas_here()) {
       std::vector<float> out(80, kNan);
       kernels_of(isa).matmul(weights_of(tensor), {3, 22}, rows.inputs(),
@@ -281,7 +232,7 @@ TEST_CASE("a product is the same bit for bit in every step and tile") {
     for (const int wanted : {96, 1120}) {
       const int cols = cols_of(type, wanted);
       const TensorView tensor = random_tensor(storage, type, 37, cols, 1, random);
-      const Rows all(67, cols, random);
+      const InputRows all(67, cols, random);
       for (const Isa isa : isas_here()) {
         const std::vector<float> together = product(isa, tensor, all);
         for (const int piece : {1, 3, 16})
@@ -290,7 +241,7 @@ TEST_CASE("a product is the same bit for bit in every step and tile") {
           INFO(isa_name(isa) << ", " << tensor_type_name(type) << ", steps of " << tokens);
           for (int t = 0; t + tokens <= all.tokens; t += tokens) {
             const auto begin = all.values.begin() + t * cols;
-            const Rows some(tokens, cols, {begin, begin + tokens * cols});
+            const InputRows some(tokens, cols, {begin, begin + tokens * cols});
             const std::vector<float> out = product(isa, tensor, some);
             check_same_bits(
                 out, std::span(together).subspan(static_cast<std::size_t>(t * 37), out.size()));
@@ -317,7 +268,7 @@ TEST_CASE("no load passes the end of the weights") {
       const std::size_t bytes = static_cast<std::size_t>(rows) * tensor.row_bytes();
       std::memcpy(guard - bytes, tensor.data, bytes);
       tensor.data = guard - bytes;
-      check_product(tensor, Rows(2, cols, random));
+      check_product(tensor, InputRows(2, cols, random));
     }
   }
   ::munmap(mapped, 17 * page);

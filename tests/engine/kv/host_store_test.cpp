@@ -61,7 +61,7 @@ Result<std::unique_ptr<Engine>> engine_with(std::shared_ptr<PageStore> store, in
 PromptCost hold_once(Engine& engine, const std::vector<TokenId>& prompt) {
   const SequenceId sequence = engine.open_sequence();
   engine.set_source(sequence, kA);
-  const auto cost = engine.hold(sequence, prompt, {});
+  const auto cost = engine.prefill(sequence, prompt, {});
   REQUIRE(cost);
   engine.close_sequence(sequence);
   return *cost;

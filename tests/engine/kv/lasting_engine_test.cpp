@@ -62,7 +62,7 @@ TEST_CASE("a prompt whose device is lost, at whatever operation, is answered fro
     const auto engine = engine_over(devices);
     devices.opened[0]->operations_until_failure = operations;
     const auto sequence = engine->open_sequence();
-    REQUIRE(engine->hold(sequence, kPrompt, {}));
+    REQUIRE(engine->prefill(sequence, kPrompt, {}));
     check_logits(*engine, sequence);
     if (operations < 20) CHECK(devices.lost.size() == 1);
   }
@@ -73,8 +73,8 @@ TEST_CASE("a device lost between generated tokens: the next one goes on behind t
   const auto engine = engine_over(devices);
   const auto sequence = engine->open_sequence();
   const auto other = engine->open_sequence();
-  REQUIRE(engine->hold(sequence, kPrompt, {}));
-  REQUIRE(engine->hold(other, std::span(kPrompt).first(7), {}));
+  REQUIRE(engine->prefill(sequence, kPrompt, {}));
+  REQUIRE(engine->prefill(other, std::span(kPrompt).first(7), {}));
   REQUIRE(engine->append(sequence, 7));
   devices.opened[0]->operations_until_failure = 0;
   REQUIRE(engine->append(sequence, 8));
@@ -96,7 +96,7 @@ TEST_CASE(
   devices.devices = 1;
   const auto engine = engine_over(devices);
   const auto sequence = engine->open_sequence();
-  REQUIRE(engine->hold(sequence, kPrompt, {}));
+  REQUIRE(engine->prefill(sequence, kPrompt, {}));
   devices.opened[0]->operations_until_failure = 0;
   const auto lost = engine->append(sequence, 1);
   REQUIRE(!lost);
@@ -108,7 +108,7 @@ TEST_CASE("a released device is opened by the next request, which evaluates what
   Devices devices;
   const auto engine = engine_over(devices);
   const auto sequence = engine->open_sequence();
-  REQUIRE(engine->hold(sequence, kPrompt, {}));
+  REQUIRE(engine->prefill(sequence, kPrompt, {}));
   engine->release_device();
   CHECK(engine->kv_usage().used_bytes == 0);
   CHECK(engine->device_kind() == "fake");
@@ -127,7 +127,7 @@ TEST_CASE("a device that failed is tried again, a while later and when nothing i
         engine_over(devices, later ? std::chrono::seconds(0) : LastingEngine::kRetryAfter);
     const auto sequence = engine->open_sequence();
     devices.opened[0]->operations_until_failure = 0;
-    REQUIRE(engine->hold(sequence, kPrompt, {}));
+    REQUIRE(engine->prefill(sequence, kPrompt, {}));
     CHECK(engine->device_kind() == "cpu");
     engine->release_device();
     REQUIRE(engine->append(sequence, 2));

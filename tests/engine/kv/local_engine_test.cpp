@@ -31,8 +31,8 @@ struct Bench {
   }
 
   /// Holds and checks what must always be true of a held prompt; returns the tokens evaluated.
-  int hold(SequenceId sequence, const std::vector<TokenId>& tokens) {
-    const auto cost = engine->hold(sequence, tokens, {});
+  int prefill(SequenceId sequence, const std::vector<TokenId>& tokens) {
+    const auto cost = engine->prefill(sequence, tokens, {});
     REQUIRE(cost.has_value());
     CHECK(cost->reused + cost->evaluated == static_cast<int>(tokens.size()));
     check(sequence, tokens);
@@ -57,37 +57,37 @@ struct Bench {
 TEST_CASE("typing behind a held prompt evaluates the typed tokens only") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  CHECK(bench.hold(sequence, counting(100)) == 100);
-  CHECK(bench.hold(sequence, counting(101)) == 1);
-  CHECK(bench.hold(sequence, counting(103)) == 2);
+  CHECK(bench.prefill(sequence, counting(100)) == 100);
+  CHECK(bench.prefill(sequence, counting(101)) == 1);
+  CHECK(bench.prefill(sequence, counting(103)) == 2);
 }
 
 TEST_CASE("the same prompt again evaluates nothing while its logits are at hand") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(70));
-  CHECK(bench.hold(sequence, counting(70)) == 0);
+  bench.prefill(sequence, counting(70));
+  CHECK(bench.prefill(sequence, counting(70)) == 0);
   const SequenceId other = bench.engine->open_sequence();
-  bench.hold(other, counting(20, 5));
-  CHECK(bench.hold(sequence, counting(70)) == 0);
+  bench.prefill(other, counting(20, 5));
+  CHECK(bench.prefill(sequence, counting(70)) == 0);
 }
 
 TEST_CASE("a prompt whose KV is there but not its logits costs its last token") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(70));
-  CHECK(bench.hold(sequence, counting(64)) == 1);
-  CHECK(bench.hold(sequence, counting(40)) == 1);
-  CHECK(bench.hold(sequence, counting(1)) == 1);
+  bench.prefill(sequence, counting(70));
+  CHECK(bench.prefill(sequence, counting(64)) == 1);
+  CHECK(bench.prefill(sequence, counting(40)) == 1);
+  CHECK(bench.prefill(sequence, counting(1)) == 1);
 }
 
 TEST_CASE("a prompt whose completion is given up costs nothing, for its logits are kept") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(70));
+  bench.prefill(sequence, counting(70));
   for (int rows = 0; rows <= Engine::kLogitsRowsKept; ++rows)
     REQUIRE(bench.engine->append(sequence, 9).has_value());
-  CHECK(bench.hold(sequence, counting(70)) == 0);
+  CHECK(bench.prefill(sequence, counting(70)) == 0);
   bench.check(sequence, counting(70));
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   const auto rows_cost = [&](int tokens) {
-    const auto cost = bench.engine->hold(sequence, counting(tokens), {.logits_rows = 3});
+    const auto cost = bench.engine->prefill(sequence, counting(tokens), {.logits_rows = 3});
     REQUIRE(cost.has_value());
     for (int back = 0; back < 3; ++back) {
       const auto logits = bench.engine->logits(sequence, back);
@@ -109,28 +109,28 @@ TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   CHECK(rows_cost(70) == 0);
   CHECK(rows_cost(69) == 3);
   // The rows of another text are none of this one's.
-  bench.hold(sequence, counting(71, 5));
+  bench.prefill(sequence, counting(71, 5));
   CHECK(rows_cost(71) == 7);
 }
 
 TEST_CASE("the logits of a draft are all there, though a step ends within it") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  const auto cost = bench.engine->hold(sequence, counting(70), {.logits_rows = 17});
+  const auto cost = bench.engine->prefill(sequence, counting(70), {.logits_rows = 17});
   REQUIRE(cost.has_value());
   for (int back = 0; back < 17; ++back) {
     const auto logits = bench.engine->logits(sequence, back);
     CHECK(std::vector<float>(logits.begin(), logits.end()) ==
           FakeBackend::logits_behind(counting(70 - back), bench.options));
   }
-  bench.hold(sequence, counting(71));
+  bench.prefill(sequence, counting(71));
   CHECK(bench.engine->logits(sequence, Engine::kLogitsRowsKept).empty());
 }
 
 TEST_CASE("a step of idle work makes way within a layer and leaves nothing behind") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(40));
+  bench.prefill(sequence, counting(40));
   std::stop_source stop;
   bench.backend->on_step = [&](const Step&) { stop.request_stop(); };
   const std::vector<TokenId> more = counting(16, 7);
@@ -139,13 +139,13 @@ TEST_CASE("a step of idle work makes way within a layer and leaves nothing behin
   bench.backend->on_step = nullptr;
   CHECK(bench.engine->held(sequence).size() == 40);
   CHECK(bench.engine->pool().check() == "");
-  bench.hold(sequence, counting(45));
+  bench.prefill(sequence, counting(45));
 }
 
 TEST_CASE("a fork holds the same tokens, shares full pages and goes its own way") {
   Bench bench;
   const SequenceId first = bench.engine->open_sequence();
-  bench.hold(first, counting(70));
+  bench.prefill(first, counting(70));
   const Result<SequenceId> second = bench.engine->fork(first);
   REQUIRE(second.has_value());
   CHECK(bench.engine->pool().pages_used() == 4);
@@ -163,7 +163,7 @@ TEST_CASE("a fork holds the same tokens, shares full pages and goes its own way"
 TEST_CASE("a fork that finds no page says so and leaves nothing behind") {
   Bench bench(3);
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(70));
+  bench.prefill(sequence, counting(70));
   CHECK(bench.engine->fork(sequence).error().fault == Fault::kWindowFull);
   CHECK(bench.engine->pool().pages_used() == 3);
   CHECK(bench.engine->pool().check() == "");
@@ -172,14 +172,14 @@ TEST_CASE("a fork that finds no page says so and leaves nothing behind") {
 TEST_CASE("adopting tokens takes the KV that there is and evaluates nothing") {
   Bench bench;
   const SequenceId first = bench.engine->open_sequence();
-  bench.hold(first, counting(70));
+  bench.prefill(first, counting(70));
   CHECK(bench.engine->resident(counting(100)) == 64);
   CHECK(bench.engine->resident(counting(100, 5)) == 0);
   const int rows = bench.backend->rows;
   const SequenceId second = bench.engine->open_sequence();
-  CHECK(bench.engine->adopt(second, counting(100)) == 64);
-  CHECK(bench.engine->adopt(first, counting(100)) == 70);
-  CHECK(bench.engine->adopt(first, counting(40)) == 40);
+  CHECK(bench.engine->rewind(second, counting(100)) == 64);
+  CHECK(bench.engine->rewind(first, counting(100)) == 70);
+  CHECK(bench.engine->rewind(first, counting(40)) == 40);
   CHECK(bench.backend->rows == rows);
   CHECK(bench.engine->pool().check() == "");
 }
@@ -189,18 +189,18 @@ TEST_CASE("only the newest sequences keep their logits; an older one costs a tok
   std::vector<SequenceId> sequences;
   for (std::size_t at = 0; at < LocalEngine::kLogitsKeptMax + 1; ++at) {
     sequences.push_back(bench.engine->open_sequence());
-    bench.hold(sequences.back(), counting(5, static_cast<TokenId>(at)));
+    bench.prefill(sequences.back(), counting(5, static_cast<TokenId>(at)));
   }
-  CHECK(bench.hold(sequences[1], counting(5, 1)) == 0);
+  CHECK(bench.prefill(sequences[1], counting(5, 1)) == 0);
   CHECK(bench.engine->logits(sequences[0]).empty());
-  CHECK(bench.hold(sequences[0], counting(5, 0)) == 1);
+  CHECK(bench.prefill(sequences[0], counting(5, 0)) == 1);
 }
 
 TEST_CASE("an appended token is held and gives the logits behind it") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   std::vector<TokenId> tokens = counting(30);
-  bench.hold(sequence, tokens);
+  bench.prefill(sequence, tokens);
   for (TokenId token = 40; token < 50; ++token) {
     REQUIRE(bench.engine->append(sequence, token).has_value());
     tokens.push_back(token);
@@ -212,27 +212,27 @@ TEST_CASE("an accepted suggestion is in KV already") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
   std::vector<TokenId> tokens = counting(50);
-  bench.hold(sequence, tokens);
+  bench.prefill(sequence, tokens);
   for (TokenId token = 1; token <= 20; ++token) {
     REQUIRE(bench.engine->append(sequence, token).has_value());
     tokens.push_back(token);
   }
-  CHECK(bench.hold(sequence, counting(50)) == 0);
+  CHECK(bench.prefill(sequence, counting(50)) == 0);
   // The rewind kept 50 tokens and a page of the rest; what stays behind the sealed page is
   // evaluated again.
-  CHECK(bench.hold(sequence, tokens) == 70 - 64);
+  CHECK(bench.prefill(sequence, tokens) == 70 - 64);
 }
 
 TEST_CASE("a closed sequence's full pages serve the next one") {
   Bench bench;
   const SequenceId first = bench.engine->open_sequence();
-  bench.hold(first, counting(100));
+  bench.prefill(first, counting(100));
   bench.engine->close_sequence(first);
   CHECK(bench.engine->kv_usage().used_bytes == 3 * 1024);
   const SequenceId second = bench.engine->open_sequence();
-  CHECK(bench.hold(second, counting(100)) == 4);
+  CHECK(bench.prefill(second, counting(100)) == 4);
   CHECK(bench.engine->held(first).empty());
-  CHECK(bench.engine->hold(first, counting(3), {}).error().fault == Fault::kNotFound);
+  CHECK(bench.engine->prefill(first, counting(3), {}).error().fault == Fault::kNotFound);
 }
 
 TEST_CASE("a stop between steps keeps what was evaluated, and the next hold goes on from there") {
@@ -242,38 +242,38 @@ TEST_CASE("a stop between steps keeps what was evaluated, and the next hold goes
   bench.backend->on_step = [&](const Step&) {
     if (bench.backend->steps == 2) stop.request_stop();
   };
-  const auto stopped = bench.engine->hold(sequence, counting(100), {.stop = stop.get_token()});
+  const auto stopped = bench.engine->prefill(sequence, counting(100), {.stop = stop.get_token()});
   REQUIRE_FALSE(stopped.has_value());
   CHECK(stopped.error().fault == Fault::kStopped);
   CHECK(stopped.error().what == "stopped after 48 of 100 tokens");
   CHECK(bench.engine->held(sequence).size() == 48);
   CHECK(bench.engine->logits(sequence).empty());
-  CHECK(bench.hold(sequence, counting(100)) == 52);
+  CHECK(bench.prefill(sequence, counting(100)) == 52);
 }
 
 TEST_CASE("a device that fails in a step costs that step and nothing before it") {
   const int operations = GENERATE(range(0, 23));
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(40));
+  bench.prefill(sequence, counting(40));
   bench.backend->operations_until_failure = operations;
-  const auto failed = bench.engine->hold(sequence, counting(72), {});
+  const auto failed = bench.engine->prefill(sequence, counting(72), {});
   REQUIRE_FALSE(failed.has_value());
   CHECK(failed.error().fault == Fault::kDeviceLost);
   CHECK(bench.engine->held(sequence).size() == (operations < 11 ? 40U : 56U));
   CHECK(bench.engine->pool().check() == "");
-  bench.hold(sequence, counting(72));
+  bench.prefill(sequence, counting(72));
 }
 
 TEST_CASE("a failed append leaves the sequence as it was") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  bench.hold(sequence, counting(32));
+  bench.prefill(sequence, counting(32));
   bench.backend->operations_until_failure = 3;
   CHECK(bench.engine->append(sequence, 1).error().fault == Fault::kDeviceLost);
   CHECK(bench.engine->held(sequence).size() == 32);
   CHECK(bench.engine->kv_usage().used_bytes == 1024);
-  CHECK(bench.hold(sequence, counting(32)) == 0);
+  CHECK(bench.prefill(sequence, counting(32)) == 0);
 }
 
 TEST_CASE("the window is the smallest of the model's context, the option and the budget") {
@@ -297,12 +297,12 @@ TEST_CASE("the window is the smallest of the model's context, the option and the
 TEST_CASE("a prompt or a token past the window is refused before anything is evaluated") {
   Bench bench(32, 64);
   const SequenceId sequence = bench.engine->open_sequence();
-  const auto refused = bench.engine->hold(sequence, counting(65), {});
+  const auto refused = bench.engine->prefill(sequence, counting(65), {});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().fault == Fault::kWindowFull);
   CHECK(refused.error().what == "65 tokens do not fit the window of 64");
   CHECK(bench.backend->steps == 0);
-  bench.hold(sequence, counting(64));
+  bench.prefill(sequence, counting(64));
   CHECK(bench.engine->append(sequence, 1).error().fault == Fault::kWindowFull);
   bench.check(sequence, counting(64));
 }
@@ -311,34 +311,35 @@ TEST_CASE("a whole window can be edited anywhere although no page is left over")
   Bench bench(4);
   const SequenceId sequence = bench.engine->open_sequence();
   std::vector<TokenId> tokens = counting(128);
-  bench.hold(sequence, tokens);
+  bench.prefill(sequence, tokens);
   for (const int at : {127, 64, 40, 5, 0, 90}) {
     tokens[static_cast<std::size_t>(at)] = 60;
-    bench.hold(sequence, tokens);
+    bench.prefill(sequence, tokens);
   }
 }
 
-TEST_CASE("when other sequences hold the budget, hold() says so at once; closing one makes room") {
+TEST_CASE(
+    "when other sequences hold the budget, prefill() says so at once; closing one makes room") {
   Bench bench(4);
   const SequenceId idle = bench.engine->open_sequence();
   const SequenceId wanted = bench.engine->open_sequence();
-  bench.hold(idle, counting(80));
+  bench.prefill(idle, counting(80));
   const int rows = bench.backend->rows;
-  const auto refused = bench.engine->hold(wanted, counting(64, 9), {});
+  const auto refused = bench.engine->prefill(wanted, counting(64, 9), {});
   REQUIRE_FALSE(refused.has_value());
   CHECK(refused.error().fault == Fault::kWindowFull);
   CHECK(refused.error().what.find("needs 2 more KV pages, but other sequences leave 1 of 4") !=
         std::string::npos);
   CHECK(bench.backend->rows == rows);
   bench.engine->close_sequence(idle);
-  CHECK(bench.hold(wanted, counting(64, 9)) == 64);
+  CHECK(bench.prefill(wanted, counting(64, 9)) == 64);
 }
 
 TEST_CASE("empty prompts and tokens outside the vocabulary are refused") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  CHECK(bench.engine->hold(sequence, {}, {}).error().fault == Fault::kBadInput);
-  CHECK(bench.engine->hold(sequence, std::vector<TokenId>{1, 61}, {}).error().what ==
+  CHECK(bench.engine->prefill(sequence, {}, {}).error().fault == Fault::kBadInput);
+  CHECK(bench.engine->prefill(sequence, std::vector<TokenId>{1, 61}, {}).error().what ==
         "token 61 is outside the vocabulary of 61");
   CHECK(bench.engine->append(sequence, kNoToken).error().fault == Fault::kBadInput);
   CHECK(bench.engine->held(sequence).empty());
@@ -349,8 +350,8 @@ TEST_CASE("several sequences evaluated in one step give what each gives alone") 
   const SequenceId first = bench.engine->open_sequence();
   const SequenceId second = bench.engine->open_sequence();
   const SequenceId third = bench.engine->open_sequence();
-  bench.hold(first, counting(31));
-  bench.hold(second, counting(50, 3));
+  bench.prefill(first, counting(31));
+  bench.prefill(second, counting(50, 3));
   const int steps = bench.backend->steps;
   const std::vector<TokenId> a = {1, 2, 3}, b = {4}, c = counting(9, 20);
   REQUIRE(bench.engine->step(std::vector<BatchItem>{{first, a, 1}, {second, b, 0}, {third, c, 1}})
@@ -363,14 +364,14 @@ TEST_CASE("several sequences evaluated in one step give what each gives alone") 
   bench.check(third, c);
   expected = counting(50, 3);
   expected.push_back(4);
-  bench.hold(second, expected);
+  bench.prefill(second, expected);
 }
 
 TEST_CASE("a batch is refused whole when one of its items cannot be") {
   Bench bench(2);
   const SequenceId first = bench.engine->open_sequence();
   const SequenceId second = bench.engine->open_sequence();
-  bench.hold(first, counting(32));
+  bench.prefill(first, counting(32));
   const std::vector<TokenId> token = {1};
   const auto evaluate = [&](const std::vector<BatchItem>& items) {
     return bench.engine->step(items).error().fault;

@@ -124,13 +124,13 @@ void run_session(const std::shared_ptr<const Model>& model, const Device& device
     if (added) entry->second = engine->open_sequence();
     const SequenceId sequence = entry->second;
     const std::vector<TokenId> tokens = script.prompt();
-    Result<PromptCost> cost = engine->hold(sequence, tokens, {});
+    Result<PromptCost> cost = engine->prefill(sequence, tokens, {});
     if (!cost) {
       REQUIRE(cost.error().fault == Fault::kWindowFull);
       for (const auto& [document, other] : sequences)
         if (other != sequence) engine->close_sequence(other);
       sequences = {{script.document(), sequence}};
-      cost = engine->hold(sequence, tokens, {});
+      cost = engine->prefill(sequence, tokens, {});
     }
     REQUIRE(cost.has_value());
     reused += cost->reused;

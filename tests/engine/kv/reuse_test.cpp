@@ -32,13 +32,15 @@ class Session {
     if (script_.chance(60)) restart();
     std::vector<TokenId> tokens = script_.prompt();
     const SequenceId sequence = sequence_of_document();
-    hold(sequence, tokens);
+    prefill(sequence, tokens);
     script_.offer(generate(sequence, tokens));
     REQUIRE(engine_->pool().check() == "");
   }
   int reused() const { return reused_; }
   int evaluated() const { return evaluated_; }
   int restored() const { return restored_; }
+  /// Pages that idle time handed to the store.
+  int written() const { return written_; }
 
  private:
   SequenceId sequence_of_document() {
@@ -62,6 +64,8 @@ class Session {
   /// The store loses a page or misses an answer now and then.
   void idle() {
     for (int page = script_.below(30); page > 0; --page) {
+      if (engine_->write_behind(Leaving::kNo) != WriteBehind::kWrote) break;
+      ++written_;
     }
     if (!store_->pages.empty() && script_.chance(2))
       store_->pages.erase(
@@ -89,22 +93,22 @@ class Session {
     else
       backend_->on_step = [&stop](const Step&) { stop.request_stop(); };
     static_cast<void>(
-        engine_->hold(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
+        engine_->prefill(sequence_of_document(), script_.prompt(), {.stop = stop.get_token()}));
     backend_->on_step = nullptr;
     backend_->operations_until_failure = -1;
     REQUIRE(engine_->pool().check() == "");
     script_.step();
   }
 
-  void hold(SequenceId sequence, const std::vector<TokenId>& tokens) {
-    Result<PromptCost> cost = engine_->hold(sequence, tokens, {});
+  void prefill(SequenceId sequence, const std::vector<TokenId>& tokens) {
+    Result<PromptCost> cost = engine_->prefill(sequence, tokens, {});
     if (!cost) {
       REQUIRE(cost.error().fault == Fault::kWindowFull);
       for (auto at = sequences_.begin(); at != sequences_.end();) {
         if (at->second != sequence) engine_->close_sequence(at->second);
         at = at->second != sequence ? sequences_.erase(at) : std::next(at);
       }
-      cost = engine_->hold(sequence, tokens, {});
+      cost = engine_->prefill(sequence, tokens, {});
     }
     REQUIRE(cost.has_value());
     REQUIRE(cost->reused + cost->evaluated == static_cast<int>(tokens.size()));
@@ -145,6 +149,7 @@ class Session {
   int reused_ = 0;
   int evaluated_ = 0;
   int restored_ = 0;
+  int written_ = 0;
 };
 
 }  // namespace
@@ -160,4 +165,5 @@ TEST_CASE(
   }
   CHECK(session.reused() > 2 * session.evaluated());
   CHECK(session.restored() > 500);
+  CHECK(session.written() > 100);
 }

@@ -39,10 +39,10 @@ struct Bench {
             .value();
   }
   /// Holds and checks the logits against an evaluation of everything.
-  PromptCost hold(const std::vector<TokenId>& prompt, SourceId source = kA) {
+  PromptCost prefill(const std::vector<TokenId>& prompt, SourceId source = kA) {
     const SequenceId sequence = engine->open_sequence();
     engine->set_source(sequence, source);
-    const auto cost = engine->hold(sequence, prompt, {});
+    const auto cost = engine->prefill(sequence, prompt, {});
     REQUIRE(cost.has_value());
     const auto logits = engine->logits(sequence);
     CHECK(std::vector<float>(logits.begin(), logits.end()) ==
@@ -69,25 +69,25 @@ TEST_CASE("the next engine finds what the last one wrote, and evaluates only the
   const std::vector<TokenId> prompt = tokens(5 * kPageTokens + 7);
   {
     Bench bench(store);
-    CHECK(bench.hold(prompt).restored == 0);
+    CHECK(bench.prefill(prompt).restored == 0);
     bench.write_all();
   }
   CHECK(store->pages.size() == 5);
   Bench bench(store);
   CHECK(bench.engine->resident(prompt) == 5 * kPageTokens);
-  const PromptCost cost = bench.hold(prompt);
+  const PromptCost cost = bench.prefill(prompt);
   CHECK(cost.reused == 5 * kPageTokens);
   CHECK(cost.restored == 5 * kPageTokens);
   CHECK(cost.evaluated == 7);
-  CHECK(bench.hold(prompt).restored == 0);  // they are used a second time
+  CHECK(bench.prefill(prompt).restored == 0);  // they are used a second time
 }
 
 TEST_CASE("pages are written parents first, each once, with whose they are") {
   const auto store = std::make_shared<FakeStore>();
   Bench bench(store);
-  bench.hold(tokens(4 * kPageTokens), kA);
+  bench.prefill(tokens(4 * kPageTokens), kA);
   bench.write_all();
-  bench.hold(tokens(3 * kPageTokens), kB);
+  bench.prefill(tokens(3 * kPageTokens), kB);
   bench.write_all();
   REQUIRE(store->written.size() == 4);
   for (std::size_t at = 1; at < 4; ++at)
@@ -99,12 +99,12 @@ TEST_CASE("pages are written parents first, each once, with whose they are") {
 
 TEST_CASE("the device is told in front of the pages that it is then asked for, and of no others") {
   Bench bench(std::make_shared<FakeStore>());
-  bench.hold(tokens(4 * kPageTokens), kA);
+  bench.prefill(tokens(4 * kPageTokens), kA);
   bench.write_all();
   CHECK(bench.device->expected.size() == 4);
   CHECK(bench.device->expected == bench.device->read);
   bench.device->expected.clear();
-  bench.hold(tokens(3 * kPageTokens), kB);  // the store holds them
+  bench.prefill(tokens(3 * kPageTokens), kB);  // the store holds them
   bench.write_all();
   CHECK(bench.device->expected.empty());
 }
@@ -116,15 +116,15 @@ TEST_CASE("KV-6: what only an excluded document holds is never written, evicted 
   std::vector<TokenId> secret = shared;
   const std::vector<TokenId> rest = tokens(3 * kPageTokens, 40);
   secret.insert(secret.end(), rest.begin(), rest.end());
-  bench.hold(secret, SourceId::kNone);
+  bench.prefill(secret, SourceId::kNone);
   bench.write_all();
   CHECK(store->pages.empty());
   // A document that may be stored begins alike: only what it holds itself is written.
-  bench.hold(shared, kA);
+  bench.prefill(shared, kA);
   bench.write_all();
   CHECK(store->pages.size() == 2);
-  bench.hold(tokens(8 * kPageTokens, 17), SourceId::kNone);
-  bench.hold(tokens(8 * kPageTokens, 23), SourceId::kNone);
+  bench.prefill(tokens(8 * kPageTokens, 17), SourceId::kNone);
+  bench.prefill(tokens(8 * kPageTokens, 23), SourceId::kNone);
   CHECK(store->pages.size() == 2);
 }
 
@@ -132,10 +132,10 @@ TEST_CASE("pages that are evicted before idle time came are written then") {
   const auto store = std::make_shared<FakeStore>();
   Bench bench(store, 8);
   const std::vector<TokenId> first = tokens(6 * kPageTokens);
-  bench.hold(first);
-  bench.hold(tokens(8 * kPageTokens, 17), SourceId::kNone);
+  bench.prefill(first);
+  bench.prefill(tokens(8 * kPageTokens, 17), SourceId::kNone);
   CHECK(store->pages.size() == 6);
-  CHECK(bench.hold(first).evaluated <= 1);
+  CHECK(bench.prefill(first).evaluated <= 1);
 }
 
 TEST_CASE("restore brings pages back in idle time, and a stop ends it") {
@@ -143,7 +143,7 @@ TEST_CASE("restore brings pages back in idle time, and a stop ends it") {
   const std::vector<TokenId> prompt = tokens(6 * kPageTokens);
   {
     Bench bench(store);
-    bench.hold(prompt);
+    bench.prefill(prompt);
     bench.write_all();
   }
   Bench bench(store);
@@ -157,7 +157,7 @@ TEST_CASE("restore brings pages back in idle time, and a stop ends it") {
   CHECK(bench.engine->restore(prompt, kA, {}).value() == 6 * kPageTokens);
   CHECK(store->wanted.size() == 4);
   store->answers_left = 0;  // the keystroke needs no disk any more
-  const PromptCost cost = bench.hold(prompt);
+  const PromptCost cost = bench.prefill(prompt);
   CHECK(cost.evaluated == 1);
   CHECK(cost.restored == 6 * kPageTokens - 1);
 }
@@ -197,12 +197,12 @@ TEST_CASE("a page of another size than the device's is not used") {
   const std::vector<TokenId> prompt = tokens(2 * kPageTokens);
   {
     Bench bench(store);
-    bench.hold(prompt);
+    bench.prefill(prompt);
     bench.write_all();
   }
   for (auto& [identity, page] : store->pages) page.bytes.resize(100);
   Bench bench(store);
-  CHECK(bench.hold(prompt).evaluated == 2 * kPageTokens);
+  CHECK(bench.prefill(prompt).evaluated == 2 * kPageTokens);
 }
 
 TEST_CASE("what is forgotten is gone from the device, with all that is behind it") {
@@ -211,9 +211,9 @@ TEST_CASE("what is forgotten is gone from the device, with all that is behind it
   const std::vector<TokenId> shared = tokens(2 * kPageTokens);
   std::vector<TokenId> longer = shared;
   longer.resize(4 * kPageTokens, 3);
-  bench.hold(shared, kA);
-  bench.hold(longer, kB);
-  bench.hold(tokens(2 * kPageTokens, 30), kB);
+  bench.prefill(shared, kA);
+  bench.prefill(longer, kB);
+  bench.prefill(tokens(2 * kPageTokens, 30), kB);
   bench.engine->forget(kA);
   CHECK(bench.engine->pool().check() == "");
   CHECK(bench.engine->pool().resident(longer) == 0);
@@ -224,7 +224,7 @@ TEST_CASE("a store without room is offered the same pages later") {
   const auto store = std::make_shared<FakeStore>();
   Bench bench(store);
   store->room = 1;
-  bench.hold(tokens(3 * kPageTokens));
+  bench.prefill(tokens(3 * kPageTokens));
   bench.write_all();
   CHECK(store->pages.size() == 1);
   store->room = 5;

@@ -1,4 +1,4 @@
-#include "engine/tokenizer/line_cut.h"
+#include "engine/tokenizer/seams.h"
 
 #include <catch2/catch.hpp>
 #include <random>

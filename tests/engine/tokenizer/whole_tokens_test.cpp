@@ -1,4 +1,4 @@
-#include "engine/tokenizer/whole_tokens.h"
+#include "engine/tokenizer/vocabulary.h"
 
 #include <catch2/catch.hpp>
 #include <random>

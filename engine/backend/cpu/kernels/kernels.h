@@ -7,8 +7,8 @@
 
 /// The operations of the CPU device, once per instruction set.
 ///
-/// Letters as in style.md: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV
-/// heads, G = H / Hk, E head width, P tokens per page. The scalar table is the specification; the
+/// Letters: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV heads,
+/// G = H / Hk, E head width, F feed-forward width, V vocabulary, P tokens per page. The scalar table is the specification; the
 /// others agree with it within rounding.
 ///
 /// Batch invariance, in every table: the arithmetic of one output element (the order over k, the
@@ -45,6 +45,9 @@ struct Weights {
   std::size_t row_bytes;
   int rows;
   int cols;
+  /// Its whole groups of 16 rows as panels.h says, at a multiple of 64 bytes; null: none. Tables
+  /// that know no panels read `data`.
+  const unsigned char* panels = nullptr;
 };
 
 /// Rows first .. last - 1 of a matrix.

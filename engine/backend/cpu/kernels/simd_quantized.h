@@ -15,13 +15,14 @@
 // whatever the number of tokens.
 #include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/backend/cpu/kernels/simd_dot.h"
+#include "engine/backend/cpu/kernels/simd_inputs.h"
+#include "engine/backend/cpu/kernels/simd_panels.h"
 #include "engine/backend/cpu/kernels/simd_rows.h"
 #include "engine/backend/cpu/kernels/simd_unpack.h"
 
 namespace efimd::engine::cpu {
 namespace {
 
-constexpr int kTokensPerSlab = 64;
 // At few tokens memory decides: short slabs keep it busy while they are multiplied. Against slabs
 // of 32 groups, AVX-512, one core of a busy Xeon (Emerald Rapids, 2 cores, Q8_0, cols 4864):
 // 14.2 -> 18.5 GB/s at one token, 10.5 -> 15 at four.
@@ -29,37 +30,6 @@ constexpr int kFewTokens = 16;
 constexpr int kSlabGroupsFew = 4;
 constexpr int kAheadGroups = 16;  // of prefetch, in the order of reading
 constexpr std::size_t kCacheLine = 64;
-
-/// What a slab is multiplied with: the inputs of tokens from `t`, groups from `group`.
-struct SlabInputs {
-  SlabInputs(const Inputs& in, int cols, int t, int group)
-      : stride(static_cast<std::size_t>(cols)),
-        group_stride(stride / kGroup),
-        x(in.quants + static_cast<std::size_t>(t) * stride + group * kGroup),
-        scales(in.scales + static_cast<std::size_t>(t) * group_stride + group),
-        offsets(in.offsets + static_cast<std::size_t>(t) * group_stride + group),
-        half_offsets(in.half_offsets + 2 * (static_cast<std::size_t>(t) * group_stride) +
-                     2 * group),
-        totals(in.totals + static_cast<std::size_t>(t) * group_stride + group) {}
-
-  std::size_t stride;        ///< of x, from token to token
-  std::size_t group_stride;  ///< of the others
-  const std::int8_t* x;
-  const float* scales;
-  const std::int32_t* offsets;
-  const std::int32_t* half_offsets;  ///< two for each of the others
-  const float* totals;
-};
-
-/// Where the integer sum of part `part` of a group starts: what takes the center out of the quads.
-template <class Type>
-inline Word start_of(const SlabInputs& in, std::size_t at, int part) {
-  if constexpr (Type::kCenter == 0) return Words::zero();
-  const Word offset = Words::broadcast(Type::kParts == 1 ? in.offsets + at
-                                                         : in.half_offsets + 2 * at +
-                                                               static_cast<std::size_t>(part));
-  return Words::right_signed(offset, Type::kOffsetShift);
-}
 
 /// Asks memory for what R rows hold further on, line by line in the order of reading, each once.
 class Ahead {
@@ -259,6 +229,17 @@ void quantized_matmul(const Weights& weights, RowRange rows, const Inputs& in, c
   if (n < rows.last) multiply_lanes<Type>(weights, {n, 1, rows.last - n}, in, out);
 }
 
+/// Whole panels from where they are, the other rows from the file.
+template <class Type>
+void product(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
+  const RowRange panels = panels_of(weights, rows);
+  if (panels.first == panels.last) return quantized_matmul<Type>(weights, rows, in, out);
+  panel_matmul<Type>(weights, panels, in, out);
+  if (rows.first < panels.first)
+    quantized_matmul<Type>(weights, {rows.first, panels.first}, in, out);
+  if (panels.last < rows.last) quantized_matmul<Type>(weights, {panels.last, rows.last}, in, out);
+}
+
 /// matmul of every weight type.
 void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
   switch (weights.type) {
@@ -269,21 +250,21 @@ void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outpu
     case WeightType::kBF16:
       return dot_matmul<BfloatWeights>(weights, rows, in, out);
     case WeightType::kQ8_0:
-      return quantized_matmul<Q8_0>(weights, rows, in, out);
+      return product<Q8_0>(weights, rows, in, out);
     case WeightType::kQ4_0:
-      return quantized_matmul<Q4_0>(weights, rows, in, out);
+      return product<Q4_0>(weights, rows, in, out);
     case WeightType::kQ4_1:
-      return quantized_matmul<Q4_1>(weights, rows, in, out);
+      return product<Q4_1>(weights, rows, in, out);
     case WeightType::kQ5_0:
-      return quantized_matmul<Q5_0>(weights, rows, in, out);
+      return product<Q5_0>(weights, rows, in, out);
     case WeightType::kQ5_1:
-      return quantized_matmul<Q5_1>(weights, rows, in, out);
+      return product<Q5_1>(weights, rows, in, out);
     case WeightType::kQ4_K:
-      return quantized_matmul<Q4_K>(weights, rows, in, out);
+      return product<Q4_K>(weights, rows, in, out);
     case WeightType::kQ5_K:
-      return quantized_matmul<Q5_K>(weights, rows, in, out);
+      return product<Q5_K>(weights, rows, in, out);
     case WeightType::kQ6_K:
-      return quantized_matmul<Q6_K>(weights, rows, in, out);
+      return product<Q6_K>(weights, rows, in, out);
   }
 }
 

@@ -46,23 +46,29 @@ struct Layout {
   static constexpr int kParts = kPartsOf;  ///< scales of a group
 };
 
-/// `scale` is that of quads that are not shifted.
-template <int kShift>
-inline void store_scale(Slab& slab, int group, int part, Vector::Reg scale) {
+/// `scale` is that of quads that are not shifted. A Target has scales and minimums as a Slab has.
+template <int kShift, class Target>
+inline void store_scale(Target& target, int group, int part, Vector::Reg scale) {
   if constexpr (kShift > 0) scale = Vector::mul(scale, Vector::set(1.0F / (1 << kShift)));
-  Vector::store(slab.scales[group][part], scale);
+  Vector::store(target.scales[group][part], scale);
 }
 
-/// 16 bytes of each row to quads 0-3 (low nibbles) and 4-7 (high nibbles), shifted.
+/// Words 0-3 of 16 bytes of each row to quads 0-3 (low nibbles) and 4-7 (high nibbles), shifted.
 template <int kShift>
-inline void unpack_nibbles(const unsigned char* at, std::size_t stride, Word* quads) {
-  Word bytes[4];
-  Words::gather4(at, stride, bytes);
+inline void split_nibbles(const Word* bytes, Word* quads) {
   const Word mask = Words::set(kLowNibbles << kShift);
   for (int j = 0; j < 4; ++j) {
     quads[j] = Words::both(Words::left(bytes[j], kShift), mask);
     quads[4 + j] = Words::both(Words::right(bytes[j], 4 - kShift), mask);
   }
+}
+
+/// The same from where these bytes are in the file.
+template <int kShift>
+inline void unpack_nibbles(const unsigned char* at, std::size_t stride, Word* quads) {
+  Word bytes[4];
+  Words::gather4(at, stride, bytes);
+  split_nibbles<kShift>(bytes, quads);
 }
 
 inline void store_quads(Slab& slab, int group, const Word* quads) {
@@ -81,6 +87,16 @@ struct Q8_0 : Layout<kQ8_0Bytes, 1, 255, Words::kSignedBytes ? 0 : 128, false, 1
   }
 };
 
+/// A scale, and the value that the file adds where there is one: a minimum is subtracted.
+template <class Type, class Target>
+inline void store_scale_and_minimum(Target& target, int group, Word head) {
+  store_scale<Type::kShift>(target, group, 0, Words::half_to_float(head));
+  if constexpr (Type::kMinimum) {
+    const Vector::Reg added = Words::half_to_float(Words::right(head, 16));
+    Vector::store(target.minimums[group], Vector::sub(Vector::zero(), added));
+  }
+}
+
 /// Q4_0, Q4_1, Q5_0 and Q5_1: a scale, perhaps a minimum, perhaps 32 bits, 16 bytes of nibbles.
 template <int kBytesOfBlock, int kTopOf, int kCenterOf>
 struct Nibbles : Layout<kBytesOfBlock, 1, kTopOf, kCenterOf, kCenterOf == 0, 1> {
@@ -94,12 +110,7 @@ struct Nibbles : Layout<kBytesOfBlock, 1, kTopOf, kCenterOf, kCenterOf == 0, 1> 
       for (int j = 0; j < kQuads; ++j) quads[j] = Words::add_where(quads[j], bits, j, 16 << kShift);
     }
     store_quads(slab, group, quads);
-    const Word head = Words::gather(at, stride);
-    store_scale<kShift>(slab, group, 0, Words::half_to_float(head));
-    if constexpr (kCenterOf == 0) {  // the file's value is added, a minimum is subtracted
-      const Vector::Reg added = Words::half_to_float(Words::right(head, 16));
-      Vector::store(slab.minimums[group], Vector::sub(Vector::zero(), added));
-    }
+    store_scale_and_minimum<Nibbles>(slab, group, Words::gather(at, stride));
   }
 };
 using Q4_0 = Nibbles<kQ4_0Bytes, 15, 8>;
@@ -107,11 +118,10 @@ using Q4_1 = Nibbles<kQ4_1Bytes, 15, 0>;
 using Q5_0 = Nibbles<kQ5_0Bytes, 31, 16>;
 using Q5_1 = Nibbles<kQ5_1Bytes, 31, 0>;
 
-/// Scales and minimums of a superblock of Q4_K or Q5_K: its first 16 bytes.
-inline void unpack_group_scales(const unsigned char* at, std::size_t stride, Slab& slab,
-                                int group) {
-  Word head[4];  // d and dmin, then s of weight_blocks.h
-  Words::gather4(at, stride, head);
+/// Scales and minimums of a superblock of Q4_K or Q5_K: its first 16 bytes, which are d and dmin,
+/// then s of weight_blocks.h.
+template <class Target>
+inline void store_group_scales(const Word* head, Target& target, int group) {
   const Vector::Reg unit = Words::half_to_float(head[0]);
   const Vector::Reg minimum_unit = Words::half_to_float(Words::right(head[0], 16));
   const Word six = Words::set(0x3F3F3F3FU);
@@ -129,9 +139,16 @@ inline void unpack_group_scales(const unsigned char* at, std::size_t stride, Sla
     const int shift = g % 4 * 8;
     const Word scale = Words::both(Words::right(scales[g / 4], shift), byte);
     const Word minimum = Words::both(Words::right(minimums[g / 4], shift), byte);
-    store_scale<0>(slab, group + g, 0, Vector::mul(Words::to_float(scale), unit));
-    Vector::store(slab.minimums[group + g], Vector::mul(Words::to_float(minimum), minimum_unit));
+    store_scale<0>(target, group + g, 0, Vector::mul(Words::to_float(scale), unit));
+    Vector::store(target.minimums[group + g], Vector::mul(Words::to_float(minimum), minimum_unit));
   }
+}
+
+inline void unpack_group_scales(const unsigned char* at, std::size_t stride, Slab& slab,
+                                int group) {
+  Word head[4];
+  Words::gather4(at, stride, head);
+  store_group_scales(head, slab, group);
 }
 
 struct Q4_K : Layout<kQ4_KBytes, 8, 15, 0, true, 1> {
@@ -178,6 +195,15 @@ struct Q5_K : Layout<kQ5_KBytes, 8, 31, 0, true, 1> {
 };
 
 struct Q6_K : Layout<kQ6_KBytes, 8, 63, 32, false, 2> {
+  /// Sixteen scales, a byte each, times `unit`.
+  template <class Target>
+  static void store_scales(const Word* scales, Vector::Reg unit, Target& target, int group) {
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; ++i) {
+      const Word scale = Words::right_signed(Words::left(scales[i / 4], 24 - i % 4 * 8), 24);
+      store_scale<kShift>(target, group + i / 2, i % 2, Vector::mul(Words::to_float(scale), unit));
+    }
+  }
   static void unpack(const unsigned char* at, std::size_t stride, Slab& slab, int group) {
     unpack_scales(at, stride, slab, group);
     for (int half = 0; half < 2; ++half) {    // of the block: four groups each
@@ -210,11 +236,7 @@ struct Q6_K : Layout<kQ6_KBytes, 8, 63, 32, false, 2> {
         Words::half_to_float(Words::right(Words::gather(at + 206, stride), 16));
     Word scales[4];
     Words::gather4(at + 192, stride, scales);
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) {
-      const Word scale = Words::right_signed(Words::left(scales[i / 4], 24 - i % 4 * 8), 24);
-      store_scale<kShift>(slab, group + i / 2, i % 2, Vector::mul(Words::to_float(scale), unit));
-    }
+    store_scales(scales, unit, slab, group);
   }
 };
 

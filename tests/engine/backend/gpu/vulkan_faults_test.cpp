@@ -188,7 +188,7 @@ TEST_CASE(
   REQUIRE(engine);
   CHECK((*engine)->device_kind() == "vulkan");
   const auto sequence = (*engine)->open_sequence();
-  REQUIRE((*engine)->hold(sequence, random_tokens(50, 100, 4), {}));
+  REQUIRE((*engine)->prefill(sequence, random_tokens(50, 100, 4), {}));
   const std::vector<float> before((*engine)->logits(sequence, 0).begin(),
                                   (*engine)->logits(sequence, 0).end());
   calls_left = 0;

@@ -1,0 +1,39 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/completion/answer/turn.h"
+#include "daemon/recall/index.h"
+
+namespace efimd::completion {
+
+/// Text of the user's own that may come next.
+struct Recalled {
+  std::optional<Item> item;  ///< worth showing alone, fitted to the text; unset: nothing is
+  double chance = 0;         ///< that the user types all of the item
+  double gain = 0;           ///< characters of it that the user may expect to be spared
+  std::string draft;         ///< how the best match goes on: for the model to judge
+  double draft_chance = 0;   ///< that its first boundary is right
+};
+
+/// Tells the index what a request shows: the document's text, and what the user took of the last
+/// suggestion.
+///
+/// Thread: engine. Call after the event is known and before the last suggestion is forgotten.
+void follow(recall::Index& index, const Turn& turn);
+
+/// What the index proposes at the cursor, obeying the rules of fit and what the user rejected.
+Recalled propose(const recall::Index& index, const Turn& turn);
+
+/// Whether recalled text has the better expected gain than what the model wrote, whose chance is
+/// taken to be `confidence`, the product of its tokens' probabilities.
+bool is_better(const Recalled& recalled, const std::vector<Item>& written,
+               std::optional<double> confidence);
+
+/// Whether the model is sure enough of its text for such a place: where the line is finished already,
+/// a suggestion is wanted rarely.
+bool is_welcome(const Turn& turn, std::optional<double> confidence);
+
+}  // namespace efimd::completion

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "daemon/completion/answer/turn.h"
+#include "daemon/completion/generate/generate.h"
+
+namespace efimd::completion {
+
+/// What is shown of the generated texts: each as far as the model was sure, fitted to the text
+/// around the cursor; without those that the user rejected here, and without repetitions. Writes the
+/// confidence of the first into the receipt. Fails with why the first has nothing to show.
+///
+/// Thread: engine.
+Or<std::vector<Item>> shape(Turn& turn, const std::vector<Generated>& generated);
+
+}  // namespace efimd::completion

@@ -1,0 +1,56 @@
+#include "daemon/completion/fit/cursor_context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "daemon/completion/fit/fit_lines.h"
+#include "daemon/text/indentation.h"
+
+namespace efimd::completion {
+
+namespace {
+
+/// What the text up to the cursor's line leaves open.
+void read_surroundings(CursorContext& place, std::size_t line) {
+  const text::LineIndex& lines = place.snapshot.lines();
+  const std::size_t end = lines.start(line);
+  std::size_t begin = 0;
+  if (end > kSurroundingsBytesMax) {
+    begin = lines.start(std::min(lines.line_of(end - kSurroundingsBytesMax) + 1, line));
+    place.open_is_all = false;
+  }
+  const std::string_view text = place.snapshot.bytes();
+  Scan read = scan(text.substr(begin, end - begin), place.language);
+  for (const Bracket& bracket : read.brackets) {
+    if (is_opener(bracket.c)) {
+      const std::size_t at = lines.line_of(begin + bracket.at);
+      place.open.push_back({bracket.c, text::leading_blanks(place.snapshot.line(at))});
+    } else if (!place.open.empty()) {
+      place.open.pop_back();
+    }
+  }
+  place.state = std::move(read.end);
+  place.state.begin = 0;
+}
+
+}  // namespace
+
+CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
+                         std::size_t cursor, std::size_t tail_end) {
+  const std::string_view bytes = snapshot.bytes();
+  const text::LineIndex& lines = snapshot.lines();
+  std::size_t line = lines.line_of(cursor);
+  const std::size_t line_end = std::max(lines.content_end(bytes, line), cursor);
+
+  CursorContext place{.snapshot = snapshot, .language = language, .cursor = cursor};
+  place.tail_end = std::clamp(tail_end, cursor, line_end);
+  place.line_before = std::string(bytes.substr(lines.start(line), cursor - lines.start(line)));
+  place.rest = bytes.substr(cursor, line_end - cursor);
+  place.rest_is_tail = place.tail_end == line_end || is_blank(place.rest);
+  read_surroundings(place, line);
+  while (++line < lines.line_count() && place.next_line.empty())
+    if (!is_blank(snapshot.line(line))) place.next_line = snapshot.line(line);
+  return place;
+}
+
+}  // namespace efimd::completion

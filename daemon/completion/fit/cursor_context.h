@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/completion/fit/brackets.h"
+#include "daemon/completion/fit/language.h"
+#include "daemon/text/document.h"
+
+namespace efimd::completion {
+
+/// Bytes before the cursor's line that are scanned for open brackets. Scanning more costs more than
+/// it tells. A scan that begins inside the file assumes that it begins in code.
+inline constexpr std::size_t kSurroundingsBytesMax = 64 * 1024;
+
+/// A bracket that is open before the cursor's line.
+struct OpenBracket {
+  char c = 0;
+  std::string_view indentation;  ///< of the line that it stands on
+};
+
+/// The place of a completion, and what the text around says of it.
+///
+/// Borrows the snapshot.
+struct CursorContext {
+  const text::Snapshot& snapshot;
+  const Language& language;
+  std::size_t cursor = 0;
+  std::size_t tail_end = 0;            ///< of the closers and blanks after the cursor, on its line
+  std::string line_before = {};        ///< the cursor's line up to the cursor
+  std::string_view rest = {};          ///< the cursor's line from the cursor on
+  bool rest_is_tail = true;            ///< it is blank, or closers and blanks only
+  std::string_view next_line = {};     ///< the next line that is not blank
+  Lexical state = {};                  ///< in which the cursor's line begins
+  std::vector<OpenBracket> open = {};  ///< before the cursor's line, outermost first
+  bool open_is_all = true;             ///< the text was read from its begin on
+};
+
+/// `tail_end` is the plan's; what lies on the cursor's line counts.
+CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
+                         std::size_t cursor, std::size_t tail_end);
+
+}  // namespace efimd::completion

@@ -1,0 +1,131 @@
+#include "engine/backend/cpu/panel_store.h"
+
+#include <sys/mman.h>
+
+#include <cstdint>
+#include <system_error>
+#include <utility>
+
+#include "engine/backend/cpu/kernels/panels.h"
+
+#if defined(__linux__)
+#include <sched.h>
+#endif
+
+namespace efimd::engine::cpu {
+
+namespace {
+
+/// Panels are laid out on the largest pages that processors like.
+constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+
+std::string size_text(std::size_t bytes) {
+  return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
+}
+
+std::size_t bytes_of(const Weights& matrix) {
+  return static_cast<std::size_t>(panel_count(matrix)) * panel_bytes(matrix);
+}
+
+/// Runs this thread when nobody else wants the core. A refusal only costs others some speed.
+void run_when_idle() {
+#if defined(__linux__)
+  const sched_param none{};
+  static_cast<void>(::sched_setscheduler(0, SCHED_IDLE, &none));
+#endif
+}
+
+}  // namespace
+
+PanelStore::~PanelStore() {
+  stop_.store(true, std::memory_order_relaxed);
+  if (thread_.joinable()) thread_.join();
+  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+}
+
+void PanelStore::tell(std::string text) const {
+  if (options_.told) options_.told(std::move(text));
+}
+
+std::string PanelStore::refusal(std::size_t bytes) const {
+  if (options_.form == WeightsForm::kMapped) return "device.weights";
+  if (bytes == 0) return "no matrix of the model has panels";
+  const bool by_itself = options_.form == WeightsForm::kAuto;
+  const std::size_t most = by_itself ? options_.available_bytes / 2 : options_.available_bytes;
+  if (bytes <= most) return {};
+  if (options_.available_bytes == 0)
+    return by_itself ? "the system does not say how much memory is available" : "";
+  return "panels take " + size_text(bytes) + ", and " + size_text(options_.available_bytes) +
+         " are available" + (by_itself ? ", of which at most half is taken" : "");
+}
+
+bool PanelStore::reserve(std::size_t bytes) {
+  const std::size_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* const start = ::mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED) return false;
+  memory_ = static_cast<unsigned char*>(start);
+  bytes_ = whole + kHugePage;
+#if defined(__linux__)
+  ::madvise(start, bytes_, MADV_HUGEPAGE);  // a refusal only costs speed
+#endif
+  return true;
+}
+
+void PanelStore::start(std::vector<Weights*> matrices, Options options) {
+  options_ = std::move(options);
+  std::size_t bytes = 0;
+  for (const Weights* matrix : matrices) bytes += bytes_of(*matrix);
+  if (const std::string why = refusal(bytes); !why.empty()) return tell("mapped: " + why);
+  if (!reserve(bytes))
+    return tell("mapped: the system refused " + size_text(bytes) + " for panels");
+  const auto begin = reinterpret_cast<std::uintptr_t>(memory_);
+  unsigned char* at = memory_ + (kHugePage - begin % kHugePage) % kHugePage;
+  for (Weights* matrix : matrices) {
+    if (bytes_of(*matrix) == 0) continue;
+    parts_.push_back({matrix, at});
+    at += bytes_of(*matrix);
+  }
+  tell("mapped, while panels of " + size_text(bytes) + " are made");
+  try {
+    thread_ = std::thread([this] {
+      run_when_idle();
+      convert();
+    });
+  } catch (const std::system_error& error) {
+    tell(std::string("mapped: no thread to make panels: ") + error.what());
+  }
+}
+
+void PanelStore::convert() {
+  std::size_t bytes = 0;
+  for (std::size_t i = 0; i < parts_.size(); ++i) {
+    const Part& part = parts_[i];
+    if (!convert(part)) return;
+    finished_.store(i + 1, std::memory_order_release);
+    const Weights& matrix = *part.matrix;
+    const auto rows = static_cast<std::size_t>(panel_count(matrix) * kPanelRows);
+    if (options_.give_back)
+      options_.give_back(std::as_bytes(std::span(matrix.data, rows * matrix.row_bytes)));
+    bytes += bytes_of(matrix);
+  }
+  tell("panels of " + size_text(bytes));
+}
+
+bool PanelStore::convert(const Part& part) const {
+  const std::size_t bytes = panel_bytes(*part.matrix);
+  for (int panel = 0; panel < panel_count(*part.matrix); ++panel) {
+    if (stop_.load(std::memory_order_relaxed)) return false;
+    write_panel(*part.matrix, panel, part.panels + static_cast<std::size_t>(panel) * bytes);
+  }
+  return true;
+}
+
+void PanelStore::adopt() {
+  if (adopted_ == parts_.size()) return;
+  for (const std::size_t ready = finished_.load(std::memory_order_acquire); adopted_ < ready;
+       ++adopted_)
+    parts_[adopted_].matrix->panels = parts_[adopted_].panels;
+}
+
+}  // namespace efimd::engine::cpu

@@ -1,0 +1,70 @@
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/backend/cpu/kernels/kernels.h"
+#include "engine/backend/weights_form.h"
+
+namespace efimd::engine::cpu {
+
+/// A model's matrices as panels (panels.h) in private memory, made beside serving.
+///
+/// A thread that runs only when a core is idle writes them matrix by matrix; adopt() hands over those
+/// that are done. As panels give the same bits, it does not matter at which step that happens. The
+/// file's pages of a matrix are given back as soon as it has panels.
+///
+/// Thread: all by the engine's; the thread of its own reads the matrices and writes panels.  Owns: the
+/// memory of panels, and that thread; the destructor stops it within a panel's time.  Fails: without
+/// memory or a thread nothing happens, and `told` says so.
+class PanelStore {
+ public:
+  /// No longer needed in memory: these bytes of the file.
+  using GiveBack = std::function<void(std::span<const std::byte>)>;
+
+  struct Options {
+    WeightsForm form = WeightsForm::kMapped;
+    std::size_t available_bytes = 0;  ///< of memory; 0: unknown
+    WeightsTold told = {};            ///< may be empty
+    GiveBack give_back = {};          ///< empty: nothing is given back
+  };
+
+  PanelStore() = default;
+  ~PanelStore();
+  PanelStore(const PanelStore&) = delete;
+  PanelStore& operator=(const PanelStore&) = delete;
+
+  /// Begins to make panels of `matrices`, if the options and the memory allow it. They outlive this.
+  void start(std::vector<Weights*> matrices, Options options);
+  /// Sets Weights::panels of matrices that were finished; between steps.
+  void adopt();
+
+ private:
+  struct Part {
+    Weights* matrix;
+    unsigned char* panels;
+  };
+
+  /// Why no panels are made of so many bytes; empty: they are.
+  std::string refusal(std::size_t bytes) const;
+  bool reserve(std::size_t bytes);
+  void tell(std::string text) const;
+  void convert();
+  bool convert(const Part& part) const;
+
+  Options options_;
+  std::vector<Part> parts_;
+  unsigned char* memory_ = nullptr;
+  std::size_t bytes_ = 0;
+  std::atomic<std::size_t> finished_{0};  ///< of parts_
+  std::size_t adopted_ = 0;               ///< the engine thread's
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+}  // namespace efimd::engine::cpu

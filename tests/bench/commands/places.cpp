@@ -1,0 +1,129 @@
+#include "tests/bench/completion/places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "daemon/cli/commands/table.h"
+#include "lsp/json_rpc.h"
+#include "tests/bench/commands/commands.h"
+
+namespace efimd::bench {
+
+using lsp::Json;
+using service::Align;
+
+namespace {
+
+constexpr std::array<std::string_view, recall_places::kKinds> kKindNames = {"inside", "start",
+                                                                            "finished"};
+
+double percent(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+double median_ms(std::vector<double> ms) {
+  if (ms.empty()) return 0;
+  const auto middle = ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2);
+  std::ranges::nth_element(ms, middle);
+  return *middle;
+}
+
+struct Measured {
+  std::string_view name;
+  PlacesTallies tallies;
+};
+
+std::vector<std::string> row_of(std::string_view kind, std::string_view name,
+                                const PlacesTally& tally) {
+  const auto text = [](double value) { return fmt::format("{:.1f}", value); };
+  return {std::string(kind),
+          std::string(name),
+          std::to_string(tally.cursors),
+          text(percent(tally.shown, tally.cursors)),
+          text(percent(tally.exact, tally.cursors)),
+          text(percent(tally.saved, tally.chars)),
+          text(percent(tally.begins, tally.shown)),
+          text(percent(tally.wrong, tally.shown)),
+          text(percent(tally.cursors - tally.shown, tally.cursors)),
+          text(percent(tally.from_recall, tally.shown)),
+          text(median_ms(tally.ms))};
+}
+
+Json json_of(const PlacesTally& tally) {
+  return {{"cursors", tally.cursors},
+          {"shown", tally.shown},
+          {"exact", tally.exact},
+          {"begins", tally.begins},
+          {"wrong", tally.wrong},
+          {"savedChars", tally.saved},
+          {"chars", tally.chars},
+          {"fromRecall", tally.from_recall},
+          {"generatedTokens", tally.generated},
+          {"draftedTokens", tally.drafted},
+          {"acceptedTokens", tally.accepted},
+          {"msP50", median_ms(tally.ms)}};
+}
+
+void print(const std::vector<Measured>& all) {
+  std::vector<std::vector<std::string>> rows;
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
+    for (const Measured& measured : all)
+      rows.push_back(row_of(kKindNames[kind], measured.name, measured.tallies[kind]));
+  fmt::print("{}", service::table({{"cursors", Align::kLeft},
+                                   {"recall", Align::kLeft},
+                                   {"count"},
+                                   {"shown %"},
+                                   {"exact %"},
+                                   {"chars %"},
+                                   {"begins %"},
+                                   {"wrong %"},
+                                   {"quiet %"},
+                                   {"recalled %"},
+                                   {"ms p50"}},
+                                  rows));
+}
+
+void print_json(std::string_view description, const std::vector<Measured>& all) {
+  Json places = Json::array();
+  for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
+    for (const Measured& measured : all) {
+      Json row = json_of(measured.tallies[kind]);
+      row["cursorKind"] = kKindNames[kind];
+      row["recall"] = measured.name;
+      places.push_back(std::move(row));
+    }
+  fmt::print("{}\n", lsp::json_text({{"model", description}, {"places", std::move(places)}}));
+}
+
+}  // namespace
+
+int run_places(const service::Paths& paths, const CommandLine& options) {
+  const auto bench = BenchService::open(paths, 0);
+  if (!bench) return failed(bench.error());
+  std::vector<Measured> all = {{"without", {}}, {"with", {}}};
+  for (const auto& folder : options.files) {
+    const recall_places::Project project = recall_places::read_project(folder);
+    if (project.files.empty())
+      return failed({Fault::kNotFound, folder.string() + " holds no source files", ""});
+    for (Measured& measured : all) {
+      const PlacesTallies tallies =
+          measure_places(**bench, project, options.places, measured.name == "with");
+      for (std::size_t kind = 0; kind < tallies.size(); ++kind)
+        measured.tallies[kind].add(tallies[kind]);
+    }
+  }
+  if (options.json) {
+    print_json((*bench)->description(), all);
+  } else {
+    fmt::print("{}: {} projects, {} places of each kind in each{}\n", (*bench)->description(),
+               options.files.size(), options.places.count,
+               options.places.above ? ", only the text above the cursor" : "");
+    print(all);
+  }
+  return 0;
+}
+
+}  // namespace efimd::bench

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tests/bench/completion/bench_service.h"
+#include "tests/recall/projects.h"
+
+namespace efimd::bench {
+
+/// What was suggested at cursors of one kind, beside what the file says there.
+struct PlacesTally {
+  std::size_t cursors = 0;
+  std::size_t shown = 0;
+  std::size_t exact = 0;   ///< what is shown is the rest of the line
+  std::size_t begins = 0;  ///< its first word or sign is right
+  std::size_t wrong = 0;   ///< its first character is wrong
+  std::size_t saved = 0;   ///< characters that are right, from the first on
+  std::size_t chars = 0;   ///< characters of all rests
+  std::size_t from_recall = 0;
+  std::size_t generated = 0;  ///< tokens
+  std::size_t drafted = 0;    ///< tokens
+  std::size_t accepted = 0;   ///< of the drafted ones
+  std::vector<double> ms;     ///< of each answer
+
+  void add(const PlacesTally& other);
+};
+using PlacesTallies = std::array<PlacesTally, recall_places::kKinds>;
+
+struct PlacesSetup {
+  std::size_t count = 20;  ///< of each kind, in each project
+  std::size_t seed = 1;
+  bool above =
+      false;  ///< only the text above the cursor is there, as in a file that is being written
+};
+
+/// Asks for completions at cursors of a project whose own line was taken away, with recall or
+/// without. The project's files are indexed before; the open file stands for its own.
+PlacesTallies measure_places(BenchService& bench, const recall_places::Project& project,
+                             const PlacesSetup& setup, bool with_recall);
+
+/// One answer's part of a tally.
+void count_place(PlacesTally& tally, std::string_view truth, const completion::Outcome& outcome);
+
+}  // namespace efimd::bench

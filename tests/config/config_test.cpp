@@ -1,0 +1,219 @@
+#include "daemon/config/config.h"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "daemon/config/config_keys.h"
+#include "tests/support/temp_dir.h"
+
+using namespace efimd;
+using service::Config;
+
+namespace {
+
+Config parsed(const std::string& text) { return service::parse_config(text, "config.toml"); }
+
+/// load_config() with only these variables in the environment.
+Config loaded(const std::filesystem::path& file,
+              const std::map<std::string, std::string>& environment = {}) {
+  return service::load_config(file, [&](const char* name) -> const char* {
+    const auto found = environment.find(name);
+    return found == environment.end() ? nullptr : found->second.c_str();
+  });
+}
+
+/// config.toml with every key at what the table says is its default.
+std::string defaults_written_out() {
+  std::string text;
+  for (const service::ConfigKey& key : service::config_keys())
+    if (!key.default_value.empty())
+      text += std::string(key.name) + " = " + std::string(key.default_value) + "\n";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("the defaults in the table are those of the code") {
+  const Config written = parsed(defaults_written_out());
+  const Config plain;
+  CHECK(written.warnings.empty());
+  CHECK(written.device_kind == plain.device_kind);
+  CHECK(written.device_threads == plain.device_threads);
+  CHECK(written.device_weights == plain.device_weights);
+  CHECK(written.kv_type == plain.kv_type);
+  CHECK(written.cache_memory_mb == plain.cache_memory_mb);
+  CHECK(written.completion.tokens_max == plain.completion.tokens_max);
+  CHECK(written.completion.stop == plain.completion.stop);
+  CHECK(written.completion.temperature == plain.completion.temperature);
+  CHECK(written.completion.top_p == plain.completion.top_p);
+  CHECK(written.completion.top_k == plain.completion.top_k);
+  CHECK(written.completion.seed == plain.completion.seed);
+  CHECK(written.cold_prompt_ms == plain.cold_prompt_ms);
+  CHECK(written.idle_exit_s == plain.idle_exit_s);
+  CHECK(written.log_level == plain.log_level);
+}
+
+TEST_CASE("every key is read") {
+  const Config config = parsed(R"(
+[model]
+file = "~/m.gguf"
+fim.order = "spm"
+fim.prefix = "<p>"
+fim.suffix = "<s>"
+fim.middle = "<m>"
+fim.repository = "<r>"
+fim.file_separator = "<f>"
+[device]
+kind = "cpu"
+memory_mb = 2048
+threads = 3
+weights = "panels"
+[cache]
+memory_mb = 256
+host_mb = 0
+[completion]
+max_tokens = 12
+stop = "line"
+temperature = 1
+top_p = 0.9
+top_k = 40
+seed = 99
+healing = "on"
+cold_prompt_ms = 500
+[daemon]
+idle_exit_s = 0
+[log]
+level = "debug"
+)");
+  CHECK(config.warnings.empty());
+  CHECK(config.file_read);
+  CHECK(config.model == std::filesystem::path("~/m.gguf"));
+  CHECK(config.fim.order == engine::FimOrder::kSpm);
+  CHECK(config.fim.prefix == "<p>");
+  CHECK(config.fim.suffix == "<s>");
+  CHECK(config.fim.middle == "<m>");
+  CHECK(config.fim.repository == "<r>");
+  CHECK(config.fim.file_separator == "<f>");
+  CHECK(config.device_kind == "cpu");
+  CHECK(config.device_memory_mb == 2048U);
+  CHECK(config.device_threads == 3);
+  CHECK(config.device_weights == engine::WeightsForm::kPanels);
+  CHECK(config.cache_memory_mb == 256U);
+  CHECK(config.cache_host_mb == 0U);
+  CHECK(service::host_budget_bytes(config) == 0);
+  CHECK(service::kv_budget_bytes(config) == std::size_t{256} << 20);
+  CHECK(config.completion.tokens_max == 12);
+  CHECK(config.completion.stop == completion::StopRule::kLine);
+  CHECK(config.completion.temperature == 1.0F);
+  CHECK(config.completion.top_p == 0.9F);
+  CHECK(config.completion.top_k == 40);
+  CHECK(config.completion.seed == 99);
+  CHECK(config.completion.healing == completion::Healing::kOn);
+  CHECK(config.cold_prompt_ms == 500);
+  CHECK(config.idle_exit_s == 0);
+  CHECK(config.log_level == "debug");
+}
+
+TEST_CASE("unknown keys are reported with their line and nothing else suffers") {
+  const Config config = parsed("[completion]\nmax_tokns = 5\nmax_tokens = 6\n[colour]\nred = 1\n");
+  CHECK(config.completion.tokens_max == 6);
+  REQUIRE(config.warnings.size() == 2);
+  for (const auto& warning : config.warnings) {
+    const bool typo = warning.message.find("completion.max_tokns") != std::string::npos;
+    CHECK(warning.line == (typo ? 2 : 4));
+    if (!typo) CHECK(warning.message.find("colour") != std::string::npos);
+  }
+}
+
+TEST_CASE("wrong types and values out of bounds are reported and leave the default") {
+  for (const char* line : {"completion.max_tokens = 0",
+                           "completion.max_tokens = 100000",
+                           "completion.max_tokens = \"5\"",
+                           "completion.stop = \"never\"",
+                           "completion.stop = 1",
+                           "completion.temperature = -1",
+                           "completion.temperature = nan",
+                           "completion.top_p = 2",
+                           "completion.seed = -1",
+                           "completion.healing = \"yes\"",
+                           "completion.healing = true",
+                           "cache.memory_mb = 1",
+                           "cache.host_mb = -1",
+                           "cache.memory_mb = \"much\"",
+                           "device.kind = \"abacus\"",
+                           "device = 3",
+                           "device.weights = \"panel\"",
+                           "device.threads = 1.5",
+                           "device.memory_mb = 1",
+                           "daemon.idle_exit_s = -5",
+                           "log.level = \"loud\"",
+                           "model.file = \"\"",
+                           "model.file = 7",
+                           "model = \"m.gguf\"",
+                           "model.fim = \"psm\"",
+                           "model.fim.order = \"both\"",
+                           "model.fim.prefix = 3",
+                           "log.level.deep = 1"}) {
+    INFO(line);
+    const Config config = parsed(std::string("\n") + line + "\n");
+    REQUIRE(config.warnings.size() == 1);
+    CHECK(config.warnings[0].line == 2);
+    CHECK(config.completion.tokens_max == 64);
+    CHECK_FALSE(config.model);
+    CHECK_FALSE(config.cache_memory_mb);
+  }
+}
+
+TEST_CASE("malformed TOML is one warning with its line, and all defaults") {
+  const Config config = parsed("completion.max_tokens = 5\n[log\nlevel = 1\n");
+  REQUIRE(config.warnings.size() == 1);
+  CHECK(config.warnings[0].line == 2);
+  CHECK_FALSE(config.file_read);
+  CHECK(config.completion.tokens_max == 64);
+}
+
+TEST_CASE("an absent file is no reason for a warning; a folder in its place is") {
+  const test::TempDir folder;
+  CHECK(loaded(folder / "none.toml").warnings.empty());
+  CHECK(loaded(folder.path()).warnings.size() == 1);
+}
+
+TEST_CASE("a huge file is refused instead of read") {
+  const test::TempDir folder;
+  std::ofstream(folder / "config.toml") << std::string((1 << 20) + 1, '#');
+  const Config config = loaded(folder / "config.toml");
+  CHECK(config.warnings.size() == 1);
+  CHECK_FALSE(config.file_read);
+}
+
+TEST_CASE("EFIMD_MODEL goes over the file, and says so") {
+  const test::TempDir folder;
+  std::ofstream(folder / "config.toml") << "model.file = \"a.gguf\"\n";
+  const Config config = loaded(folder / "config.toml", {{"EFIMD_MODEL", "/b.gguf"}});
+  CHECK(config.model == std::filesystem::path("/b.gguf"));
+  CHECK(config.model_source == "EFIMD_MODEL");
+}
+
+TEST_CASE("EFIMD_DEVICE names a kind of device; another word is reported") {
+  const auto with = [](const char* device) { return loaded("none", {{"EFIMD_DEVICE", device}}); };
+  for (const char* kind : {"auto", "cpu", "cuda", "vulkan"}) {
+    CHECK(with(kind).device_kind == kind);
+    CHECK(with(kind).warnings.empty());
+  }
+  CHECK(with("abacus").warnings.size() == 1);
+}
+
+TEST_CASE("the automatic KV budget is between 64 MiB and 1 GiB") {
+  const std::size_t bytes = service::kv_budget_bytes(Config{});
+  CHECK(bytes >= std::size_t{64} << 20);
+  CHECK(bytes <= std::size_t{1} << 30);
+}
+
+TEST_CASE("the table of docs/configuration.md has a row for every key, with its bars escaped") {
+  const std::string table = service::config_table();
+  for (const service::ConfigKey& key : service::config_keys())
+    CHECK(table.find("| `" + std::string(key.name) + "` |") != std::string::npos);
+  CHECK(table.find("\"auto\" \\| \"cpu\"") != std::string::npos);
+}

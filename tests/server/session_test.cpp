@@ -1,0 +1,523 @@
+#include "daemon/server/session.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "daemon/config/build.h"
+#include "tests/server/fake_editor.h"
+
+using namespace efimd;
+using test::FakeEditor;
+using test::Json;
+using Next = service::Session::Next;
+
+namespace {
+
+/// An editor that is initialized and has one document open.
+struct OpenEditor : FakeEditor {
+  explicit OpenEditor(const std::string& text, Json capabilities = Json::object()) {
+    initialize(std::move(capabilities));
+    open(text);
+  }
+  std::string text_of_last_request() {
+    return std::string(last_submitted().request.snapshot->bytes());
+  }
+  /// Where the service would look for the cursor at this position.
+  std::size_t cursor_at(int line, int character) {
+    complete(++asked_, line, character);
+    return last_submitted().request.cursor;
+  }
+
+ private:
+  int asked_ = 1000;
+};
+
+int error_code(const Json& answer) { return answer.at("error").at("code").get<int>(); }
+
+}  // namespace
+
+TEST_CASE("S-1: before initialize requests get -32002 and notifications are dropped") {
+  FakeEditor editor;
+  editor.open("int a;");
+  editor.complete(1, 0, 0);
+  CHECK(error_code(editor.answer(1)) == -32002);
+  CHECK(editor.host.submitted.empty());
+  editor.initialize();
+  editor.complete(2, 0, 0);
+  CHECK(editor.host.submitted.empty());  // the document was not opened
+}
+
+TEST_CASE("S-1: status, version, stop and retire need no initialize") {
+  FakeEditor editor;
+  editor.request(1, "efim/status");
+  editor.request(2, "efim/version");
+  CHECK(editor.answer(1).at("result").at("pid") == 1);
+  CHECK(editor.answer(2).at("result").at("version") == service::this_build().version);
+  CHECK(service::build_of(editor.answer(2).at("result").at("build")).value().id ==
+        service::this_build().id);
+  editor.request(3, "efim/stop");
+  CHECK(editor.answer(3).at("result").is_null());
+  CHECK(editor.host.stopped);
+  editor.request(4, "efim/retire");
+  CHECK(editor.answer(4).at("result").is_null());
+  CHECK(editor.host.retired);
+}
+
+TEST_CASE("S-1: after shutdown requests are refused and exit ends the session") {
+  OpenEditor editor("int a;");
+  editor.request(1, "shutdown");
+  CHECK(editor.answer(1).at("result").is_null());
+  editor.complete(2, 0, 0);
+  CHECK(error_code(editor.answer(2)) == -32600);
+  CHECK(editor.send(Json{{"jsonrpc", "2.0"}, {"method", "exit"}}) == Next::kClose);
+}
+
+TEST_CASE("initialize twice is refused and changes nothing") {
+  OpenEditor editor("int a;");
+  editor.request(1, "initialize", {{"capabilities", Json::object()}});
+  CHECK(error_code(editor.answer(1)) == -32600);
+  editor.complete(2, 0, 0);
+  CHECK(editor.host.submitted.size() == 1);
+}
+
+TEST_CASE("initialize advertises statically, with one encoding and the accept command") {
+  FakeEditor editor;
+  editor.initialize({{"general", {{"positionEncodings", {"utf-8", "utf-16"}}}}});
+  const Json result = editor.answer(0).at("result");
+  const Json& capabilities = result.at("capabilities");
+  CHECK(capabilities.at("positionEncoding") == "utf-8");
+  CHECK(capabilities.at("inlineCompletionProvider") != false);
+  CHECK(capabilities.at("textDocumentSync").at("openClose") == true);
+  CHECK(capabilities.at("textDocumentSync").at("change") == 2);
+  CHECK(capabilities.at("executeCommandProvider").at("commands") == Json{"efimd.accept"});
+  CHECK(result.at("serverInfo").at("name") == "efimd");
+}
+
+TEST_CASE("without an offer positions are UTF-16; else the first encoding that we know") {
+  FakeEditor silent, emacs;
+  silent.initialize();
+  CHECK(silent.answer(0).at("result").at("capabilities").at("positionEncoding") == "utf-16");
+  emacs.initialize({{"general", {{"positionEncodings", {"utf-32", "utf-8", "utf-16"}}}}});
+  CHECK(emacs.answer(0).at("result").at("capabilities").at("positionEncoding") == "utf-32");
+}
+
+TEST_CASE("positions count in the negotiated encoding") {
+  const std::string text = "\U0001F600\u20acx\n";  // 4 + 3 + 1 bytes; 2 + 1 + 1 UTF-16 units
+  OpenEditor utf16(text);
+  CHECK(utf16.cursor_at(0, 2) == 4);
+  CHECK(utf16.cursor_at(0, 3) == 7);
+  const auto offering = [](const char* encoding) {
+    return Json{{"general", {{"positionEncodings", {encoding}}}}};
+  };
+  OpenEditor utf8(text, offering("utf-8")), utf32(text, offering("utf-32"));
+  CHECK(utf8.cursor_at(0, 7) == 7);
+  CHECK(utf32.cursor_at(0, 1) == 4);
+}
+
+TEST_CASE("positions outside the document clamp: the line's end, the text's end") {
+  OpenEditor editor("ab\r\ncd\r\n");
+  CHECK(editor.cursor_at(0, 99) == 2);
+  CHECK(editor.cursor_at(1, 2147483647) == 6);
+  CHECK(editor.cursor_at(99, 5) == 8);
+  CHECK(editor.cursor_at(2147483647, 2147483647) == 8);
+}
+
+TEST_CASE("changes within one didChange apply in sequence, and versions may skip") {
+  OpenEditor editor("abc");
+  editor.notify("textDocument/didChange",
+                {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 40}}},
+                 {"contentChanges",
+                  {{{"range", test::range(0, 0, 0, 1)}, {"text", "X\n"}},
+                   {{"range", test::range(1, 0, 1, 1)}, {"text", "YY"}},
+                   {{"range", test::range(1, 3, 1, 3)}, {"text", "!"}}}}});
+  editor.complete(1, 1, 0);
+  CHECK(editor.text_of_last_request() == "X\nYYc!");
+  editor.last_submitted().done(test::suggestion("z", 2, 2));
+  CHECK(editor.sent("efim/receipt").back().at("version") == 40);
+}
+
+TEST_CASE(
+    "a change without a range replaces the text; one with its ends swapped is taken as meant") {
+  OpenEditor editor("abc");
+  editor.change(2, nullptr, "hello");
+  editor.change(3, test::range(0, 4, 0, 1), "_");
+  editor.complete(1, 0, 0);
+  CHECK(editor.text_of_last_request() == "h_o");
+}
+
+TEST_CASE("a change to a document that is not open is ignored, with a line in the log") {
+  FakeEditor editor;
+  editor.initialize();
+  editor.change(2, test::range(0, 0, 0, 0), "secret text");
+  CHECK(editor.host.logged.str().find("not open") != std::string::npos);
+  CHECK(editor.host.logged.str().find("secret") == std::string::npos);
+  editor.complete(1, 0, 0);
+  CHECK(editor.answer(1).at("result").at("items").empty());
+  CHECK(editor.sent("efim/receipt").at(0).at("reason") == "the document is not open");
+  CHECK(editor.host.silences == std::vector<std::string>{"the document is not open"});
+}
+
+TEST_CASE("what the editor has selected and whether it was asked by hand travel with a request") {
+  OpenEditor editor("\U0001F600 pu()\n");
+  editor.complete(1, 0, 5);
+  CHECK_FALSE(editor.last_submitted().request.selected);
+  CHECK_FALSE(editor.last_submitted().request.by_hand);
+  CHECK(editor.last_submitted().request.language_id == "cpp");
+  editor.request(
+      2, "textDocument/inlineCompletion",
+      {{"textDocument", {{"uri", FakeEditor::kUri}}},
+       {"position", {{"line", 0}, {"character", 5}}},
+       {"context",
+        {{"triggerKind", 1},
+         {"selectedCompletionInfo", {{"range", test::range(0, 3, 0, 5)}, {"text", "push"}}}}}});
+  const completion::Request& request = editor.last_submitted().request;
+  CHECK(request.by_hand);
+  REQUIRE(request.selected);
+  CHECK(request.selected->begin == 5);
+  CHECK(request.selected->end == 7);
+  CHECK(request.selected->text == "push");
+}
+
+TEST_CASE("further suggestions follow the first in the list") {
+  OpenEditor editor("foo()\n");
+  editor.complete(1, 0, 4);
+  completion::Outcome outcome = test::suggestion("a)", 4, 5);
+  outcome.more.push_back({"b)", 4, 5});
+  editor.last_submitted().done(outcome);
+  const Json items = editor.answer(1).at("result").at("items");
+  REQUIRE(items.size() == 2);
+  CHECK(items[0].at("insertText") == "a)");
+  CHECK(items[1].at("insertText") == "b)");
+  CHECK(items[1].at("range") == test::range(0, 4, 0, 5));
+}
+
+TEST_CASE("an item has insertText, filterText, its range and the accept command") {
+  OpenEditor editor("foo(\U0001F600)\n");
+  editor.complete(1, 0, 6);
+  CHECK(editor.last_submitted().request.cursor == 8);
+  editor.last_submitted().done(test::suggestion("a, b)", 8, 9));
+  const Json items = editor.answer(1).at("result").at("items");
+  REQUIRE(items.size() == 1);
+  CHECK(items[0].at("insertText") == "a, b)");
+  CHECK(items[0].at("filterText") == "a, b)");
+  CHECK(items[0].at("range") == test::range(0, 6, 0, 7));
+  CHECK(items[0].at("command").at("command") == "efimd.accept");
+  editor.request(
+      2, "workspace/executeCommand",
+      {{"command", "efimd.accept"}, {"arguments", items[0].at("command").at("arguments")}});
+  CHECK(editor.answer(2).at("result").is_null());
+  CHECK(editor.session->info().accepted == 1);
+}
+
+TEST_CASE("S-2: a newer request answers the older with null at once and stops its work") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  auto older = editor.last_submitted();
+  editor.complete(2, 0, 1);
+  CHECK(editor.answer(1).at("result").is_null());
+  CHECK(older.request.stop.stop_requested());
+  CHECK_FALSE(editor.last_submitted().request.stop.stop_requested());
+
+  older.done(test::suggestion("late", 0, 0));
+  editor.last_submitted().done(test::suggestion("now", 1, 1));
+  CHECK(editor.answer(1).at("result").is_null());
+  CHECK(editor.answer(2).at("result").at("items")[0].at("insertText") == "now");
+}
+
+TEST_CASE("requests for different documents do not supersede one another") {
+  OpenEditor editor("int a;");
+  editor.open("int b;", "file:///src/b.cpp");
+  editor.complete(1, 0, 0);
+  editor.complete(2, 0, 0, "file:///src/b.cpp");
+  CHECK(editor.answers(1).empty());
+  CHECK_FALSE(editor.host.submitted.front().request.stop.stop_requested());
+}
+
+TEST_CASE("S-3: no suggestion is an empty list with its reason in the receipt") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  editor.last_submitted().done(test::silence("the model is loading"));
+  CHECK(editor.answer(1).at("result") == Json{{"items", Json::array()}});
+  CHECK(editor.sent("efim/receipt").at(0).at("reason") == "the model is loading");
+}
+
+TEST_CASE("cancelling stops the work and answers -32800, once") {
+  OpenEditor editor("int a;");
+  editor.complete("one", 0, 0);
+  editor.notify("$/cancelRequest", {{"id", "one"}});
+  CHECK(error_code(editor.answer("one")) == -32800);
+  CHECK(editor.last_submitted().request.stop.stop_requested());
+  auto outcome = test::silence("");
+  outcome.superseded = true;
+  editor.last_submitted().done(outcome);
+  CHECK(editor.answers("one").size() == 1);
+  editor.notify("$/cancelRequest", {{"id", "one"}});
+  editor.notify("$/cancelRequest", {{"id", 55}});
+  CHECK(editor.answers("one").size() == 1);
+}
+
+TEST_CASE("an outcome that the service itself superseded is answered null") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  auto outcome = test::silence("");
+  outcome.superseded = true;
+  editor.last_submitted().done(outcome);
+  CHECK(editor.answer(1).at("result").is_null());
+}
+
+TEST_CASE("closing a document stops its request and tells the completion service") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  editor.notify("textDocument/didClose", {{"textDocument", {{"uri", FakeEditor::kUri}}}});
+  CHECK(editor.answer(1).at("result").is_null());
+  CHECK(editor.last_submitted().request.stop.stop_requested());
+  REQUIRE(editor.host.closed.size() == 1);
+  CHECK(editor.host.closed[0] == completion::DocumentKey{7, FakeEditor::kUri});
+  editor.complete(2, 0, 0);
+  CHECK(editor.answer(2).at("result").at("items").empty());
+}
+
+TEST_CASE("shutdown answers what is pending before it answers itself") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  editor.request(2, "shutdown");
+  CHECK(editor.answer(1).at("result").is_null());
+  CHECK(editor.messages.back().at("id") == 2);
+}
+
+TEST_CASE("a receipt has the fields of the design, after the answer") {
+  OpenEditor editor("int a;");
+  editor.complete(9, 0, 3);
+  editor.last_submitted().done(test::suggestion("x", 3, 3));
+  const Json receipt = editor.messages.back().at("params");
+  CHECK(receipt == Json{{"request", 9},
+                        {"uri", FakeEditor::kUri},
+                        {"version", 1},
+                        {"event", "type"},
+                        {"source", "engine"},
+                        {"promptTokens", 12},
+                        {"reusedTokens", 10},
+                        {"evaluatedTokens", 2},
+                        {"generatedTokens", 3},
+                        {"healedTokens", 0},
+                        {"restoredTokens", 0},
+                        {"draftedTokens", 0},
+                        {"acceptedTokens", 0},
+                        {"exact", true},
+                        {"queueMs", 0.0},
+                        {"firstTokenMs", 0.0},
+                        {"totalMs", 0.0}});
+}
+
+TEST_CASE("without the option there are no receipts") {
+  FakeEditor editor;
+  editor.initialize(Json::object(), Json::object());
+  editor.open("int a;");
+  editor.complete(1, 0, 0);
+  editor.last_submitted().done(test::silence("nothing"));
+  CHECK(editor.answer(1).at("result").at("items").empty());
+  CHECK(editor.sent("efim/receipt").empty());
+}
+
+TEST_CASE("initializationOptions.efim goes over the configuration, request by request") {
+  FakeEditor editor;
+  editor.initialize(Json::object(), {{"maxTokens", 5}, {"stop", "line"}, {"temperature", 0.5}});
+  editor.open("int a;");
+  editor.complete(1, 0, 0);
+  const completion::Options& options = editor.last_submitted().request.options;
+  CHECK(options.tokens_max == 5);
+  CHECK(options.stop == completion::StopRule::kLine);
+  CHECK(options.temperature == 0.5F);
+  editor.notify("workspace/didChangeConfiguration", {{"settings", {{"efim", {{"maxTokens", 9}}}}}});
+  editor.complete(2, 0, 0);
+  CHECK(editor.last_submitted().request.options.tokens_max == 9);
+}
+
+TEST_CASE("settings of the wrong type are shown with what they must be, and nothing changes") {
+  FakeEditor editor;
+  editor.initialize(Json::object(), {{"maxTokens", 5}});
+  editor.open("int a;");
+  editor.notify("workspace/didChangeConfiguration",
+                {{"settings", {{"efim", {{"maxTokens", "many"}}}}}});
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].at("message").get<std::string>().find("maxTokens must be an integer") !=
+        std::string::npos);
+  editor.complete(1, 0, 0);
+  CHECK(editor.last_submitted().request.options.tokens_max == 5);
+}
+
+TEST_CASE("what config.toml has that is passed over is shown to the user") {
+  FakeEditor editor;
+  editor.host.settings =
+      service::parse_config("[daemon]\nidle_exit_s = \"soon\"\nx = 1\n", "/c.toml");
+  editor.initialize();
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  const std::string text = shown[0].at("message");
+  for (const char* part : {"/c.toml:2: ", "idle_exit_s", "(and 1 more)", "efimd doctor"})
+    CHECK(text.find(part) != std::string::npos);
+}
+
+TEST_CASE("efim/state follows the model and the requests, each change once, where it is wanted") {
+  FakeEditor editor;
+  editor.host.model = {completion::EngineState::kLoading, 0.251, {}};
+  editor.initialize(Json::object(), {{"state", true}});
+  editor.open("int a;");
+  const auto last = [&] { return editor.sent("efim/state").back(); };
+  CHECK(last() == Json{{"name", "loading"}, {"progress", 0.25}, {"message", ""}});
+  editor.host.model.progress = 0.252;  // not worth a message
+  editor.session->model_changed();
+  CHECK(editor.sent("efim/state").size() == 1);
+
+  editor.host.model = {completion::EngineState::kReady, 1.0, {}};
+  editor.session->model_changed();
+  editor.complete(1, 0, 0);
+  CHECK(last().at("name") == "thinking");
+  editor.complete(2, 0, 1);  // takes the place of the first: still thinking
+  editor.last_submitted().done(test::suggestion("z", 1, 1));
+  CHECK(last().at("name") == "ready");
+  CHECK(editor.sent("efim/state").size() == 4);
+
+  editor.host.model = {completion::EngineState::kFailed, 1.0, "no such file"};
+  editor.session->model_changed();
+  CHECK(last() == Json{{"name", "failed"}, {"progress", 1.0}, {"message", "no such file"}});
+}
+
+TEST_CASE("without the option there is no efim/state") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  CHECK(editor.sent("efim/state").empty());
+}
+
+TEST_CASE("what an editor shows, looks at and takes in part is counted for the status") {
+  OpenEditor editor("int a;");
+  const Json document = {{"uri", FakeEditor::kUri}};
+  editor.notify("efim/didFocus", {{"textDocument", document}});
+  editor.notify("efim/didShow", {{"textDocument", document}});
+  editor.notify("efim/didShow", {{"textDocument", 3}});
+  editor.notify("efim/didDismiss", {{"textDocument", document}});
+  editor.notify("efim/didDismiss", {{"textDocument", {{"uri", "file:///not/open"}}}});
+  editor.notify("efim/didPartiallyAccept", {{"textDocument", document}, {"acceptedLength", 4}});
+  CHECK(editor.session->info().focus == FakeEditor::kUri);
+  CHECK(editor.session->info().shown == 1);
+  CHECK(editor.session->info().dismissed == 1);
+  REQUIRE(editor.host.dismissed.size() == 1);
+  CHECK(editor.host.dismissed.front().document.uri == FakeEditor::kUri);
+  CHECK(editor.session->info().accepted_partly == 1);
+  editor.notify("efim/didFocus", {{"textDocument", {{"uri", "file:///not/open"}}}});
+  CHECK(editor.session->info().focus == FakeEditor::kUri);
+  REQUIRE(editor.host.focused.size() == 1);
+  CHECK(editor.host.focused.front().uri == FakeEditor::kUri);
+  editor.notify("textDocument/didClose", {{"textDocument", document}});
+  CHECK(editor.session->info().focus.empty());
+}
+
+TEST_CASE("unknown requests get -32601; unknown and $/ notifications are ignored") {
+  OpenEditor editor("int a;");
+  editor.request(1, "textDocument/hover", Json::object());
+  CHECK(error_code(editor.answer(1)) == -32601);
+  const std::size_t before = editor.messages.size();
+  editor.notify("$/setTrace", {{"value", "off"}});
+  editor.notify("textDocument/didSave", Json::object());
+  CHECK(editor.messages.size() == before);
+}
+
+TEST_CASE("an unknown command and broken params are refused, and the session goes on") {
+  OpenEditor editor("int a;");
+  editor.request(1, "workspace/executeCommand", {{"command", "rm"}});
+  editor.request(2, "textDocument/inlineCompletion", {{"textDocument", 5}});
+  CHECK(error_code(editor.answer(1)) == -32602);
+  CHECK(error_code(editor.answer(2)) == -32602);
+  editor.notify("textDocument/didChange", {{"textDocument", {{"uri", 3}}}});
+  editor.complete(3, 0, 0);
+  CHECK(editor.host.submitted.size() == 1);
+}
+
+TEST_CASE("S-4: bodies that are no message are answered with an error and the session goes on") {
+  OpenEditor editor("int a;");
+  CHECK(editor.send(std::string("{\"jsonrpc\": tru")) == Next::kGoOn);
+  CHECK(error_code(editor.messages.back()) == -32700);
+  CHECK(editor.send(std::string("[1, 2]")) == Next::kGoOn);
+  CHECK(error_code(editor.messages.back()) == -32600);
+  editor.complete(1, 0, 0);
+  CHECK(editor.host.submitted.size() == 1);
+}
+
+TEST_CASE("a document past the limit is answered empty with the reason, until it is reopened") {
+  OpenEditor editor("int a;");
+  editor.change(2, test::range(0, 0, 0, 0), std::string(text::kDocumentBytesMax, 'x'));
+  editor.change(3, test::range(0, 0, 0, 0), "y");
+  editor.complete(1, 0, 0);
+  CHECK(editor.answer(1).at("result").at("items").empty());
+  const std::string reason = editor.sent("efim/receipt").at(0).at("reason");
+  CHECK(reason.find("over the limit") != std::string::npos);
+  CHECK(editor.host.silences == std::vector<std::string>{"the document is too large"});
+  const auto shown = editor.sent("window/showMessage");
+  REQUIRE(shown.size() == 1);
+  CHECK(shown[0].at("message").get<std::string>().find("/src/a.cpp: document: ") !=
+        std::string::npos);
+  editor.open(std::string(text::kDocumentBytesMax + 1, 'x'));
+  CHECK(editor.sent("window/showMessage").size() == 1);  // once for a document
+  editor.open("small");
+  editor.complete(2, 0, 0);
+  CHECK(editor.text_of_last_request() == "small");
+}
+
+TEST_CASE("the model's loading is shown as progress where the editor takes it") {
+  FakeEditor editor;
+  editor.host.model = {completion::EngineState::kLoading, 0.25, {}};
+  editor.initialize({{"window", {{"workDoneProgress", true}}}});
+  REQUIRE(editor.sent("window/workDoneProgress/create").size() == 1);
+  CHECK(editor.sent("$/progress").empty());  // not before the editor agreed
+  const Json create = editor.messages.back();
+  editor.send(Json{{"jsonrpc", "2.0"}, {"id", create.at("id")}, {"result", nullptr}});
+  editor.host.model.progress = 0.5;
+  editor.session->model_changed();
+  editor.host.model.state = completion::EngineState::kReady;
+  editor.session->model_changed();
+  editor.session->model_changed();
+  std::vector<std::string> kinds;
+  for (const Json& params : editor.sent("$/progress")) {
+    CHECK(params.at("token") == create.at("params").at("token"));
+    kinds.push_back(params.at("value").at("kind"));
+  }
+  CHECK(kinds == std::vector<std::string>{"begin", "report", "report", "end"});
+}
+
+TEST_CASE("a model that fails is shown to the user once, and requests go on being answered") {
+  OpenEditor editor("int a;");
+  editor.host.model = {completion::EngineState::kFailed, 0, "x.gguf: cannot be opened"};
+  editor.session->model_changed();
+  editor.session->model_changed();
+  REQUIRE(editor.sent("window/showMessage").size() == 1);
+  const std::string message = editor.sent("window/showMessage")[0].at("message");
+  CHECK(message.find("x.gguf: cannot be opened") != std::string::npos);
+  editor.complete(1, 0, 0);
+  CHECK(editor.host.submitted.size() == 1);
+}
+
+TEST_CASE("a session that ended stops its work, closes its documents and sends nothing more") {
+  OpenEditor editor("int a;");
+  editor.complete(1, 0, 0);
+  const std::size_t before = editor.messages.size();
+  editor.session->end();
+  CHECK(editor.last_submitted().request.stop.stop_requested());
+  CHECK(editor.host.closed.size() == 1);
+  editor.last_submitted().done(test::suggestion("x", 0, 0));
+  CHECK(editor.messages.size() == before);
+  auto late = editor.last_submitted();
+  editor.session.reset();
+  late.done(test::suggestion("x", 0, 0));  // finds nobody, through its weak pointer
+  CHECK(editor.messages.size() == before);
+}
+
+TEST_CASE("names from the editor cannot write control characters into the log") {
+  FakeEditor editor;
+  editor.initialize();
+  editor.notify("textDocument/didChange",
+                {{"textDocument", {{"uri", "file:///a%1b[2J\x1b]0;"}, {"version", 1}}},
+                 {"contentChanges", Json::array()}});
+  editor.notify("x\n\x1b[31m", Json::object());
+  CHECK(editor.host.logged.str().find('\x1b') == std::string::npos);
+}
