@@ -164,6 +164,8 @@ Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> writte
                                         const Recalled& recalled) const {
   if (!written && written.error().superseded) return written;
   if (written && !is_welcome(turn, turn.receipt.confidence)) written = nothing(silence::kFinished);
+  // Who waved one suggestion away does not want the next best in its place.
+  if (recalled.rejected) return nothing(silence::kRejected);
   if (!recalled.item) return written;
   const std::string& text = recalled.item->text;
   if (written && written->front().text.starts_with(text)) {
