@@ -96,8 +96,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
 bool is_better(const Recalled& recalled, const std::vector<Item>& written,
                std::optional<double> confidence) {
   if (!recalled.item) return false;
-  return recalled.gain >=
-         confidence.value_or(0) * static_cast<double>(written.front().text.size());
+  return recalled.gain >= confidence.value_or(0) * static_cast<double>(written.front().text.size());
 }
 
 bool is_welcome(const Turn& turn, std::optional<double> confidence) {
