@@ -111,6 +111,7 @@ void Session::close_if_secret(const std::string& uri,
   if (found == changes.end()) return;
   OpenDocument& open = documents_.at(uri);
   open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
+  open.home = {};  // it leaves the index with the next request
   if (host_.config().secret_files) return;
   host_.close_document({id_, uri});
   open.unusable = unusable_as(open.exclusion);

@@ -128,8 +128,13 @@ void Worker::note_request(Turn& turn) {
     turn.accepted = document.last->shown->source;
   forget_moved(*document.last, snapshot);
   document.rejections.judge(*document.last, snapshot, turn.cursor);
+  if (index_ != nullptr) {
+    // A document that became a secret leaves the index at once.
+    if (request.home.path.empty() && !document.home.path.empty())
+      index_->forget({document.home.project, document.home.path});
+    follow(*index_, turn);
+  }
   document.home = request.home;
-  if (index_ != nullptr) follow(*index_, turn);
   document.last->serial = snapshot.serial();
   document.last->cursor = turn.cursor;
   document.snapshot = request.snapshot;
