@@ -120,7 +120,7 @@ TEST_CASE("ignored, excluded, secret and hidden files are not read") {
   folder.write("x.tmp.c", "int x;\n");
   folder.write("y.generated.c", "int y;\n");
   folder.write(".env", "KEY=1\n");
-  folder.write("credentials.c", "int key;\n");
+  folder.write("credentials.json", "{}\n");
   folder.write(".cache/z.c", "int z;\n");
   folder.write("node_modules/m/m.c", "int m;\n");
   folder.write("kept.c", "int kept;\n");
