@@ -23,4 +23,18 @@ std::string excerpt(std::string_view bytes) {
   return out;
 }
 
+std::string without_excerpts(std::string_view message) {
+  // Numbers are not quoted, and a number may be a secret, too.
+  message = message.substr(0, message.find(", not "));
+  std::string out;
+  for (std::size_t at = 0; at < message.size(); ++at) {
+    out += message[at];
+    if (message[at] != '"') continue;
+    out += "...\"";
+    for (++at; at < message.size() && message[at] != '"'; ++at)
+      if (message[at] == '\\') ++at;
+  }
+  return out;
+}
+
 }  // namespace efimd::lsp

@@ -9,6 +9,8 @@
 #include <cerrno>
 #include <utility>
 
+#include "lsp/excerpt.h"
+
 namespace efimd::service {
 
 namespace {
@@ -115,7 +117,7 @@ void Bridge::read_editor() {
   for (;;) {
     auto body = from_editor_.next();
     if (!body) {
-      ends_.log("the editor sent what is no LSP: " + body.error().message());
+      ends_.log("the editor sent what is no LSP: " + lsp::without_excerpts(body.error().message()));
       return finish(1);
     }
     if (!*body) break;
@@ -132,7 +134,9 @@ void Bridge::read_daemon() {
   const Read read = read_into(daemon_.get(), from_daemon_);
   for (;;) {
     auto body = from_daemon_.next();
-    if (!body) return daemon_gone("the daemon sent what is no LSP: " + body.error().message());
+    if (!body)
+      return daemon_gone("the daemon sent what is no LSP: " +
+                         lsp::without_excerpts(body.error().message()));
     if (!*body) break;
     session_.daemon_says(std::move(**body));
     if (const auto reason = session_.hang_up_reason()) return daemon_gone(*reason);

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "lsp/excerpt.h"
+
 namespace efimd::service {
 
 using lsp::Json;
@@ -116,7 +118,8 @@ void BridgeSession::on_editor_response(const lsp::Message& message) {
 void BridgeSession::daemon_says(std::string body) {
   const auto message = lsp::parse_message(body);
   if (!message) {
-    hang_up_ = "the daemon sent nonsense: " + message.error().error.message();
+    hang_up_ =
+        "the daemon sent nonsense: " + lsp::without_excerpts(message.error().error.message());
     return;
   }
   if (message->kind == Kind::kResponse) return on_daemon_response(*message, std::move(body));
@@ -174,7 +177,8 @@ void BridgeSession::connected() {
 
 void BridgeSession::on_greeting_answered(const lsp::Message& message) {
   if (message.error) {
-    hang_up_ = "the daemon refused: " + message.error->message;
+    // The message may quote the editor. The editor gets it as its answer, its log the code alone.
+    hang_up_ = fmt::format("the daemon refused initialize (error {})", message.error->code);
     if (greeting_->answered) return;
     to_editor(lsp::error_body(greeting_->id, static_cast<lsp::ErrorCode>(message.error->code),
                               message.error->message));

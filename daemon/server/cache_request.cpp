@@ -7,7 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/server/file_identity.h"
 #include "engine/types.h"
+#include "lsp/uri.h"
 
 namespace efimd::service {
 
@@ -77,7 +79,9 @@ Result<Json> purge(store::Store& store, const CacheRequest& request) {
   } else if (!request.model.empty()) {
     count(done = store.purge_model(request.model));
   } else {
-    for (const std::string& uri : documents_below(store, request.uri)) {
+    const std::vector<std::string> uris = uris_within(request.uri, store.document_uris());
+    if (uris.empty() && !request.in_memory) return tl::unexpected(nothing_kept(request.uri));
+    for (const std::string& uri : uris) {
       if (!count(done = store.purge(uri))) break;
       ++documents;
     }
@@ -89,8 +93,9 @@ Result<Json> purge(store::Store& store, const CacheRequest& request) {
 }
 
 Result<Json> pin(store::Store& store, const CacheRequest& request, bool pinned) {
-  std::vector<std::string> uris = documents_below(store, request.uri);
-  if (uris.empty() && pinned) uris.push_back(request.uri);  // it will be stored yet
+  // A file that nothing is kept of yet has no URI to pin: its editor has not said how it writes it.
+  const std::vector<std::string> uris = uris_within(request.uri, store.document_uris());
+  if (uris.empty()) return tl::unexpected(nothing_kept(request.uri));
   for (const std::string& uri : uris)
     if (const auto done = store.pin(uri, pinned); !done) return tl::unexpected(done.error());
   return Json{{"documents", uris.size()}};
@@ -128,13 +133,9 @@ Result<CacheRequest> cache_request_from(const Json& params) {
   return request;
 }
 
-std::vector<std::string> documents_below(const store::Store& store, const std::string& uri) {
-  std::string folder = uri;
-  if (!folder.ends_with('/')) folder += '/';
-  std::vector<std::string> found;
-  for (const std::string& each : store.document_uris())
-    if (each == uri || each.starts_with(folder)) found.push_back(each);
-  return found;
+Error nothing_kept(const std::string& uri) {
+  return {Fault::kNotFound, "nothing of " + lsp::display(uri) + " is kept",
+          "'efimd cache list' names the files that something is kept of"};
 }
 
 Result<Json> serve_cache_request(store::Store& store, const CacheRequest& request) {

@@ -15,17 +15,19 @@ struct CacheRequest {
   std::string uri;    ///< of a file, or of a folder for all below it; kPurge, kPin, kUnpin
   std::string model;  ///< kPurge: a model's name, or the beginning of its digest
   bool all = false;   ///< kPurge
+  /// kPurge, the daemon's own: something of it was in memory, so nothing on disk is no failure.
+  bool in_memory = false;
 };
 
 lsp::Json to_json(const CacheRequest& request);
 /// kBadInput names what is wrong.
 Result<CacheRequest> cache_request_from(const lsp::Json& params);
 
-/// The URIs of the store's documents that equal `uri`, or lie in that folder.
-std::vector<std::string> documents_below(const store::Store& store, const std::string& uri);
+/// kNotFound, for a purge or a pin of a file that nothing is kept of.
+Error nothing_kept(const std::string& uri);
 
-/// Carries it out, on the disk thread or in a process of its own. Returns the answer, as
-/// docs/protocol.md has it.
+/// Does it, on the disk thread or in a process of its own. The answer, as docs/protocol.md has it.
+/// `uri` names a file in any spelling (FileIdentity); kNotFound if nothing is kept of it.
 Result<lsp::Json> serve_cache_request(store::Store& store, const CacheRequest& request);
 
 }  // namespace efimd::service

@@ -7,6 +7,8 @@
 #include <boost/asio/write.hpp>
 #include <utility>
 
+#include "lsp/excerpt.h"
+
 namespace efimd::service {
 
 namespace asio = boost::asio;
@@ -40,7 +42,7 @@ void Connection::take(std::string_view bytes) {
   reader_.feed(bytes);
   while (!closed_ && !finishing_) {
     auto body = reader_.next();
-    if (!body) return close(End::kFault, body.error().message());
+    if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
     if (!*body) return;
     if (session_->receive(**body) == Session::Next::kClose) return finish();
   }

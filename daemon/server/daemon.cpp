@@ -11,11 +11,13 @@
 #include <csignal>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "daemon/config/local_socket.h"
 #include "daemon/config/version.h"
 #include "daemon/server/connection.h"
+#include "daemon/server/file_identity.h"
 #include "daemon/server/lifetime.h"
 #include "daemon/server/project_reader.h"
 #include "daemon/server/status_json.h"
@@ -69,7 +71,12 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
   void begin_store();
   void read_projects();
-  void ask_store(const CacheRequest& request, std::function<void(Result<lsp::Json>)> done);
+  using Answered = std::function<void(Result<lsp::Json>)>;
+  void ask_store(const CacheRequest& request, Answered done);
+  /// Every spelling of the file that the store or a session knows, found on the disk thread.
+  void purge_file(CacheRequest request, Answered done);
+  /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
+  void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
   /// What the store cannot know of the answer: device tokens, speeds.
   void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
 
@@ -82,6 +89,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
+  std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
   Exclusions exclusions_;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
@@ -208,6 +216,7 @@ void Daemon::Impl::stop_on_signals() {
 void Daemon::Impl::complete(completion::Request request,
                             std::function<void(completion::Outcome)> done) {
   lifetime_.request_began();
+  served_.insert(request.document.uri);
   service_->submit(std::move(request),
                    [this, done = std::move(done)](completion::Outcome outcome) mutable {
                      asio::post(io_, [this, done = std::move(done), outcome = std::move(outcome)] {
@@ -222,6 +231,7 @@ void Daemon::Impl::close_document(completion::DocumentKey document) {
 }
 
 void Daemon::Impl::open_document(completion::OpenedDocument opened) {
+  served_.insert(opened.document.uri);
   service_->open(std::move(opened));
 }
 
@@ -249,20 +259,41 @@ void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Js
         fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
   if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
-  service_->forget(request.model.empty() ? request.uri : std::string(), [=, this] {
+  if (!request.uri.empty()) return purge_file(std::move(request), std::move(done));
+  service_->forget(std::string(), [=, this] {
     asio::post(io_, [=, this] {
-      if (request.uri.empty()) {
-        settings_.store->forget_queued();
-      } else {
-        settings_.store->forget_queued(request.uri);
-      }
+      settings_.store->forget_queued();
       ask_store(request, done);
     });
   });
 }
 
-void Daemon::Impl::ask_store(const CacheRequest& request,
-                             std::function<void(Result<lsp::Json>)> done) {
+void Daemon::Impl::purge_file(CacheRequest request, Answered done) {
+  if (!settings_.store->is_usable()) return ask_store(request, std::move(done));
+  settings_.store->post([=, this, served = served_](store::Store& store) mutable {
+    for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
+    auto uris = uris_within(request.uri, {served.begin(), served.end()});
+    asio::post(io_, [=, this, uris = std::move(uris)]() mutable {
+      for (const std::string& uri : uris) request.in_memory |= served_.erase(uri) > 0;
+      forget_then_purge(request, std::move(uris), done);
+    });
+  });
+}
+
+void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::string> uris,
+                                     Answered done) {
+  if (uris.empty()) return ask_store(request, std::move(done));
+  const std::string uri = std::move(uris.back());
+  uris.pop_back();
+  service_->forget(uri, [=, this] {
+    asio::post(io_, [=, this] {
+      settings_.store->forget_queued(uri);
+      forget_then_purge(request, uris, done);
+    });
+  });
+}
+
+void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {
   const store::StoreStatus status = settings_.store->status();
   if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));
   settings_.store->post([=, this](store::Store& store) {

@@ -1,15 +1,16 @@
 #include "daemon/server/exclusions.h"
 
 #include <algorithm>
-#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "daemon/config/glob.h"
 #include "daemon/server/repository.h"
+#include "daemon/server/secrets.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -17,18 +18,6 @@ namespace efimd::service {
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr std::array<std::string_view, 28> kSecrets = {
-    ".env*",        "*.env",        "*.pem",
-    "*.key",        "*.p12",        "*.pfx",
-    "*.jks",        "*.keystore",   "*.kdbx",
-    "*.ppk",        "*.asc",        "*.gpg",
-    "id_*",         ".netrc",       "_netrc",
-    ".npmrc",       ".pypirc",      ".pgpass",
-    ".htpasswd",    "credentials*", ".git-credentials",
-    "secrets.json", "secrets.y*ml", "*.tfvars",
-    "*.tfstate",    ".ssh",         ".gnupg",
-    ".aws"};
 
 std::string lower(std::string_view text) {
   std::string out(text);
@@ -180,7 +169,9 @@ GitHome GitHome::of_this_process() {
   return home;
 }
 
-std::span<const std::string_view> Exclusions::secret_patterns() { return kSecrets; }
+std::span<const std::string_view> Exclusions::secret_patterns() {
+  return service::secret_patterns();
+}
 
 std::string gitignored_by(const fs::path& file, const GitHome& home) {
   return ignoring_line(file, false, home);
@@ -200,19 +191,34 @@ Exclusions::Verdict Exclusions::judge_folder(const fs::path& folder) const {
 Exclusions::Verdict Exclusions::judge(std::string_view uri, Kind kind) const {
   const auto path = lsp::path_of(uri);
   // An untitled document may be called .env, too.
-  const std::string named = lower(path ? *path : "/" + lsp::base_name(uri));
-  for (const std::string_view pattern : kSecrets)
-    if (any_leading(
-            named, [&](std::string_view leading) { return glob_match(pattern, name_of(leading)); }))
-      return {Reason::kSecret, std::string(pattern)};
+  std::vector<std::string> names = {path ? *path : "/" + lsp::base_name(uri)};
+  // A link to a secret is as secret as that.
+  if (path) {
+    std::error_code error;
+    std::string real = fs::weakly_canonical(*path, error).generic_string();
+    if (!error && real != names.front()) names.push_back(std::move(real));
+  }
+  for (const std::string& name : names)
+    if (std::string pattern = secret_by_name(kind == Kind::kFolder ? name + "/-" : name);
+        !pattern.empty())
+      return {Reason::kSecret, std::move(pattern)};
   if (!path) return {Reason::kScheme, lsp::scheme_of(uri)};
   for (const std::string& glob : globs_)
-    if (excludes(glob, *path)) return {Reason::kExclude, glob};
+    for (const std::string& name : names)
+      if (excludes(glob, name)) return {Reason::kExclude, glob};
   if (gitignore_)
     if (std::string line = ignoring_line(*path, kind == Kind::kFolder, GitHome::of_this_process());
         !line.empty())
       return {Reason::kGitignore, std::move(line)};
   return {};
+}
+
+Exclusions::Verdict Exclusions::judge(std::string_view uri, std::string_view text) const {
+  Verdict verdict = judge(uri);
+  if (verdict.reason == Reason::kSecret) return verdict;
+  if (std::string why = secret_by_content(text); !why.empty())
+    return {Reason::kSecret, std::move(why)};
+  return verdict;
 }
 
 }  // namespace efimd::service

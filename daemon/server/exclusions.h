@@ -10,9 +10,10 @@ namespace efimd::service {
 
 /// Whether a document may leave KV on the disk (ST-2), and whether it may be completed.
 ///
-///   scheme     only files may: an untitled text, or one of another scheme, has no place yet
-///   secret     built-in patterns of files that hold keys and passwords; they are not completed
-///              either, unless completion.secret_files says so
+///   scheme     only files: an untitled text, or one of another scheme, is nowhere yet
+///   secret     files that hold keys and passwords, by built-in patterns of names, also behind a
+///              symbolic link, or by their content (secrets.h); no completion either, unless
+///              completion.secret_files says so
 ///   exclude    the user's globs, cache.exclude
 ///   gitignore  if cache.gitignore says so, what git would ignore: .gitignore in the file's folder
 ///              and above, up to the repository's root; the repository's own info/exclude; and the
@@ -35,9 +36,11 @@ class Exclusions {
   Exclusions() = default;
   Exclusions(std::vector<std::string> globs, bool gitignore);
 
+  /// By where it lies; and by what it holds, too. `pattern` says why it is a secret.
   Verdict judge(std::string_view uri) const;
   /// Of all that a folder holds: whether it need not be looked into.
   Verdict judge_folder(const std::filesystem::path& folder) const;
+  Verdict judge(std::string_view uri, std::string_view text) const;
 
   /// The built-in patterns, in lower case; names are matched in lower case.
   static std::span<const std::string_view> secret_patterns();

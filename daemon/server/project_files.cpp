@@ -8,6 +8,7 @@
 
 #include "daemon/recall/batch.h"
 #include "daemon/server/repository.h"
+#include "daemon/server/secrets.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -143,7 +144,8 @@ std::optional<std::string> read_code(const fs::path& file) {
   if (text.empty() || text.size() > recall::kFileBytesMax) return std::nullopt;
   if (text.find('\0') != std::string::npos) return std::nullopt;
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
-  if (text.size() / lines > kMeanLineBytesMax) return std::nullopt;
+  if (text.size() / lines > kMeanLineBytesMax || !secret_by_content(text).empty())
+    return std::nullopt;
   return text;
 }
 

@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "daemon/config/build.h"
+#include "lsp/excerpt.h"
 
 namespace efimd::service {
 
@@ -17,10 +19,34 @@ using lsp::Json;
 namespace {
 
 constexpr char kProgressId[] = "efimd/model-progress";
-/// Of names that a client chose, in the log.
+/// Of names that a client chose, in answers and in the status.
 constexpr std::size_t kShownBytesMax = 80;
 
-/// A client's name for something, fit for a line of the log.
+// The log gets names from these lists only: a client with a defect may send text as any name.
+constexpr std::array<std::string_view, 7> kIgnoredNames = {"$/setTrace",
+                                                           "$/progress",
+                                                           "textDocument/didSave",
+                                                           "workspace/didChangeWorkspaceFolders",
+                                                           "textDocument/willSave",
+                                                           "workspace/didChangeWatchedFiles",
+                                                           "window/workDoneProgress/cancel"};
+constexpr std::array<std::string_view, 9> kEditors = {
+    "Neovim", "Visual Studio Code", "VSCodium", "Cursor", "Emacs", "Eglot", "helix", "Zed", "Kate"};
+
+std::string known_name(std::string_view method) {
+  const bool known = std::ranges::find(kIgnoredNames, method) != kIgnoredNames.end();
+  return known ? std::string(method)
+               : fmt::format("a notification with a name of {} bytes", method.size());
+}
+
+/// The editor that `client` begins with.
+std::string_view known_editor(std::string_view client) {
+  const auto* const found = std::ranges::find_if(
+      kEditors, [&](std::string_view editor) { return client.starts_with(editor); });
+  return found != kEditors.end() ? *found : "a client";
+}
+
+/// A client's name for something, fit for a person to read.
 std::string shown(std::string_view name) {
   std::string text(name.substr(0, kShownBytesMax));
   std::replace_if(
@@ -84,7 +110,8 @@ Session::Next Session::receive(std::string_view body) {
   const auto message = lsp::parse_message(body);
   if (!message) {
     const lsp::BadMessage& bad = message.error();
-    host_.log().warn("session {}: refused a message: {}", id_, bad.error.message());
+    host_.log().warn("session {}: refused a message: {}", id_,
+                     lsp::without_excerpts(bad.error.message()));
     refuse(bad.id, bad.code, bad.error.message());
     return Next::kGoOn;
   }
@@ -128,7 +155,7 @@ void Session::receive_request(const lsp::Message& message) {
 void Session::receive_notification(const lsp::Message& message) {
   const Method* method = find(notifications(), message.method);
   if (method == nullptr) {
-    host_.log().debug("session {}: ignored {}", id_, shown(message.method));
+    host_.log().debug("session {}: ignored {}", id_, known_name(message.method));
     return;
   }
   if (state_ != State::kServing) {
@@ -160,8 +187,7 @@ void Session::initialize(const lsp::Message& message) {
   state_ = State::kServing;
   const std::string commands[] = {kAcceptCommand};
   answer(message.id, lsp::initialize_result(encoding_, {"efimd", this_build().version}, commands));
-  host_.log().info("session {}: {}, {}", id_, client_.empty() ? "an unnamed client" : client_,
-                   lsp::encoding_name(encoding_));
+  host_.log().info("session {}: {}, {}", id_, known_editor(client_), lsp::encoding_name(encoding_));
 }
 
 void Session::shutdown(const lsp::Message& message) {
@@ -234,8 +260,9 @@ void Session::take_options(const lsp::EfimOptions& options) {
   if (options.maxTokens) options_.tokens_max = *options.maxTokens;
   if (options.stop) options_.stop = stop_rule_of(*options.stop);
   if (options.temperature) options_.temperature = static_cast<float>(*options.temperature);
-  for (const std::string& key : options.unknown)
-    host_.log().warn("session {}: unknown option efim.{}; it is ignored", id_, shown(key));
+  if (!options.unknown.empty())
+    host_.log().warn("session {}: ignored {} unknown options below efim", id_,
+                     options.unknown.size());
 }
 
 void Session::model_changed() {
@@ -310,7 +337,8 @@ void Session::refuse_params(const lsp::Message& message, const Error& error) {
   if (message.kind == lsp::Message::Kind::kRequest)
     refuse(message.id, ErrorCode::kInvalidParams, message.method + ": " + error.message());
   else
-    host_.log().warn("session {}: dropped {}: {}", id_, message.method, error.message());
+    host_.log().warn("session {}: dropped {}: {}", id_, message.method,
+                     lsp::without_excerpts(error.message()));
 }
 
 }  // namespace efimd::service

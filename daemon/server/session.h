@@ -166,6 +166,9 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Tells the user, once for a document, why it gets no completions.
   void tell_unusable(const std::string& uri, const OpenDocument& open);
+  /// From the change on that brings a private key, the document is one with secrets.
+  void close_if_secret(const std::string& uri,
+                       std::span<const lsp::TextDocumentContentChangeEvent> changes);
   void take_options(const lsp::EfimOptions& options);
   OpenDocument opened(const lsp::DidOpenTextDocumentParams& params) const;
   Result<text::Revision> revised(

@@ -7,6 +7,7 @@
 
 #include "daemon/server/project_files.h"
 #include "daemon/server/repository.h"
+#include "daemon/server/secrets.h"
 #include "daemon/server/session.h"
 #include "lsp/uri.h"
 
@@ -23,6 +24,11 @@ constexpr char kSuperseded[] = "superseded by a newer request";
 
 Json version_json(const std::optional<std::int32_t>& version) {
   return version ? Json(*version) : Json(nullptr);
+}
+
+std::string unusable_as(const Exclusions::Verdict& secret) {
+  return "the file may hold secrets (" + secret.pattern +
+         "); completion.secret_files = true completes it all the same";
 }
 
 }  // namespace
@@ -45,22 +51,21 @@ void Session::did_open(const lsp::Message& message) {
   const auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
   if (!params) return;
   if (documents_.size() >= lsp::kDocumentsMax && !documents_.contains(params->uri)) {
-    host_.log().warn("session {}: more than {} open documents; {} is passed over", id_,
-                     lsp::kDocumentsMax, lsp::display(params->uri));
+    host_.log().warn("session {}: more than {} open documents; one is passed over", id_,
+                     lsp::kDocumentsMax);
     return;
   }
   // A second didOpen without a didClose is a new text with its own history.
   if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
   const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
   OpenDocument& open = entry->second;
-  open.exclusion = host_.exclusions().judge(params->uri);
+  open.exclusion = host_.exclusions().judge(params->uri, params->text);
   open.file = file_name_of(params->uri);
   if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
     open.home = text_home_of(params->uri);
   if (open.home.project != open.home.path) host_.look_at_project(open.home);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
-    open.unusable = "the file may hold secrets (" + open.exclusion.pattern +
-                    "); completion.secret_files = true completes it all the same";
+    open.unusable = unusable_as(open.exclusion);
   if (!open.unusable.empty()) tell_unusable(params->uri, open);
   if (open.unusable.empty())
     host_.open_document({{id_, params->uri},
@@ -81,19 +86,35 @@ void Session::did_change(const lsp::Message& message) {
   if (!params) return;
   const auto found = documents_.find(params->uri);
   if (found == documents_.end()) {
-    host_.log().warn("session {}: a change to {}, which is not open; it is ignored", id_,
-                     lsp::display(params->uri));
+    host_.log().warn("session {}: ignored a change to a document that is not open", id_);
     return;
   }
   OpenDocument& open = found->second;
   if (params->version) open.version = params->version;
   if (!open.unusable.empty()) return;
   auto revision = revised(open.document, params->contentChanges);
-  if (revision) return open.document.adopt(std::move(*revision));
-  host_.log().warn("session {}: {}: {}", id_, lsp::display(params->uri),
+  if (revision) {
+    open.document.adopt(std::move(*revision));
+    return close_if_secret(params->uri, params->contentChanges);
+  }
+  host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    revision.error().message());
   open = {text::Document(""), open.version, open.language_id, revision.error().message()};
   tell_unusable(params->uri, open);
+}
+
+void Session::close_if_secret(const std::string& uri,
+                              std::span<const lsp::TextDocumentContentChangeEvent> changes) {
+  // A key is pasted, or comes with the whole text; nobody types one.
+  const auto found = std::ranges::find_if(
+      changes, [](const auto& change) { return !secret_by_content(change.text).empty(); });
+  if (found == changes.end()) return;
+  OpenDocument& open = documents_.at(uri);
+  open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
+  open.home = {};  // it leaves the index with the next request
+  if (host_.config().secret_files) return;
+  host_.close_document({id_, uri});
+  open.unusable = unusable_as(open.exclusion);
 }
 
 /// Of files that may hold secrets nothing is said: their owner knows why, and the receipt says so.

@@ -225,13 +225,14 @@ Result<void> CpuBackend::check_file() const {
 void CpuBackend::start_panels(const CpuOptions& options) {
   // Pages of KV are taken as they are used: their memory is spoken for.
   const std::size_t spoken_for = size(page_count()) * page_bytes();
-  const std::size_t available = available_memory();
-  PanelStore::Options wish{.form = isa_ == Isa::kScalar ? WeightsForm::kMapped : options.weights,
-                           .available_bytes = available - std::min(spoken_for, available),
-                           .told = options.weights_told};
+  PanelStore::Options wish{.form = options.weights, .told = options.weights_told};
+  if (const std::size_t available = available_memory(); available > 0)
+    wish.available_bytes = available - std::min(spoken_for, available);
   if (model_ != nullptr)
     wish.give_back = [this](std::span<const std::byte> bytes) { model_->file().give_back(bytes); };
-  panels_.start(weights_.matrices(), std::move(wish));
+  // The scalar table is the specification and reads the file.
+  panels_.start(isa_ == Isa::kScalar ? std::vector<Weights*>() : weights_.matrices(),
+                std::move(wish));
 }
 
 Result<void> CpuBackend::prepare(const Step& step) {

@@ -69,18 +69,20 @@ class Runner {
                                               .weights_told = awaited_.listener()}));
     made_s_ = seconds_of([&] { weights_ = awaited_.wait(); });
   }
-  /// Evaluates tokens at `position`; the logits of the last.
-  std::span<const float> evaluate(std::span<const TokenId> tokens, int position) {
+  /// Evaluates tokens at `position`; the logits of the last, or none.
+  std::span<const float> evaluate(std::span<const TokenId> tokens, int position,
+                                  bool logits = true) {
     const engine::StepSequence sequence{0, static_cast<int>(tokens.size()), position, pages_};
     const int last = static_cast<int>(tokens.size()) - 1;
-    return must(forward(*backend_, model_->shape().layers, {tokens, {&sequence, 1}, {&last, 1}}));
+    return must(forward(*backend_, model_->shape().layers,
+                        {tokens, {&sequence, 1}, {&last, logits ? 1U : 0U}}));
   }
   std::span<const float> evaluate_prompt(std::span<const TokenId> tokens) {
     std::span<const float> logits;
     const auto step = static_cast<std::size_t>(backend_->step_tokens_max());
     for (std::size_t at = 0; at < tokens.size(); at += step)
-      logits =
-          evaluate(tokens.subspan(at, std::min(step, tokens.size() - at)), static_cast<int>(at));
+      logits = evaluate(tokens.subspan(at, std::min(step, tokens.size() - at)),
+                        static_cast<int>(at), at + step >= tokens.size());
     return logits;
   }
   const engine::Model& model() const { return *model_; }

@@ -123,18 +123,19 @@ TEST_CASE("panels may be taken over at any step") {
 TEST_CASE("panels are made if they fit, and whoever asks by name may fill all of the memory") {
   const struct {
     WeightsForm form;
-    std::size_t available;
+    std::optional<std::size_t> available;
     bool made;
   } cases[] = {{WeightsForm::kAuto, 4000, true},    {WeightsForm::kAuto, 3000, false},
-               {WeightsForm::kAuto, 0, false},      {WeightsForm::kPanels, 3000, true},
-               {WeightsForm::kPanels, 1000, false}, {WeightsForm::kPanels, 0, true},
+               {WeightsForm::kAuto, 0, false},      {WeightsForm::kAuto, std::nullopt, false},
+               {WeightsForm::kPanels, 0, false},    {WeightsForm::kPanels, 3000, true},
+               {WeightsForm::kPanels, 1000, false}, {WeightsForm::kPanels, std::nullopt, true},
                {WeightsForm::kMapped, 4000, false}};
   for (const auto& [form, available, made] : cases) {
     SmallMatrix matrix;  // its panels take 1728 bytes and what units round up
     Told told;
     PanelStore store;
     store.start({&matrix.weights}, {form, available, told.listener(), {}});
-    INFO(static_cast<int>(form) << ", " << available << ": " << told.last());
+    INFO(static_cast<int>(form) << ", " << available.value_or(7) << ": " << told.last());
     CHECK(told.last().starts_with("panels") == made);
     CHECK(matrix.weights.panels == nullptr);
     store.adopt();
@@ -153,8 +154,9 @@ TEST_CASE("what panels hold is given back, whole panels of rows and no more") {
   std::vector<std::span<const std::byte>> given;
   PanelStore store;
   store.start({&first, &second},
-              {WeightsForm::kPanels, 0, told.listener(),
-               [&](std::span<const std::byte> bytes) { given.push_back(bytes); }});
+              {WeightsForm::kPanels, {}, told.listener(), [&](std::span<const std::byte> bytes) {
+                 given.push_back(bytes);
+               }});
   CHECK(told.last().starts_with("panels"));
   REQUIRE(given.size() == 1);  // f16 has no panels
   CHECK(given[0].data() == reinterpret_cast<const std::byte*>(first.data));
@@ -165,7 +167,7 @@ TEST_CASE("a store that ends early leaves matrices as they are") {
   for (int run = 0; run < 50; ++run) {
     SmallMatrix matrix;
     PanelStore store;
-    store.start({&matrix.weights}, {WeightsForm::kPanels, 0, {}, {}});
+    store.start({&matrix.weights}, {WeightsForm::kPanels, {}, {}, {}});
   }
   SUCCEED();
 }
