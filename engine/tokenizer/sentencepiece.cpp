@@ -23,7 +23,7 @@ constexpr float kUnknownPenalty = -10;
 constexpr std::size_t kWordBytesMax = 128;
 
 constexpr std::size_t kCodePoints = 0x110000;
-constexpr std::size_t kMergesMax = std::size_t{1} << 21;  ///< more pairs than this do not merge
+constexpr std::size_t kPairsMax = std::size_t{1} << 21;  ///< more pairs than this do not merge
 
 /// A token's text as it stands in a document.
 std::string plain(std::string_view text) {
@@ -178,7 +178,7 @@ MergeTable Sentencepiece::merges_of(const Vocabulary& vocabulary, const TokenInd
       if (utf8::is_continuation(text[at])) continue;
       const TokenId left = index.find(text.substr(0, at));
       const TokenId right = left == kNoToken ? kNoToken : index.find(text.substr(at));
-      if (right != kNoToken && pairs.size() < kMergesMax) pairs.push_back({left, right, id});
+      if (right != kNoToken && pairs.size() < kPairsMax) pairs.push_back({left, right, id});
     }
   }
   MergeTable merges(pairs.size());

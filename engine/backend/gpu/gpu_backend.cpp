@@ -80,9 +80,9 @@ class GpuBackend final : public Backend {
 
  private:
   Result<void> allocate();
-  /// Makes bias_turns_ reach so many pages of a sequence, if a layer keeps keys without their
+  /// Makes bias_rope_table_ reach so many pages of a sequence, if a layer keeps keys without their
   /// bias.
-  Result<void> turn_biases(int pages);
+  Result<void> extend_bias_rope_table(int pages);
   /// Makes `memory` hold so many bytes; what was in it is lost.
   Result<void> grow(Range& memory, std::size_t bytes, Memory where);
   /// Says the step to the device.
@@ -104,8 +104,8 @@ class GpuBackend final : public Backend {
   std::optional<PageTransfer> pages_;  ///< after allocate()
   StepOperations operations_;
   Range logits_, in_, out_;  ///< grow; the last two are what the host writes and reads
-  Range bias_turns_;         ///< none where attention adds no key's bias
-  int bias_pages_ = 0;       ///< that bias_turns_ reaches
+  Range bias_rope_table_;    ///< none where attention adds no key's bias
+  int bias_pages_ = 0;       ///< that bias_rope_table_ reaches
 
   Step step_;
 };
@@ -130,7 +130,7 @@ Result<void> GpuBackend::open(const ModelWeights& weights) {
   weights_ = *std::move(uploaded);
   frequencies_ = rope_frequencies(shape_, weights_.rope_factors);
   if (auto allocated = allocate(); !allocated) return allocated;
-  if (auto turned = turn_biases(page_count_); !turned) return turned;
+  if (auto extended = extend_bias_rope_table(page_count_); !extended) return extended;
   WarmUp warm_up(*this, shape_.layers, with_output_);
   if (auto warm = warm_up.run(operations_.split_pages() * kPageTokens); !warm) return warm;
   if (step_ms_max_ == 0) return {};
@@ -140,16 +140,16 @@ Result<void> GpuBackend::open(const ModelWeights& weights) {
   });
 }
 
-Result<void> GpuBackend::turn_biases(int pages) {
+Result<void> GpuBackend::extend_bias_rope_table(int pages) {
   if (pages <= bias_pages_ || std::ranges::none_of(weights_.layers, [&](const GpuLayer& layer) {
         return layer.key_bias.bytes > 0;
       }))
     return {};
-  const std::vector<float> turns = bias_turns(shape_, frequencies_, pages);
-  auto taken = take(*device_, turns.size(), Memory::kDevice);
+  const std::vector<float> rope_table = bias_rope_table(shape_, frequencies_, pages);
+  auto taken = take(*device_, rope_table.size(), Memory::kDevice);
   if (!taken) return tl::unexpected(std::move(taken).error());
-  bias_turns_ = *taken;
-  if (auto sent = pages_->send(*taken, std::as_bytes(std::span(turns))); !sent) return sent;
+  bias_rope_table_ = *taken;
+  if (auto sent = pages_->send(*taken, std::as_bytes(std::span(rope_table))); !sent) return sent;
   bias_pages_ = pages;
   return {};
 }
@@ -161,8 +161,8 @@ Result<void> GpuBackend::prepare(const Step& step) {
   pages_->changed();
   operations_.begin(step, frequencies_);
   // A table may name a page more than once, and so be longer than the device's pages.
-  if (auto turned = turn_biases(operations_.pages_max()); !turned) return turned;
-  operations_.send_record(bias_turns_);
+  if (auto extended = extend_bias_rope_table(operations_.pages_max()); !extended) return extended;
+  operations_.send_record(bias_rope_table_);
   return {};
 }
 

@@ -58,11 +58,11 @@ void StepOperations::begin(const Step& step, std::span<const double> frequencies
   sequences_ = static_cast<int>(step.sequences.size());
   rotated_pairs_ = static_cast<u32>(frequencies.size());
   record_.write(step, shape_, frequencies);
-  splits_ = splits_of(size(rows_), shape_, record_.pages_max(), attention_records(tokens_max_));
+  splits_ = splits_of(size(rows_), shape_, record_.pages_max(), attention_partials(tokens_max_));
 }
 
-void StepOperations::send_record(const Range& bias_turns) {
-  bias_turns_ = bias_turns;
+void StepOperations::send_record(const Range& bias_rope_table) {
+  bias_rope_table_ = bias_rope_table;
   operations_.push_back(record_.copy());
 }
 
@@ -125,7 +125,7 @@ void StepOperations::attention_input(const GpuLayer& layer, const Range& kv) {
   norm(layer.attention_norm, record_.all_rows(), rows_, layer.qkv.inputs());
   multiply({layer.qkv, layer.qkv_bias, at_.normed, at_.qkv}, rows_);
   add(Kernel::kStoreRows, {number(rows_), number(shape_.heads + 2 * shape_.kv_heads), 1},
-      {at_.qkv, record_.turns(), layer.query_norm, layer.key_norm, kv, record_.places()},
+      {at_.qkv, record_.rope_table(), layer.query_norm, layer.key_norm, kv, record_.places()},
       StoreSizes{number(shape_.heads), number(shape_.kv_heads), number(shape_.head_width),
                  rotated_pairs_, shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
                  layer.query_norm.bytes > 0 ? 1U : 0U, layer.key_norm.bytes > 0 ? 1U : 0U,
@@ -137,7 +137,7 @@ void StepOperations::norm_heads(const GpuLayer& layer, const Range& kv) {
   for (const GpuMatrix::Part& part : layer.qkv.parts)
     set_fused(add(Kernel::kNormHeads, {},
                   {part.range, at_.x, layer.attention_norm.weight, layer.qkv_bias, at_.qkv,
-                   record_.turns(), kv, record_.places()},
+                   record_.rope_table(), kv, record_.places()},
                   heads_sizes(shape_, layer, part, rows_, rotated_pairs_)),
               part, rows_);
 }
@@ -162,16 +162,16 @@ void StepOperations::attention(const GpuLayer& layer, const Range& kv) {
                              layer.key_bias.bytes > 0 ? rotated_pairs_ : 0,
                              shape_.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
                              number(rows_)};
-  Operation& operation =
-      add(Kernel::kAttention, {},
-          {at_.qkv, kv, record_.tables(), record_.rows(), at_.records, layer.key_bias, bias_turns_},
-          sizes);
+  Operation& operation = add(Kernel::kAttention, {},
+                             {at_.qkv, kv, record_.tables(), record_.rows(), at_.partials,
+                              layer.key_bias, bias_rope_table_},
+                             sizes);
   DeviceLimits limits = device_.limits();
   limits.shared_attention_min = shared_attention_min(limits, size(rows_), record_.pages_max());
   set_attention(operation, kv_form_, sizes, limits, sequences_);
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},
-      {at_.records, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},
+      {at_.partials, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},
       MergeSizes{number(shape_.heads), number(shape_.head_width), number(split_pages_), splits_,
                  shape_.residual_scale, layer.attention_output.inputs()});
 }

@@ -34,9 +34,9 @@ class StepOperations {
 
   /// Empties the list and writes the record of the next step.
   void begin(const Step& step, std::span<const double> frequencies);
-  /// The record goes to the device. `bias_turns` is bias_turns()'s (gpu_kv.h), none if attention
-  /// adds no key's bias.
-  void send_record(const Range& bias_turns);
+  /// The record goes to the device. `bias_rope_table` is that of gpu_kv.h; none if attention adds no
+  /// key's bias.
+  void send_record(const Range& bias_rope_table);
 
   void copy(const Range& from, const Range& to);
   void embed(const GpuMatrix& table);
@@ -95,7 +95,7 @@ class StepOperations {
   int tokens_max_ = 0;  ///< the buffers may have room for more
   StepBuffers at_;
   StepRecord record_;
-  Range bias_turns_;
+  Range bias_rope_table_;
   int rows_ = 0;
   int logits_rows_ = 0;
   int sequences_ = 0;
