@@ -1,5 +1,6 @@
 // The measurements of scripts/bench, one a command; tables in Markdown.
-//   efimd_bench [mapped] memory | operations [TYPE...] | steps MODEL... | speed MODEL | write TYPE MODEL
+//   efimd_bench [mapped] memory | operations [TYPE...] | steps MODEL... | forms MODEL |
+//   speed MODEL | write TYPE MODEL
 // Weights are panels where they have them; behind "mapped" they stay in the file.
 #include <cstdio>
 #include <cstring>
@@ -32,6 +33,8 @@ int run(std::string command, std::vector<std::string> operands) {
     bench::print_operations(operands, threads);
   } else if (command == "steps" && !operands.empty()) {
     bench::print_steps({operands.begin(), operands.end()}, {threads, weights});
+  } else if (command == "forms" && operands.size() == 1) {
+    bench::print_forms(operands[0], threads);
   } else if (command == "speed" && operands.size() == 1) {
     const bench::Speed speed = bench::measure_speed(operands[0], {threads, weights});
     std::printf("%.1f %.1f\n", speed.prompt, speed.generation);
@@ -41,8 +44,7 @@ int run(std::string command, std::vector<std::string> operands) {
   } else {
     std::fprintf(stderr,
                  "usage: efimd_bench [mapped] memory | operations [TYPE...] | steps MODEL... | "
-                 "speed MODEL | write "
-                 "TYPE MODEL\n");
+                 "forms MODEL | speed MODEL | write TYPE MODEL\n");
     return 2;
   }
   return 0;
