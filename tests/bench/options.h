@@ -25,6 +25,7 @@ struct CommandLine {
     kMemory,
     kOperations,
     kSteps,
+    kForms,
     kSpeed,
     kTokenizer,
     kWrite

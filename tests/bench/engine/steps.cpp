@@ -153,6 +153,33 @@ void print_steps(const std::vector<std::filesystem::path>& models, const Form& f
   }
 }
 
+void print_forms(const std::filesystem::path& path, int threads) {
+  constexpr int kRounds = 15;
+  constexpr int kStepTokensMax = 64;
+  Runner mapped(path, {threads, engine::WeightsForm::kMapped}, kStepTokensMax);
+  Runner panels(path, {threads, engine::WeightsForm::kPanels}, kStepTokensMax);
+  std::printf("Steps behind %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
+              panels.weights().c_str(), mapped.weights().c_str());
+  std::printf("| tokens | mapped, ms | panels, ms | times as fast (quartiles) |\n");
+  std::printf("| --- | --- | --- | --- |\n");
+  for (Runner* runner : {&mapped, &panels}) runner->evaluate_prompt(some_tokens(kPromptTokens));
+  for (const int tokens : kSteps) {
+    if (tokens > kStepTokensMax) break;
+    const std::vector<TokenId> step = some_tokens(tokens);
+    std::vector<double> of_mapped, of_panels, ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      of_mapped.push_back(seconds_of([&] { mapped.evaluate(step, kPromptTokens); }));
+      of_panels.push_back(seconds_of([&] { panels.evaluate(step, kPromptTokens); }));
+      ratios.push_back(of_mapped.back() / of_panels.back());
+    }
+    for (std::vector<double>* each : {&of_mapped, &of_panels, &ratios})
+      std::sort(each->begin(), each->end());
+    std::printf("| %d | %.1f | %.1f | %.2f (%.2f, %.2f) |\n", tokens, of_mapped[kRounds / 2] * 1e3,
+                of_panels[kRounds / 2] * 1e3, ratios[kRounds / 2], ratios[kRounds / 4],
+                ratios[3 * kRounds / 4]);
+  }
+}
+
 Speed measure_speed(const std::filesystem::path& path, const Form& form) {
   Runner runner(path, form, engine::CpuOptions{}.step_tokens_max);
   const std::vector<TokenId> prompt = some_tokens(kPromptTokens);

@@ -11,8 +11,9 @@
 namespace efimd::engine::cpu {
 namespace {
 
-/// Up to so many tokens panels are multiplied as they are.
-constexpr int kPanelTokensMax = 8;
+/// Up to so many tokens panels are multiplied as they are. 16 tokens against slabs, in turn: Q8_0 1.6,
+/// Q4_0 1.03 to 1.1, Q5_0 1.1, Q4_K 1.2 times as fast; 24 tokens are even.
+constexpr int kPanelTokensMax = 16;
 constexpr int kSlabsAtOnce = Words::kSlabsAtOnce;
 constexpr int kSlabTokens = 4;
 /// Rows of the slabs that are multiplied together: two panels, or a half of one.
