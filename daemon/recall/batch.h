@@ -9,8 +9,8 @@
 
 namespace efimd::recall {
 
-/// Text in one batch; more is left out. Makes the look-up's cost about that of 16 batches at 64 MiB.
-inline constexpr std::size_t kBatchBytesMax = std::size_t{4} << 20;
+/// Text in one batch; more is left out. A look-up costs about that of ten batches at 64 MiB.
+inline constexpr std::size_t kBatchBytesMax = std::size_t{8} << 20;
 /// A file that is larger is data, not code: it is left out.
 inline constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
 

@@ -25,14 +25,10 @@ struct Where {
   std::string_view path;
 };
 
-/// How far a candidate may reach.
-enum class Reach { kLine, kBlock };
-
 struct Query {
   Where where;
   std::string_view text;   ///< the whole document as it is now
   std::size_t cursor = 0;  ///< byte in it
-  Reach reach = Reach::kLine;
   std::size_t candidates_max = 4;
 };
 

@@ -12,7 +12,7 @@ namespace {
 
 /// Neighbours that one probe looks at in all batches together: a word's beginning may stand behind
 /// many contexts that go on otherwise.
-constexpr std::size_t kNeighboursMax = 256;
+constexpr std::size_t kNeighboursMax = 192;
 constexpr std::size_t kNeedleBytes = 4;
 /// A line above must agree in more than a closing bracket's bytes.
 constexpr std::size_t kAgreedAboveMin = 4;

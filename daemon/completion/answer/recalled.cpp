@@ -73,8 +73,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
   Recalled recalled;
   const Request& request = turn.request();
   if (request.home.path.empty() || !request.options.recall) return recalled;
-  const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor,
-                            recall::Reach::kLine};
+  const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor};
   for (const recall::Candidate& candidate : index.find(query)) {
     if (recalled.draft.empty() && !candidate.boundaries.empty()) {
       recalled.draft = candidate.text.substr(0, kDraftBytesMax);
