@@ -18,7 +18,7 @@ struct Digest {
   std::string hex() const;
 };
 
-/// Digest of `bytes`, chained behind `parent` so that equal bytes behind different parents differ.
+/// Digest of `bytes` and their `parent`, so that equal bytes with different parents differ.
 Digest digest_of(std::span<const std::byte> bytes, Digest parent = {});
 
 }  // namespace efimd

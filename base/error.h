@@ -19,11 +19,11 @@ enum class Fault {
   kDeviceLost,
 };
 
-/// A failure as the user is told it: what failed and where, then what to do about it.
+/// A failure as the user sees it: what failed and where, then what to do about it.
 struct Error {
   Fault fault = Fault::kBadInput;
   std::string what;    ///< "model.gguf: tensor blk.3.ffn_up.weight ends past the file's end"
-  std::string remedy;  ///< "download the file again"; empty when there is nothing to do
+  std::string remedy;  ///< "download the file again"; empty if there is nothing to do
 
   std::string message() const { return remedy.empty() ? what : what + "; " + remedy; }
 };

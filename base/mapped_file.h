@@ -14,9 +14,9 @@ namespace efimd {
 
 /// A whole file, mapped read-only and private.
 ///
-/// Owns: the mapping and an open descriptor; spans into bytes() live as long as this object. What
-/// another program writes into the file changes bytes(), and what it takes away from the end reads
-/// as zeros: intact() tells. Writing a new file under the same name leaves the mapped one alone.
+/// Owns: the mapping and an open descriptor; spans into bytes() live as long as this object. If
+/// another program writes into the file, bytes() change; if it cuts the end off, zeros are read
+/// there. intact() says so. A new file under the same name does not change the mapped one.
 class MappedFile {
  public:
   static Result<MappedFile> open(const std::filesystem::path& path);
@@ -35,8 +35,7 @@ class MappedFile {
   ~MappedFile();
 
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// Whether the file still is as it was when it was opened, by its size and time. Costs a system
-  /// call.
+  /// Whether the file is unchanged since it was opened, by its size and time. Costs a system call.
   bool intact() const;
   /// Takes whole pages of `bytes`, which lie in bytes(), out of this process's memory; read again,
   /// they come back from the system's cache or the file. Any thread.

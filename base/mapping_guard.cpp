@@ -28,7 +28,7 @@ std::array<Slot, kMappingsMax> slots;
 std::uintptr_t page_bytes;
 static_assert(std::atomic<std::uintptr_t>::is_always_lock_free);
 
-/// Puts zeros in place of the mapping from the page of `address` on: what lies behind it is as lost.
+/// Puts zeros in place of the mapping from the page of `address` on: what lies after it is as lost.
 bool replace_from(std::uintptr_t address, Slot& slot) {
   const std::uintptr_t page = address / page_bytes * page_bytes;
   const std::uintptr_t bytes = slot.end - page;

@@ -5,12 +5,12 @@
 
 namespace efimd {
 
-/// Keeps this process alive when a file that it has mapped is shortened, or its disk fails: instead
-/// of ending by SIGBUS it reads zeros from there on, and was_cut() says so. Whoever computes with the
-/// bytes asks afterwards, and throws the result away.
+/// Keeps this process alive if a mapped file is shortened or its disk fails: instead of ending by
+/// SIGBUS, the process reads zeros from there on, and was_cut() says so. Code that computes with
+/// the bytes asks afterwards, and discards the result.
 ///
 /// The first guard installs the process's handler of SIGBUS; a SIGBUS outside guarded mappings ends
-/// the process as ever. Thread: any, but the mapping is not read while its guard is made or
+/// the process as usual. Thread: any, but the mapping is not read while its guard is made or
 /// destroyed. Limits: kMappingsMax (mapping_guard.cpp) at a time; more are not guarded.
 class MappingGuard {
  public:

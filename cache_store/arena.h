@@ -20,12 +20,13 @@ struct ArenaKey {
   std::size_t page_bytes = 0;
 };
 
-/// A file of fixed slots, one page each, as they are in memory: no compression, since loading is
+/// A file of fixed slots, one page each, as they are in memory: no compression, because loading is
 /// the fast path.
 ///
 ///   byte 0      magic "efimdkv1"
 ///        8      u64 slot bytes: page bytes rounded up to 4096
-///       16      Digest nonce: the same as the database's row of this arena, else the file is another
+///       16      Digest nonce: the same as the database's row of this arena, else the file is
+///       another
 ///               generation's and is started over
 ///       32      u64 XXH3 of bytes 0-31
 ///     4096      slot 0, slot 1, ...
@@ -39,8 +40,8 @@ class Arena {
   static constexpr std::size_t kAlignment = 4096;
   static constexpr std::uint32_t kSlotsMax = 1U << 30U;  ///< bounds what a damaged row can ask for
 
-  /// Opens the file, or makes it anew when it is absent, empty or not of this nonce; `fresh` says
-  /// that: every row about it is void.
+  /// Opens the file, or makes it anew if it is absent, empty or not of this nonce. `fresh` then
+  /// says that every row about it is void.
   static Result<Arena> open(const std::filesystem::path& file, std::size_t page_bytes,
                             Digest nonce);
 
@@ -52,20 +53,22 @@ class Arena {
 
   Result<void> write(std::uint32_t slot, std::span<const std::byte> page);
   Result<void> sync();
-  /// Fills `page`. kIo also when the slot ends past the file's end.
+  /// Fills `page`. kIo also if the slot ends past the file's end.
   Result<void> read(std::uint32_t slot, std::span<std::byte> page) const;
 
-  /// The slot will be read soon: the system may begin now. Returns at once, thread as read().
+  /// Announces that the slot will be read soon: the system may begin now. Returns at once; thread
+  /// as read().
   void will_read(std::uint32_t slot) const;
 
-  /// Overwrites the slot with zeros if there is anything in it, and gives its blocks back where the
+  /// Overwrites the slot with zeros if there is anything in it, and gives its blocks back if the
   /// file system can.
   Result<void> erase(std::uint32_t slot);
-  /// Gives the slot's blocks back without overwriting: they read as zeros where that works.
+  /// Gives the slot's blocks back without overwriting. If the file system can do that, they read as
+  /// zeros.
   void release(std::uint32_t slot);
-  /// Slots that the file reaches into.
+  /// The number of slots in the file, the last perhaps in part.
   std::uint32_t slots() const;
-  /// What the file takes of the disk.
+  /// The bytes that the file takes on the disk.
   std::size_t disk_bytes() const;
 
  private:

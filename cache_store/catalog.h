@@ -20,7 +20,7 @@ namespace efimd::store {
 /// Row of a document in the database; never 0.
 using SourceId = std::int64_t;
 
-/// Where a page's bytes are, and what they must hash to.
+/// Where a page's bytes are, and their hash.
 struct PagePlace {
   std::shared_ptr<Arena> arena;
   int arena_id = 0;
@@ -30,7 +30,8 @@ struct PagePlace {
   std::uint64_t seed = 0;
 };
 
-/// A page of the store. Never without a source: what nobody owns cannot be purged.
+/// A page of the store. Never without a source, because a page that nobody owns could not be
+/// purged.
 struct StoredPage {
   PagePlace place;
   std::optional<Digest> parent;
@@ -38,12 +39,13 @@ struct StoredPage {
   std::uint64_t last_use = 0;  ///< counts uses; no clock that could jump
 };
 
-/// What is in the store: digest -> place, and in which order it is given up: leaves first, of
-/// documents that no editor has open first, oldest use first, pinned ones never.
+/// The pages of the store by digest, and the order in which they are evicted: leaves first; among
+/// them those of documents that no editor has open; among them the longest unused. Pinned pages are
+/// never evicted.
 ///
 /// Thread: any; one (the disk thread) changes it. A lock and not a message: whether a page is there
-/// is asked on the path of a keystroke, and must not wait behind a write. Nothing is done under the
-/// lock but looking up and linking.
+/// is asked on the path of a keystroke, and must not wait for a write. Only look-ups and links are
+/// done under the lock.
 class Catalog {
  public:
   bool holds(const Digest& page) const;
@@ -51,21 +53,21 @@ class Catalog {
   std::size_t size() const;
 
   void add(const Digest& page, StoredPage stored);
-  /// False when it is not there.
+  /// False if it is not there.
   bool remove(const Digest& page);
   void clear();
 
-  /// False when the page is not there, or had the source before.
+  /// False if the page is not there, or had the source before.
   bool add_source(const Digest& page, SourceId source);
-  /// The document was used at `time`: so were all its pages.
+  /// Notes that the document, and so all of its pages, was used at `time`.
   void use(SourceId source, std::uint64_t time);
   void set_open(SourceId source, bool open);
   void set_pinned(SourceId source, bool pinned);
   bool is_open(SourceId source) const;
 
-  /// What to give up next; nullopt when nothing may be.
+  /// The page to evict next; nullopt if none may be.
   std::optional<Digest> victim() const;
-  /// The pages of a document and all pages behind them.
+  /// The pages of a document and all pages that follow them.
   std::vector<Digest> pages_behind(SourceId source) const;
 
   /// A copy of everything but the bytes, for lists and checks.

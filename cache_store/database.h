@@ -20,8 +20,8 @@ namespace efimd::store {
 
 /// One prepared statement. bind() counts parameters from 1, column_*() from 0, as SQLite does.
 ///
-/// Thread: its database's.  Fails with kBadInput when the database is damaged or none at all (start
-/// it over), else with kIo.
+/// Thread: its database's.  Fails with kBadInput if the database is damaged or not one at all
+/// (start it over), else with kIo.
 class Statement {
  public:
   Statement& bind(int parameter, std::int64_t value);
@@ -30,7 +30,7 @@ class Statement {
   Statement& bind(int parameter, const Digest& value);
   Statement& bind_null(int parameter);
 
-  /// The next row: false when there is none. Then reset, its parameters kept.
+  /// Goes to the next row; false if there is none. Then it is reset, and keeps its parameters.
   Result<bool> step();
   /// For statements without rows: runs to the end.
   Result<void> run();
@@ -38,7 +38,7 @@ class Statement {
   std::int64_t integer(int column) const;
   std::string text(int column) const;
   std::span<const std::byte> bytes(int column) const;  ///< until the next step()
-  /// nullopt for NULL and for anything that is no digest.
+  /// nullopt for NULL and for anything that is not a digest.
   std::optional<Digest> digest(int column) const;
 
  private:
@@ -54,7 +54,7 @@ class Statement {
 
 /// One SQLite connection. Nothing else in efimd includes sqlite3.h.
 ///
-/// Thread: one at a time.  Errors as Statement's; kIo for all that is asked of a closed one.
+/// Thread: one at a time.  Errors as Statement's; every call on a closed one gives kIo.
 class Database {
  public:
   /// Closed.
@@ -67,7 +67,7 @@ class Database {
   Result<Statement> prepare(std::string_view sql);
   /// The only column of the only row of `sql`, as text.
   Result<std::string> value(const char* sql);
-  /// Whether it is open, and under the name that it was opened by.
+  /// Whether it is open, and its file still has the name that it was opened by.
   bool is_in_place() const;
 
  private:
@@ -78,7 +78,7 @@ class Database {
   std::unique_ptr<sqlite3, Close> database_;
 };
 
-/// BEGIN IMMEDIATE, and ROLLBACK unless commit() came.
+/// BEGIN IMMEDIATE, and ROLLBACK unless commit() was called.
 class Transaction {
  public:
   static Result<Transaction> begin(Database& database);

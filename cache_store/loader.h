@@ -18,35 +18,35 @@
 
 namespace efimd::store {
 
-/// Reads pages ahead of whoever will want them, on a thread of its own: a read must not wait behind
-/// a write's sync, and a keystroke not behind a read that it does not need.
+/// Reads pages before they are needed, on a thread of its own, because a read must not wait for a
+/// write's sync, and a keystroke must not wait for a read that it does not need.
 ///
-/// Thread: want() and load() from one, run() on its own until close(); a lock and not a message,
-/// since the one who waits for a page gives up after a time.  Owns: pages that were read and not
-/// yet taken.
+/// Thread: want() and load() from one, run() on its own until close(). A lock and not a message,
+/// because the caller that waits for a page gives up after a time.  Owns: pages that were read and
+/// not yet taken.
 /// Limits: bytes_max of these; then reading waits. A page that is larger than that is still read.
 class Loader {
  public:
   using Bytes = std::vector<std::byte>;
-  /// Reads one page, on the loader's thread; nullopt when there is none.
+  /// Reads one page, on the loader's thread; nullopt if there is none.
   using Read = std::function<std::optional<Bytes>(const Digest&)>;
-  /// Lets the system begin with a page that is read soon, on the loader's thread: the disk is not
-  /// idle while a page is checked.
+  /// Lets the system begin with a page that is read soon, on the loader's thread, so that the disk
+  /// is not idle while a page is checked.
   using WillRead = std::function<void(const Digest&)>;
   /// Pages that the system reads at a time.
   static constexpr std::size_t kAheadPages = 8;
   Loader(Read read, WillRead will_read, std::size_t bytes_max)
       : read_(std::move(read)), will_read_(std::move(will_read)), bytes_max_(bytes_max) {}
 
-  /// Reads what is wanted; returns soon after close(), when the file system lets it.
+  /// Reads wanted pages; returns soon after close(), if the file system does.
   void run();
   void close();
 
-  /// These pages will be wanted, in this order; those of an earlier call that are not among them
-  /// are forgotten. Returns at once.
+  /// Announces that these pages will be needed, in this order. Forgets pages of an earlier call
+  /// that are not among them. Returns at once.
   void want(std::span<const Digest> pages);
-  /// The page, waiting for it for at most `patience`; nullopt when it cannot be read, is not there
-  /// in time, or `stop` fires.
+  /// The page; waits for it for at most `patience`. nullopt if it cannot be read or is not there in
+  /// time, or if `stop` fires.
   std::optional<Bytes> load(const Digest& page, std::chrono::microseconds patience,
                             const std::stop_token& stop);
 

@@ -46,20 +46,20 @@ struct PageRow {
   std::vector<SourceId> sources;
 };
 
-/// Uses are counted from 0 to this; a row with another number is damaged, and its use long ago.
+/// Uses are counted from 0 to this; a row with another number is damaged and counts as long unused.
 inline constexpr std::int64_t kUsesMax = std::int64_t{1} << 62;
 
 /// The store's tables (schema.h): rows in, rows out, no policy.
 ///
-/// Thread: disk.  Fails with kBadInput when the database is damaged or of another schema (start it
-/// over), with kIo when it cannot be reached or written.
+/// Thread: disk.  Fails with kBadInput if the database is damaged or of another schema (start it
+/// over), with kIo if it cannot be reached or written.
 class Metadata {
  public:
-  /// Opens or makes the database. `notes` gets what a user should know of how it is kept.
+  /// Opens or makes the database. Adds to `notes` what a user should know about it.
   static Result<Metadata> open(const std::filesystem::path& file, std::vector<std::string>& notes);
   /// Closed: every call fails with kIo.
   Metadata() = default;
-  /// Whether it is open, and its file where it was.
+  /// Whether it is open, and its file is still in its place.
   bool is_in_place() const { return database_.is_in_place(); }
   /// Removes the database's files.
   static void remove(const std::filesystem::path& file);
@@ -79,15 +79,14 @@ class Metadata {
   Result<void> change_pages(std::span<const std::int64_t> removed, std::span<const PageRow> added);
   Result<void> add_page_source(std::int64_t page, SourceId source);
 
-  /// What a user of the store remembers of a document under a model; a longer one than
-  /// kNoteBytesMax is read as none.
+  /// The note on a document under a model; a note longer than kNoteBytesMax is read as none.
   static constexpr std::size_t kNoteBytesMax = 65536;
   Result<std::map<SourceId, std::string>> notes(const Digest& model);
   Result<void> set_note(SourceId source, const Digest& model, std::string_view note);
 
   Result<std::int64_t> counter(std::string_view name);
   Result<void> set_counter(std::string_view name, std::int64_t value);
-  /// Nothing that was deleted is left in the files.
+  /// Removes everything that was deleted from the files.
   Result<void> compact();
 
  private:

@@ -7,7 +7,7 @@
 
 namespace efimd::store {
 
-/// An open file that is closed at the end of its owner.
+/// An open file; closes with its owner.
 class FileHandle {
  public:
   FileHandle() = default;
@@ -28,15 +28,15 @@ class FileHandle {
 /// Whether `path` names the file that is open as `file`: false once it was removed or replaced.
 bool is_in_place(const FileHandle& file, const std::filesystem::path& path);
 
-/// Makes `folder` with all above it, or checks one that is there: a real folder of this user; group
-/// and other bits are taken away (ST-2).
+/// Makes `folder` and its parents, or checks one that is there: it must be a real folder of this
+/// user. Removes the permissions of group and others (ST-2).
 Result<void> make_private_folder(const std::filesystem::path& folder);
 
-/// Opens `file` for reading and writing, made as 0600 when it is not there; never through a link.
+/// Opens `file` for reading and writing; makes it as 0600 if it is not there; never follows a link.
 Result<FileHandle> open_private_file(const std::filesystem::path& file);
 
-/// Locks the file for this process. False: another process has it. A file system without locks
-/// gives kUnsupported.
+/// Locks the file for this process. False if another process has it. kUnsupported on a file system
+/// without locks.
 Result<bool> try_lock(const FileHandle& file, const std::filesystem::path& name);
 
 /// "what: reason of errno", kIo.

@@ -15,10 +15,10 @@ namespace efimd::store {
 //   ST-3  Another schema, a damaged database or an arena of another generation: that part is
 //         started over, and the log says so once.
 //
-// What is lost when power fails is the last moments of writing: WAL with synchronous=NORMAL keeps
-// the database whole, and a row without its slot's bytes is a miss by ST-1.
+// If power fails, the last moments of writing are lost: WAL with synchronous=NORMAL keeps the
+// database whole, and a row without its slot's bytes is a miss by ST-1.
 
-/// PRAGMA user_version; any other, higher or lower, is started over: it is a cache.
+/// PRAGMA user_version. Any other, higher or lower, is started over, because this is a cache.
 inline constexpr int kSchemaVersion = 1;
 
 inline constexpr char kSchema[] = R"sql(

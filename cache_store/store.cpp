@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <set>
 #include <system_error>
 #include <unordered_set>
 #include <utility>
@@ -67,170 +66,6 @@ Result<T> Store::or_start_over(Result<T> result) {
   return tl::unexpected(Error{Fault::kIo, result.error().what, "it was started over"});
 }
 
-Result<std::unique_ptr<Store>> Store::open(Settings settings) {
-  std::unique_ptr<Store> store(new Store(std::move(settings)));
-  if (const auto opened = store->open_folder(); !opened) return tl::unexpected(opened.error());
-  return store;
-}
-
-Result<void> Store::open_folder() {
-  if (auto made = make_private_folder(settings_.folder); !made) return made;
-  if (auto locked = lock(); !locked) return locked;
-  if (auto loaded = or_start_over(load()); !loaded) return loaded;
-  return fit_budget();
-}
-
-bool Store::is_in_place() const {
-  return store::is_in_place(lock_, lock_file()) && metadata_.is_in_place() &&
-         std::ranges::all_of(shelves_,
-                             [](const auto& each) { return each.second.arena->is_in_place(); });
-}
-
-Result<void> Store::reopen() {
-  let_go();
-  lock_ = {};
-  return open_folder();
-}
-
-void Store::let_go() {
-  metadata_ = {};
-  catalog_.clear();
-  shelves_.clear();
-  sources_.clear();
-}
-
-Result<void> Store::lock() {
-  const fs::path file = lock_file();
-  Result<FileHandle> opened = open_private_file(file);
-  if (!opened) return tl::unexpected(opened.error());
-  lock_ = std::move(*opened);
-  const Result<bool> locked = try_lock(lock_, file);
-  if (!locked && locked.error().fault == Fault::kUnsupported) {
-    tell(locked.error().what + ": two daemons that share it would spoil each other's pages");
-    return {};
-  }
-  if (!locked) return tl::unexpected(locked.error());
-  if (*locked) return {};
-  return fail(Fault::kNotReady, settings_.folder.string() + ": another efimd uses it",
-              "this one keeps nothing on disk; end the other, or set EFIMD_CACHE_DIR");
-}
-
-Result<void> Store::load() {
-  Result<void> loaded = load_parts();
-  if (!loaded) let_go();
-  return loaded;
-}
-
-Result<void> Store::load_parts() {
-  std::vector<std::string> notes;
-  Result<Metadata> opened = Metadata::open(database_file(), notes);
-  if (!opened) return tl::unexpected(opened.error());
-  metadata_ = std::move(*opened);
-  for (const std::string& note : notes) tell(note);
-  if (auto done = load_sources(); !done) return done;
-  const auto arenas = metadata_.arenas();
-  if (!arenas) return tl::unexpected(arenas.error());
-  for (const ArenaRow& row : *arenas)
-    if (auto done = load_arena(row); !done) return done;
-  if (auto done = load_pages(); !done) return done;
-  remove_stray_files();
-  return {};
-}
-
-Result<void> Store::start_over(const std::string& reason) {
-  tell("the store is started over: " + reason);
-  let_go();
-  Metadata::remove(database_file());
-  remove_stray_files();
-  return load();
-}
-
-Result<void> Store::load_sources() {
-  const auto rows = metadata_.sources();
-  if (!rows) return tl::unexpected(rows.error());
-  for (const SourceRow& row : *rows) {
-    uses_ = std::max(uses_, row.last_use);
-    sources_.emplace(row.uri, row);
-    catalog_.set_pinned(row.id, row.pinned);
-  }
-  return {};
-}
-
-Result<void> Store::load_arena(const ArenaRow& row) {
-  Result<Arena> arena = Arena::open(arena_file(row.id), row.key.page_bytes, row.nonce);
-  if (!arena) return tl::unexpected(arena.error());
-  shelves_[row.id] = {row, std::make_shared<Arena>(std::move(*arena)), {}};
-  return {};
-}
-
-Result<void> Store::load_pages() {
-  auto rows = metadata_.pages();
-  if (!rows) return tl::unexpected(rows.error());
-  std::unordered_set<SourceId> known;
-  std::map<SourceId, std::uint64_t> last_use;
-  for (const auto& [uri, source] : sources_) last_use[source.id] = source.last_use;
-  std::map<int, std::size_t> lost;  ///< pages of arenas that were gone or another generation's
-  std::vector<std::int64_t> removed;
-  std::map<int, std::set<std::uint32_t>> used;
-  for (PageRow& row : *rows) {
-    const Shelf* home = shelf(row.arena);
-    if (home != nullptr && home->arena->fresh()) ++lost[row.arena];
-    std::erase_if(row.sources, [&](SourceId source) { return !last_use.contains(source); });
-    if (home == nullptr || home->arena->fresh() || row.slot >= home->arena->slots() ||
-        row.sources.empty() || catalog_.holds(row.page)) {
-      removed.push_back(page_row_id(row.arena, row.slot));
-      continue;
-    }
-    for (const SourceId source : row.sources)
-      row.last_use = std::max(row.last_use, last_use[source]);
-    uses_ = std::max(uses_, row.last_use);
-    used[row.arena].insert(row.slot);
-    const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
-    catalog_.add(row.page, {{home->arena, row.arena, row.slot, row.checksum, seed},
-                            row.parent,
-                            std::move(row.sources),
-                            row.last_use});
-  }
-  for (const auto& [arena, pages] : lost)
-    tell(fmt::format("{}: is gone or not what the store wrote: {} pages are lost",
-                     arena_file(arena).string(), pages));
-  for (auto& [id, home] : shelves_)
-    for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
-      if (!used[id].contains(slot)) home.free.push_back(slot);
-  if (!removed.empty())
-    if (auto done = metadata_.change_pages(removed, {}); !done) return done;
-  return forget_old_sources();
-}
-
-Result<void> Store::forget_old_sources() {
-  if (sources_.size() <= kSourcesMax) return {};
-  std::unordered_set<SourceId> in_use;
-  for (const Catalog::Row& row : catalog_.rows())
-    in_use.insert(row.stored.sources.begin(), row.stored.sources.end());
-  std::vector<const SourceRow*> idle;
-  for (const auto& [uri, source] : sources_)
-    if (!source.pinned && !in_use.contains(source.id)) idle.push_back(&source);
-  std::ranges::sort(idle, {}, [](const SourceRow* source) { return source->last_use; });
-  idle.resize(std::min(idle.size(), sources_.size() - kSourcesMax));
-  for (const SourceRow* source : idle) {
-    if (auto done = metadata_.remove_source(source->id); !done) return done;
-    sources_.erase(std::string(source->uri));
-  }
-  return {};
-}
-
-void Store::remove_stray_files() {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(settings_.folder, error)) {
-    const fs::path file = entry.path();
-    if (file.extension() != ".kv") continue;
-    const bool known = std::ranges::any_of(
-        shelves_, [&](const auto& each) { return arena_file(each.first) == file; });
-    std::error_code ignored;
-    if (!known) fs::remove(file, ignored);
-  }
-}
-
 Store::Shelf* Store::shelf(int id) {
   const auto found = shelves_.find(id);
   return found == shelves_.end() ? nullptr : &found->second;
@@ -239,6 +74,14 @@ Store::Shelf* Store::shelf(int id) {
 const Store::Shelf* Store::shelf(int id) const {
   const auto found = shelves_.find(id);
   return found == shelves_.end() ? nullptr : &found->second;
+}
+
+void Store::add_to_catalog(const Shelf& home, PageRow row) {
+  const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
+  catalog_.add(row.page, {{home.arena, row.arena, row.slot, row.checksum, seed},
+                          row.parent,
+                          std::move(row.sources),
+                          row.last_use});
 }
 
 std::optional<std::size_t> Store::page_bytes(const Digest& page) const {
@@ -362,13 +205,7 @@ Result<void> Store::finish(Shelf& home, Batch& batch) {
   if (Result<void> synced = home.arena->sync(); !synced) return synced;  // ST-1: before the rows
   if (Result<void> stored = metadata_.change_pages(batch.removed, batch.added); !stored)
     return stored;
-  for (PageRow& row : batch.added) {
-    const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
-    catalog_.add(row.page, {{home.arena, row.arena, row.slot, row.checksum, seed},
-                            row.parent,
-                            std::move(row.sources),
-                            row.last_use});
-  }
+  for (PageRow& row : batch.added) add_to_catalog(home, std::move(row));
   return {};
 }
 

@@ -20,7 +20,7 @@
 
 namespace efimd::store {
 
-/// A page to keep. `sources` are the URIs of documents that it holds text of; at least one.
+/// A page to keep. `sources` are the URIs of the documents whose text it holds; at least one.
 struct NewPage {
   Digest page;
   std::optional<Digest> parent;
@@ -28,7 +28,7 @@ struct NewPage {
   std::span<const std::byte> bytes;
 };
 
-/// What the store has of one document under one model.
+/// The store's pages of one document under one model, in numbers.
 struct DocumentUse {
   std::string uri;
   std::string model_name;
@@ -56,23 +56,22 @@ struct Purged {
 
 /// KV pages on disk by digest, within a budget. The invariants ST-1 to ST-3 are schema.h's.
 ///
-/// It knows no tokens and no editor: a page is bytes with a digest, a parent and the documents that
-/// it is of.
+/// It knows no tokens and no editor: a page is bytes with a digest, a parent and its documents.
 ///
-/// Thread: holds(), page_bytes(), will_read() and read() from any; the rest from one, the disk thread.  Owns: the folder, by a
-/// lock in it.
+/// Thread: holds(), page_bytes(), will_read() and read() from any; the rest from one, the disk
+/// thread.  Owns: the folder, by a lock in it.
 /// Limits: budget_bytes, files and database together; kDiskShareLeft of the file system stays free.
-/// Fails: open() when the folder cannot be used (kIo) or another process uses it (kNotReady); the
-/// rest with kIo when writing does. A damaged part is dropped, and said through `tell`.
+/// Fails: open() if the folder cannot be used (kIo) or another process uses it (kNotReady); the
+/// rest with kIo if writing does. Drops a damaged part and reports it through `tell`.
 class Store {
  public:
-  /// 1/20 of the file system is left to others.
+  /// This share of the file system stays free for others.
   static constexpr std::size_t kDiskShareLeft = 20;
   /// Taken from the budget for the database.
   static constexpr std::size_t kMetadataBytes = std::size_t{2} << 20;
   /// Larger pages are not kept.
   static constexpr std::size_t kPageBytesMax = std::size_t{64} << 20;
-  /// Documents that are remembered; beyond that those without pages are forgotten, oldest first.
+  /// Documents that are remembered; past it those without pages are forgotten, oldest first.
   static constexpr std::size_t kSourcesMax = 8192;
 
   struct Settings {
@@ -83,53 +82,53 @@ class Store {
   };
   static Result<std::unique_ptr<Store>> open(Settings settings);
   ~Store();
-  /// The last call of the disk thread; holds() and read() go on.
+  /// The last call of the disk thread; holds() and read() still work.
   void close_database() { metadata_ = {}; }
 
-  /// Whether all that it has open is still what its folder shows. False when somebody removed the
-  /// folder, moved it, unmounted it or put another there; also after a failure that left nothing
-  /// open, when all calls find and keep nothing.
+  /// Whether all open files are still those in its folder. False if the folder was removed, moved,
+  /// unmounted or replaced; also after a failure that left nothing open: then all calls find and
+  /// keep nothing.
   bool is_in_place() const;
-  /// Lets go of everything and opens what the folder's name stands for now; fails as open().
+  /// Closes everything and opens the folder that has the name now; fails as open() does.
   Result<void> reopen();
 
   bool holds(const Digest& page) const { return catalog_.holds(page); }
-  /// nullopt when it is not there.
+  /// nullopt if it is not there.
   std::optional<std::size_t> page_bytes(const Digest& page) const;
-  /// The page will be read soon: the system may begin now.
+  /// Announces that the page will be read soon: the system may begin now.
   void will_read(const Digest& page) const;
   enum class Read { kDone, kMissing, kDamaged };
-  /// Fills `bytes` with the page's, checked against its checksum. kDamaged: drop() it.
+  /// Fills `bytes` with the page's and checks them against its checksum. kDamaged: drop() it.
   Read read(const Digest& page, std::span<std::byte> bytes) const;
 
-  /// The arena of `key`, made when it is not there.
+  /// The arena of `key`; makes it if it is not there.
   Result<int> use_arena(const ArenaKey& key);
-  /// Keeps pages, parents before children, and gives up others for them (Catalog's order); those
-  /// that there is no room for are passed over. Returns how many were kept.
+  /// Keeps pages, parents before children, and evicts others for them (Catalog's order). Skips
+  /// pages for which there is no room. Returns how many were kept.
   Result<std::size_t> keep(int arena, std::span<const NewPage> pages);
-  /// A page that is there holds text of this document, too.
+  /// Says that a page that is there holds text of this document, too.
   Result<void> add_source(const Digest& page, const std::string& uri);
   Result<void> drop(const Digest& page);
 
-  /// The document and all its pages were used now.
+  /// Notes that the document and all its pages were used now.
   Result<void> use(const std::string& uri);
-  /// Open documents are given up last.
+  /// Pages of open documents are evicted last.
   void set_open(const std::string& uri, bool open);
-  /// Pinned documents are never given up.
+  /// Pages of pinned documents are never evicted.
   Result<void> pin(const std::string& uri, bool pinned);
 
-  /// What a user of the store remembers of documents (Metadata::kNoteBytesMax), by URI.
+  /// The notes on documents (Metadata::kNoteBytesMax), by URI.
   Result<std::map<std::string, std::string>> notes(const Digest& model);
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
-  /// Removes a document with its pages and all that is behind them, and overwrites these and every
-  /// free slot, where pages of it may have been.
+  /// Removes a document with its pages and all pages that follow them. Overwrites their slots and
+  /// every free slot, because pages of it may have been there.
   Result<Purged> purge(const std::string& uri);
   /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
   Result<Purged> purge_model(std::string_view name);
   Result<Purged> purge_all();
 
-  /// Reads and checks everything; what is damaged is dropped.
+  /// Reads and checks everything; drops what is damaged.
   Result<Verified> verify();
   std::vector<DocumentUse> documents() const;
   std::vector<std::string> document_uris() const;
@@ -162,7 +161,7 @@ class Store {
   std::filesystem::path lock_file() const { return settings_.folder / "lock"; }
   Result<void> open_folder();
   Result<void> lock();
-  /// Opens what is there, or nothing when it fails; kBadInput when it must be started over.
+  /// Opens what is there; nothing is open if it fails. kBadInput if it must be started over.
   Result<void> load();
   Result<void> load_parts();
   void let_go();
@@ -172,20 +171,22 @@ class Store {
   Result<void> load_sources();
   Result<void> forget_old_sources();
   void remove_stray_files();
-  /// Passes `result` on. A damaged database is started over: what was to be changed in it is gone
-  /// then, which is success; what was to be learned from it is not there, which is kIo.
+  /// Passes `result` on. Starts a damaged database over; then a change counts as done, because its
+  /// row is gone, and a question gives kIo.
   Result<void> or_start_over(Result<void> result);
   template <class T>
   Result<T> or_start_over(Result<T> result);
 
+  /// Lets read() find a page that is on the disk and in the database.
+  void add_to_catalog(const Shelf& home, PageRow row);
   Shelf* shelf(int id);
   const Shelf* shelf(int id) const;
   Result<SourceId> source_of(const std::string& uri);
   std::size_t bytes_allowed() const;
   std::size_t disk_bytes() const;
-  /// A slot of `shelf` within the budget; nullopt when there is no room.
+  /// A slot of `shelf` within the budget; nullopt if there is no room.
   std::optional<std::uint32_t> take_slot(Shelf& shelf, Batch& batch);
-  /// Gives the next victim up; the id of its arena, nullopt when nothing may be given up.
+  /// Evicts the next page; the id of its arena, or nullopt if none may be evicted.
   std::optional<int> give_up_one(Batch& batch);
   Result<void> put(Shelf& shelf, const NewPage& page, Batch& batch);
   Result<void> finish(Shelf& shelf, Batch& batch);
@@ -197,7 +198,7 @@ class Store {
 
   const Settings settings_;
   FileHandle lock_;
-  Metadata metadata_;  ///< closed when a failure left it so
+  Metadata metadata_;  ///< closed if a failure left it so
   Catalog catalog_;
   std::map<int, Shelf> shelves_;
   std::map<std::string, SourceRow, std::less<>> sources_;

@@ -26,7 +26,7 @@ struct PageToWrite {
 
 struct StoreStatus {
   bool usable = false;
-  std::string trouble;  ///< why not, or what went wrong last; empty when nothing did
+  std::string trouble;  ///< why not, or the last failure; empty if there was none
   StoreUse use;
   std::uint64_t written_pages = 0, written_bytes = 0;  ///< since start
   std::uint64_t loaded_pages = 0, loaded_bytes = 0;
@@ -36,17 +36,20 @@ struct StoreStatus {
   std::map<std::string, std::size_t> pages;  ///< of each document
 };
 
+struct DiskThread;
+
 /// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
 ///
-/// Never fails its owner: without a usable folder nothing is kept, and `tell` said why. When the
-/// folder is removed or unmounted, what its name stands for then is opened, and that is said once.
+/// Never fails its owner: without a usable folder nothing is kept, and `tell` says why. If the
+/// folder is removed or unmounted, the folder that then has its name is opened, and that is
+/// reported once.
 ///
 /// Thread: any, except want() and load(): one, the engine's. A lock and not BoundedQueue: commands
 /// overtake pages, and pages are counted in bytes.
-/// Limits: write_queue_bytes_max of pages wait; more are refused. Writing keeps to
-/// write_bytes_per_s_max on average and write_bytes_per_day_max, over restarts. Destruction writes
-/// what waits for at most kCloseWriteMax and takes at most kCloseMax: a thread that a dead file
-/// system holds is left behind.
+/// Limits: write_queue_bytes_max of pages wait; more are refused. Writes at most
+/// write_bytes_per_s_max on average, and write_bytes_per_day_max, also over restarts. Destruction
+/// writes waiting pages for at most kCloseWriteMax and takes at most kCloseMax; then it abandons a
+/// thread that a dead file system holds.
 class StoreService {
  public:
   static constexpr auto kCloseWriteMax = std::chrono::milliseconds(1000);
@@ -54,7 +57,7 @@ class StoreService {
   /// Rows of so many bytes of pages share a sync.
   static constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
 
-  /// Messages that wait for somebody to listen; more are dropped.
+  /// Messages that wait for a listener; more are dropped.
   static constexpr std::size_t kUntoldMax = 16;
   /// Tasks that wait; more are dropped.
   static constexpr std::size_t kTasksMax = 4096;
@@ -65,7 +68,7 @@ class StoreService {
     std::size_t load_ahead_bytes_max = std::size_t{32} << 20;
     std::size_t write_bytes_per_s_max = std::size_t{256} << 20;
     std::size_t write_bytes_per_day_max = std::size_t{32} << 30;
-    /// After a failure of writing or opening, until it is tried again: a full disk may be emptied.
+    /// The pause after writing or opening failed; a full disk may have room again by then.
     std::chrono::milliseconds retry_after = std::chrono::seconds(60);
   };
   /// Opens the store on the disk thread; returns at once.
@@ -74,17 +77,17 @@ class StoreService {
   StoreService(const StoreService&) = delete;
   StoreService& operator=(const StoreService&) = delete;
 
-  /// Waits until the store was opened, or failed to; false when not within `patience`.
+  /// Waits until the store was opened, or failed to; false if neither happened within `patience`.
   bool wait_opened(std::chrono::milliseconds patience);
-  /// Which arena write() is for from here on.
+  /// Sets the arena for write() from here on.
   void set_arena(ArenaKey key);
 
   /// False once the store could not be opened.
   bool is_usable() const;
   bool holds(const Digest& page) const;
-  /// False when the queue is full or nothing can be written: offer it again later.
+  /// False if the queue is full or nothing can be written: offer the page again later.
   bool write(PageToWrite page);
-  /// Room in the queue, and a store to write to.
+  /// Whether the queue has room and there is a store to write to.
   bool takes(std::size_t bytes) const;
   /// As Loader's.
   void want(std::span<const Digest> pages);
@@ -92,28 +95,27 @@ class StoreService {
                                              const std::stop_token& stop);
 
   using Task = std::function<void(Store&)>;
-  /// Runs on the disk thread before pages that wait, in the order of posting; dropped when the
-  /// store is not usable or ends.
+  /// Runs the task on the disk thread before waiting pages, in the order of posting. Drops it if
+  /// the store is not usable or ends.
   void post(Task task);
-  /// post(), and waits; false when it was dropped or takes longer than `patience`.
+  /// post(), and waits; false if the task was dropped or takes longer than `patience`.
   bool run(Task task, std::chrono::milliseconds patience);
   /// Forgets pages of this document that wait to be written.
   void forget_queued(const std::string& uri);
   /// Forgets all of them.
   void forget_queued();
-  /// Waits until every page that waits was written or given up; for commands and tests.
+  /// Waits until every waiting page was written or dropped; for commands and tests.
   bool drain(std::chrono::milliseconds patience);
 
   StoreStatus status() const;
   /// StoreStatus::load_bytes_per_s; costs nothing.
   double load_bytes_per_s() const;
-  /// What went wrong is told to `tell` from here on, on the thread that found it, under a lock;
-  /// what was not told to anyone yet at once. nullptr: nobody listens.
+  /// Reports failures to `tell` from here on, on the thread that found them, under a lock; those
+  /// that nobody heard yet, at once. nullptr: nobody listens.
   void listen(std::function<void(const std::string&)> tell);
 
  private:
-  struct State;
-  std::shared_ptr<State> state_;
+  std::shared_ptr<DiskThread> disk_;
   struct Threads;
   std::unique_ptr<Threads> threads_;
 };

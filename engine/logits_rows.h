@@ -7,7 +7,7 @@
 
 namespace efimd::engine {
 
-/// The logits behind a sequence's last tokens, each row under the position of its token.
+/// The logits after a sequence's last tokens, each row under the position of its token.
 ///
 /// Rows lie at consecutive positions; adding one elsewhere starts over. Thread: one.
 class LogitsRows {

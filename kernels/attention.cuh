@@ -69,15 +69,16 @@ __device__ __forceinline__ float score_of_bytes(const float* query, const u32* q
 // The part of the scores that a bias b of keys has, for keys that are kept without it. RoPE is linear, so that it is
 //   q . R(c) b = sum over pairs i of  x_i cos(c w_i) + y_i sin(c w_i)
 //   x_i = q[first] b[first] + q[second] b[second]     y_i = q[second] b[first] - q[first] b[second]
-// and with c = P * page + slot the pairs (x, y) are turned once a page, by all lanes, then by each lane for its slot.
+// and with c = P * page + slot the pairs (x, y) are rotated once a page, by all lanes, then by each lane for its slot.
 // Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
-//   turns: float2 (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
+//   rope_table: float2 (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
 class BiasOfKeys {
  public:
-  /// query and bias [E], of which nothing is read where half is 0; `turned` [half] in shared memory is this warp's own.
-  __device__ __forceinline__ BiasOfKeys(const float* query, const float* bias, const float2* turns,
-                                        float2* turned, const AttentionSizes& s)
-      : turns_(turns), turned_(turned), half_(s.half) {
+  /// query and bias [E], of which nothing is read where half is 0; `rotated` [half] in shared memory is this warp's own.
+  __device__ __forceinline__ BiasOfKeys(const float* query, const float* bias,
+                                        const float2* rope_table, float2* rotated,
+                                        const AttentionSizes& s)
+      : rope_table_(rope_table), rotated_(rotated), half_(s.half) {
 #pragma unroll
     for (u32 j = 0; j < 4; ++j) {
       const u32 i = threadIdx.x + 32 * j;
@@ -91,14 +92,14 @@ class BiasOfKeys {
   /// For the scores of a page; by the whole warp.
   __device__ __forceinline__ void turn_to(u32 page) {
     __syncwarp();  // nobody reads the last page's any more
-    const float2* turns = turns_ + 32 * half_ + static_cast<size_t>(page) * half_;
+    const float2* rope_table = rope_table_ + 32 * half_ + static_cast<size_t>(page) * half_;
 #pragma unroll
     for (u32 j = 0; j < 4; ++j) {
       const u32 i = threadIdx.x + 32 * j;
       if (i >= half_) break;
-      const float2 turn = turns[i];
-      turned_[i] = make_float2(fmaf(pairs_[j].x, turn.x, pairs_[j].y * turn.y),
-                               fmaf(pairs_[j].y, turn.x, -(pairs_[j].x * turn.y)));
+      const float2 rotation = rope_table[i];
+      rotated_[i] = make_float2(fmaf(pairs_[j].x, rotation.x, pairs_[j].y * rotation.y),
+                                fmaf(pairs_[j].y, rotation.x, -(pairs_[j].x * rotation.y)));
     }
     __syncwarp();
   }
@@ -106,15 +107,15 @@ class BiasOfKeys {
   __device__ __forceinline__ float score() const {
     float sum = 0;
     for (u32 i = 0; i < half_; ++i) {
-      const float2 turn = turns_[i * 32 + threadIdx.x];
-      sum = fmaf(turned_[i].x, turn.x, fmaf(turned_[i].y, turn.y, sum));
+      const float2 rotation = rope_table_[i * 32 + threadIdx.x];
+      sum = fmaf(rotated_[i].x, rotation.x, fmaf(rotated_[i].y, rotation.y, sum));
     }
     return sum;
   }
 
  private:
-  const float2* turns_;
-  float2* turned_;
+  const float2* rope_table_;
+  float2* rotated_;
   u32 half_;
   float2 pairs_[4];  ///< lane, lane + 32, ...
 };
@@ -196,25 +197,25 @@ struct RunningSoftmax {
                            join(acc[i].y, split.acc[i].y, shares));
     split = {};
   }
-  __device__ __forceinline__ void write(float* record, u32 width) const {
+  __device__ __forceinline__ void write(float* partial, u32 width) const {
     if (threadIdx.x == 0) {
-      record[0] = most;
-      record[1] = sum;
+      partial[0] = most;
+      partial[1] = sum;
     }
 #pragma unroll
     for (u32 i = 0; i < 4; ++i) {
       const u32 word = threadIdx.x + 32 * i;
       if (word >= width / 2) break;
-      record[kRecordHead + 2 * word] = acc[i].x;
-      record[kRecordHead + 2 * word + 1] = acc[i].y;
+      partial[kPartialHead + 2 * word] = acc[i].x;
+      partial[kPartialHead + 2 * word + 1] = acc[i].y;
     }
   }
 };
 
 // Causal attention of one row and head over one split of its pages, or over all of them, split by split.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
-//   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
-//   key_bias [Hk][E], turns as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
+//   rows [T] (position, where its table begins)   partials [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
+//   key_bias [Hk][E], rope_table as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
 //   grid (T, H / kAttentionWarps, splits), block (32, kAttentionWarps): a warp for each head; a lane scores one token of
 //   a page, then holds words lane, lane + 32, ... of the result, two elements each
 //   E even, <= 256.  Splits behind the row are left alone.  Softmax online, in f32.
@@ -222,11 +223,11 @@ struct RunningSoftmax {
 //   cache serves all but the first.
 template <Kv kForm>
 __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const u32* pages,
-                                          const uint2* rows, float* records, const float* key_bias,
-                                          const float2* turns, const AttentionSizes& s) {
+                                          const uint2* rows, float* partials, const float* key_bias,
+                                          const float2* rope_table, const AttentionSizes& s) {
   constexpr bool kBytes = kForm == Kv::kQ8;
   alignas(16) __shared__ float queries[kAttentionWarps][256];
-  __shared__ float2 turned[kBytes ? kAttentionWarps : 1][128];
+  __shared__ float2 rotated[kBytes ? kAttentionWarps : 1][128];
   __shared__ float shares[kBytes ? kAttentionWarps : 1][8 * kShareStride];
   const u32 t = blockIdx.x, split = blockIdx.z, lane = threadIdx.x;
   const u32 h = blockIdx.y * kAttentionWarps + threadIdx.y;
@@ -250,8 +251,8 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   for (u32 e = lane; e < (s.head_width + 3) / 4 * 4; e += 32)
     query[e] = e < s.head_width ? q[e] : 0.0F;
   __syncwarp();
-  BiasOfKeys bias(query, key_bias + kv_head * s.head_width, turns, turned[kBytes ? threadIdx.y : 0],
-                  s);
+  BiasOfKeys bias(query, key_bias + kv_head * s.head_width, rope_table,
+                  rotated[kBytes ? threadIdx.y : 0], s);
   RunningSoftmax softmax, all;
   for (u32 page = first_page; page < last_page; ++page) {
     if (whole && page % s.split_pages == 0) all.take(softmax);
@@ -286,7 +287,7 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
     softmax = all;
   }
   const size_t row = static_cast<size_t>(t) * s.heads + h;
-  softmax.write(records + (row * s.splits + split) * (kRecordHead + s.head_width), s.head_width);
+  softmax.write(partials + (row * s.splits + split) * (kPartialHead + s.head_width), s.head_width);
 }
 
 }  // namespace efimd::kernels

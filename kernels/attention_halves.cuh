@@ -145,9 +145,9 @@ struct RowSums {
     softmax = {};
   }
   // Of the splits that were joined, or of the one that was not.
-  __device__ __forceinline__ void write_head(u32 row, bool whole, float* record) const {
-    record[0] = whole ? joined[row].most : softmax.most[row];
-    record[1] = whole ? joined[row].sum : softmax.sum[row];
+  __device__ __forceinline__ void write_head(u32 row, bool whole, float* partial) const {
+    partial[0] = whole ? joined[row].most : softmax.most[row];
+    partial[1] = whole ? joined[row].sum : softmax.sum[row];
   }
   __device__ __forceinline__ float value(u32 eight, u32 at, bool whole) const {
     return whole ? all[kJoins ? eight : 0][at] : values[eight][at];
@@ -171,10 +171,10 @@ __device__ __forceinline__ u32 value_token(u32 sixteen, u32 i) {
   return 16 * sixteen + 8 * (i / 2) + 2 * (threadIdx.x % 4) + i % 2;
 }
 
-__device__ __forceinline__ float* record_of(float* records, const TileRow& row, u32 split,
-                                            const AttentionSizes& s) {
-  return records + ((static_cast<size_t>(row.token) * s.heads + row.head) * s.splits + split) *
-                       (kRecordHead + s.head_width);
+__device__ __forceinline__ float* partial_of(float* partials, const TileRow& row, u32 split,
+                                             const AttentionSizes& s) {
+  return partials + ((static_cast<size_t>(row.token) * s.heads + row.head) * s.splits + split) *
+                        (kPartialHead + s.head_width);
 }
 
 __device__ __forceinline__ const u32* page_of(const u32* kv, u32 page, u32 kv_head, u32 page_words,

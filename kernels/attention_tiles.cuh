@@ -111,15 +111,15 @@ __device__ __forceinline__ void add_page(RowSums<4 * kPieces, kWhole>& to,
 
 // Elements 32 i + 4 n + j of a row are column n of group 4 i + j.
 template <u32 kPieces, bool kWhole>
-__device__ __forceinline__ void write_record(const RowSums<4 * kPieces, kWhole>& sums, u32 row,
-                                             float* record) {
+__device__ __forceinline__ void write_partial(const RowSums<4 * kPieces, kWhole>& sums, u32 row,
+                                              float* partial) {
   const u32 c = threadIdx.x % 4;
-  if (c == 0) sums.write_head(row, kWhole, record);
+  if (c == 0) sums.write_head(row, kWhole, partial);
 #pragma unroll
   for (u32 i = 0; i < kPieces; ++i)
 #pragma unroll
     for (u32 j = 0; j < 8; ++j)
-      record[kRecordHead + 32 * i + 8 * c + j] =
+      partial[kPartialHead + 32 * i + 8 * c + j] =
           sums.value(4 * i + j % 4, 2 * row + j / 4, kWhole);  // columns 2c, 2c + 1
 }
 
@@ -129,7 +129,7 @@ __device__ __forceinline__ void write_record(const RowSums<4 * kPieces, kWhole>&
 //   judge it in TFLOP/s.
 template <u32 kPieces, bool kWhole>
 __device__ __forceinline__ void attention_tiles(const float* qkv, const u32* kv, const u32* pages,
-                                                const uint2* rows, float* records,
+                                                const uint2* rows, float* partials,
                                                 const AttentionSizes& s) {
   constexpr u32 kStages = kPieces <= 4 ? 2 : 1, kPageWords = 32 * 16 * kPieces;
   __shared__ PageStage<kPieces> stages[kStages];
@@ -194,7 +194,7 @@ __device__ __forceinline__ void attention_tiles(const float* qkv, const u32* kv,
 #pragma unroll
   for (u32 r = 0; r < 2; ++r) {
     if (own[r].token >= s.tokens || split * s.split_pages * 32 >= own[r].visible) continue;
-    write_record<kPieces, kWhole>(sums, r, record_of(records, own[r], split, s));
+    write_partial<kPieces, kWhole>(sums, r, partial_of(partials, own[r], split, s));
   }
 }
 

@@ -6,13 +6,13 @@
 namespace efimd::kernels {
 
 // Causal attention of a step's tokens, each for itself: attention() with the tensor cores.
-//   qkv, kv, pages, rows, records as of attention(), E = 32 kPieces
+//   qkv, kv, pages, rows, partials as of attention(), E = 32 kPieces
 //   grid (T * M, Hk, splits) with M = ceil(G / kHeadsOfWarp), block (32, 4): a block for up to 16 heads of a token; its warps
 //   score 8 tokens of a page each, and sum up the result in sixteens of elements: w, w + 4, ...
 //   must read 4 C Hk E bytes: bound by them and by the chain of a split's pages.
 template <u32 kPieces>
 __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv, const u32* pages,
-                                                const uint2* rows, float* records,
+                                                const uint2* rows, float* partials,
                                                 const AttentionSizes& s) {
   constexpr u32 kWarps = 4, kWords = 16 * kPieces, kSixteens = (2 * kPieces + kWarps - 1) / kWarps;
   __shared__ float most_of[kWarps][16];
@@ -117,14 +117,15 @@ __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv,
 #pragma unroll
   for (u32 r = 0; r < 2; ++r) {
     if (own[r].token >= s.tokens) continue;
-    float* record = record_of(records, own[r], split, s);
-    if (warp == 0 && c == 0) sums.write_head(r, whole, record);
+    float* partial = partial_of(partials, own[r], split, s);
+    if (warp == 0 && c == 0) sums.write_head(r, whole, partial);
 #pragma unroll
     for (u32 i = 0; i < 4 * kSixteens; ++i) {
       const u32 sixteen = warp + kWarps * (i / 4);
       if (sixteen >= 2 * kPieces) break;
       const u32 at = 2 * r + i / 2 % 2;  // columns 2c, 2c + 1
-      record[kRecordHead + 16 * sixteen + 4 * c + i % 4] = sums.value(i / 4 * 2 + i % 2, at, whole);
+      partial[kPartialHead + 16 * sixteen + 4 * c + i % 4] =
+          sums.value(i / 4 * 2 + i % 2, at, whole);
     }
   }
 }

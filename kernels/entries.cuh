@@ -30,29 +30,29 @@ __global__ void norm_rows_f32(const u32* rows, const float* x, const float* weig
                               unsigned short* halves, NormSizes s) {
   norm_rows(rows, x, weight, bias, {floats, quants, scales, halves}, s);
 }
-__global__ void store_rows_f16(float* qkv, const float* turns, const float* query_norm,
+__global__ void store_rows_f16(float* qkv, const float* rope_table, const float* query_norm,
                                const float* key_norm, u32* kv, const u32* places, StoreSizes s) {
-  store_rows<Kv::kF16>(qkv, turns, query_norm, key_norm, kv, places, s);
+  store_rows<Kv::kF16>(qkv, rope_table, query_norm, key_norm, kv, places, s);
 }
-__global__ void store_rows_q8(float* qkv, const float* turns, const float* query_norm,
+__global__ void store_rows_q8(float* qkv, const float* rope_table, const float* query_norm,
                               const float* key_norm, u32* kv, const u32* places, StoreSizes s) {
-  store_rows<Kv::kQ8>(qkv, turns, query_norm, key_norm, kv, places, s);
+  store_rows<Kv::kQ8>(qkv, rope_table, query_norm, key_norm, kv, places, s);
 }
 __global__ void attention_f16(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
-                              float* records, const float* key_bias, const float2* turns,
+                              float* partials, const float* key_bias, const float2* rope_table,
                               AttentionSizes s) {
-  attention<Kv::kF16>(qkv, kv, pages, rows, records, key_bias, turns, s);
+  attention<Kv::kF16>(qkv, kv, pages, rows, partials, key_bias, rope_table, s);
 }
 __global__ void attention_q8(const float* qkv, const u32* kv, const u32* pages, const uint2* rows,
-                             float* records, const float* key_bias, const float2* turns,
+                             float* partials, const float* key_bias, const float2* rope_table,
                              AttentionSizes s) {
-  attention<Kv::kQ8>(qkv, kv, pages, rows, records, key_bias, turns, s);
+  attention<Kv::kQ8>(qkv, kv, pages, rows, partials, key_bias, rope_table, s);
 }
-// So many registers that a batch of records is on its way at once.
+// So many registers that a batch of partials is on its way at once.
 __global__ void __launch_bounds__(kElementThreads, 8)
-    merge_f32(const float* records, const uint2* rows, float* floats, u32* quants, float2* scales,
+    merge_f32(const float* partials, const uint2* rows, float* floats, u32* quants, float2* scales,
               unsigned short* halves, MergeSizes s) {
-  merge(records, rows, {floats, quants, scales, halves}, s);
+  merge(partials, rows, {floats, quants, scales, halves}, s);
 }
 __global__ void activate_f32(const float* x, float* floats, u32* quants, float2* scales,
                              unsigned short* halves, ActivateSizes s) {
@@ -65,21 +65,21 @@ __global__ void combine_f32(const float* parts, const float* weights, float* x, 
   combine(parts, weights, x, s);
 }
 
-#define EFIMD_ATTENTION_KERNELS(pieces)                                                       \
-  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
-      attention_token_##pieces(const float* qkv, const u32* kv, const u32* pages,             \
-                               const uint2* rows, float* records, AttentionSizes s) {         \
-    attention_token<pieces>(qkv, kv, pages, rows, records, s);                                \
-  }                                                                                           \
-  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
-      attention_tiles_##pieces(const float* qkv, const u32* kv, const u32* pages,             \
-                               const uint2* rows, float* records, AttentionSizes s) {         \
-    attention_tiles<pieces, false>(qkv, kv, pages, rows, records, s);                         \
-  }                                                                                           \
-  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                         \
-      attention_tiles_##pieces##_whole(const float* qkv, const u32* kv, const u32* pages,     \
-                                       const uint2* rows, float* records, AttentionSizes s) { \
-    attention_tiles<pieces, true>(qkv, kv, pages, rows, records, s);                          \
+#define EFIMD_ATTENTION_KERNELS(pieces)                                                        \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                          \
+      attention_token_##pieces(const float* qkv, const u32* kv, const u32* pages,              \
+                               const uint2* rows, float* partials, AttentionSizes s) {         \
+    attention_token<pieces>(qkv, kv, pages, rows, partials, s);                                \
+  }                                                                                            \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                          \
+      attention_tiles_##pieces(const float* qkv, const u32* kv, const u32* pages,              \
+                               const uint2* rows, float* partials, AttentionSizes s) {         \
+    attention_tiles<pieces, false>(qkv, kv, pages, rows, partials, s);                         \
+  }                                                                                            \
+  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                          \
+      attention_tiles_##pieces##_whole(const float* qkv, const u32* kv, const u32* pages,      \
+                                       const uint2* rows, float* partials, AttentionSizes s) { \
+    attention_tiles<pieces, true>(qkv, kv, pages, rows, partials, s);                          \
   }
 EFIMD_ATTENTION_KERNELS(1)
 EFIMD_ATTENTION_KERNELS(2)
@@ -136,8 +136,8 @@ EFIMD_FLOAT_KERNEL(2)
 #define EFIMD_NORMED_KERNELS(name, warps, blocks, heads, gates)                          \
   __global__ void __launch_bounds__(32 * warps, blocks) norm_heads_##name(               \
       const u32* w, const float* x, const float* norm, const float* bias, float* qkv,    \
-      const float* turns, u32* kv, const u32* places, HeadsSizes s) {                    \
-    heads(w, x, norm, bias, qkv, turns, kv, places, s);                                  \
+      const float* rope_table, u32* kv, const u32* places, HeadsSizes s) {               \
+    heads(w, x, norm, bias, qkv, rope_table, kv, places, s);                             \
   }                                                                                      \
   __global__ void __launch_bounds__(32 * warps, blocks) norm_gates_##name(               \
       const u32* w, const float* x, const float* norm, const float* bias, float* floats, \

@@ -4,21 +4,21 @@
 
 namespace efimd::kernels {
 
-/// Elements of a head that RoPE turns as one, or two neighbours that it leaves.
+/// Elements of a head that RoPE rotates as one, or two neighbours that it leaves.
 struct HeadPair {
-  u32 head;  ///< of all: queries, keys, values
-  u32 turn;  ///< the pair's number
-  bool turns;
+  u32 head;   ///< of all: queries, keys, values
+  u32 index;  ///< the pair's number
+  bool rotated;
   u32 first, second;
 
   __device__ __forceinline__ HeadPair(u32 pair, const HeadsSizes& s) {
     const u32 pairs = s.head_width / 2;
     head = s.first / s.head_width + pair / pairs;
-    turn = pair % pairs;
-    turns = head < s.heads + s.kv_heads && turn < s.half;
-    const bool apart = turns && s.adjacent == 0;
-    first = apart ? turn : 2 * turn;
-    second = apart ? turn + s.half : 2 * turn + 1;
+    index = pair % pairs;
+    rotated = head < s.heads + s.kv_heads && index < s.half;
+    const bool apart = rotated && s.adjacent == 0;
+    first = apart ? index : 2 * index;
+    second = apart ? index + s.half : 2 * index + 1;
   }
   /// Row of the product.
   __device__ __forceinline__ u32 row(u32 element, const HeadsSizes& s) const {
@@ -26,16 +26,16 @@ struct HeadPair {
   }
 };
 
-// A token's pair of a head, without its bias, where store_rows() has it: turned, queries to qkv, keys and values to their pages
+// A token's pair of a head, without its bias, where store_rows() has it: rotated, queries to qkv, keys and values to their pages
 // of f16.
 __device__ __forceinline__ void store_pair(const HeadPair& of, float2 pair, const float* bias,
-                                           u32 token, float* qkv, const float* turns, u32* kv,
+                                           u32 token, float* qkv, const float* rope_table, u32* kv,
                                            const u32* places, const HeadsSizes& s) {
   if (s.biased != 0)
     pair = make_float2(pair.x + bias[of.row(of.first, s)], pair.y + bias[of.row(of.second, s)]);
-  if (of.turns)
-    pair = turned(pair, turns[token * 2 * s.half + of.turn],
-                  turns[(token * 2 + 1) * s.half + of.turn]);
+  if (of.rotated)
+    pair = rotate(pair, rope_table[token * 2 * s.half + of.index],
+                  rope_table[(token * 2 + 1) * s.half + of.index]);
   if (of.head < s.heads) {
     float* row =
         qkv + (static_cast<size_t>(token) * (s.heads + 2 * s.kv_heads) + of.head) * s.head_width;

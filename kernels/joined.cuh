@@ -23,8 +23,8 @@ __device__ __forceinline__ float join(float value, float next, const float2& sha
   return fmaf(next, shares.y, value * shares.x);
 }
 
-/// Records of a row: those of its splits, or the one of them all.
-__device__ __forceinline__ u32 records_of(u32 position, u32 splits, u32 split_pages) {
+/// Partials of a row: those of its splits, or the one of them all.
+__device__ __forceinline__ u32 partials_of(u32 position, u32 splits, u32 split_pages) {
   return splits == 1 ? 1 : position / 32 / split_pages + 1;
 }
 

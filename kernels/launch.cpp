@@ -1,5 +1,6 @@
 #include "kernels/launch.h"
 
+#include <iterator>
 #include <utility>
 
 #include "kernels/sizes.h"
@@ -11,6 +12,7 @@ namespace {
 /// A kernel beside its shader: the threads of a block, and what a block takes of the first two axes. Products have more than one
 /// form.
 struct Entry {
+  Kernel kernel;
   const char* name;
   std::array<std::uint32_t, 2> block;
   std::array<std::uint32_t, 2> joined = {1, 1};  ///< groups of an axis that a block joins
@@ -18,27 +20,31 @@ struct Entry {
 };
 
 constexpr Entry kEntries[] = {
-    {"embed_rows", {kElementThreads, 1}},
-    {"norm_rows_f32", {kNormBlock, 1}},
-    {"matmul", {}},
-    {"matmul_halves", {}},
-    {"store_rows", {32, 1}},
-    {"attention", {32, kAttentionWarps}, {1, kAttentionWarps}},
-    {"attention_tiles", {32, kHeadsOfTile / kHeadsOfWarp}},
-    {"merge_f32", {kElementThreads, 1}, {1, 1}, {1, kFormElements / kElementThreads}},
-    {"activate_f32", {kElementThreads, 1}, {1, 1}, {kFormElements / kElementThreads, 1}},
-    {"norm_heads", {}},
-    {"norm_gates", {}},
-    {"route_f32", {kElementThreads, 1}},
-    {"combine_f32", {kElementThreads, 1}}};
-constexpr int kEmbedRows = 0;
-constexpr int kMatmul = 2;
-constexpr int kMatmulHalves = 3;
-constexpr int kStoreRows = 4;
-constexpr int kAttention = 5;
-constexpr int kAttentionTiles = 6;
-constexpr int kNormHeads = 9;
-constexpr int kNormGates = 10;
+    {Kernel::kEmbedRows, "embed_rows", {kElementThreads, 1}},
+    {Kernel::kNormRows, "norm_rows_f32", {kNormBlock, 1}},
+    {Kernel::kMatmul, "matmul", {}},
+    {Kernel::kMatmulHalves, "matmul_halves", {}},
+    {Kernel::kStoreRows, "store_rows", {32, 1}},
+    {Kernel::kAttention, "attention", {32, kAttentionWarps}, {1, kAttentionWarps}},
+    {Kernel::kAttentionTiles, "attention_tiles", {32, kHeadsOfTile / kHeadsOfWarp}},
+    {Kernel::kMerge,
+     "merge_f32",
+     {kElementThreads, 1},
+     {1, 1},
+     {1, kFormElements / kElementThreads}},
+    {Kernel::kActivate,
+     "activate_f32",
+     {kElementThreads, 1},
+     {1, 1},
+     {kFormElements / kElementThreads, 1}},
+    {Kernel::kNormHeads, "norm_heads", {}},
+    {Kernel::kNormGates, "norm_gates", {}},
+    {Kernel::kRoute, "route_f32", {kElementThreads, 1}},
+    {Kernel::kCombine, "combine_f32", {kElementThreads, 1}}};
+static_assert(std::size(kEntries) == static_cast<std::size_t>(Kernel::kCopy));
+static_assert(rows_stand_at_their_kernels(kEntries));
+
+const Entry& entry_of(Kernel kernel) { return kEntries[static_cast<std::size_t>(kernel)]; }
 
 // Both are estimates that no card has confirmed yet; gpu_bench measures on either side of them.
 /// From this many tiles of kTokensOfTile tokens on, more than 16 tokens, a product is a prompt's. Up to there it is bound by
@@ -64,10 +70,10 @@ struct Shape {
   std::uint32_t rows, tokens, warps;
 };
 
-Shape shape_of_product(int kernel, std::uint32_t type, bool many,
+Shape shape_of_product(Kernel kernel, std::uint32_t type, bool many,
                        const std::array<std::uint32_t, 3>& groups) {
   const bool prompt = groups[1] >= kPromptTilesMin;
-  if (kernel == kMatmulHalves) {
+  if (kernel == Kernel::kMatmulHalves) {
     if (!many || !prompt)
       return {kHalvesRows, many ? groups[1] * kTokensOfTile : kTokensOfTile, kHalvesWarps};
     const std::uint32_t tile = prompt_tile(groups, kHalvesTileSmall, kHalvesTileLarge);
@@ -83,23 +89,23 @@ static_assert((kPromptTilesMin - 1) * kTokensOfTile == kHalvesTokens);
 
 // Of products the first axis of the grid goes through tokens.
 
-Launch launch_of_product(int kernel, std::uint32_t type, bool many,
+Launch launch_of_product(Kernel kernel, std::uint32_t type, bool many,
                          const std::array<std::uint32_t, 3>& groups) {
   const Shape shape = shape_of_product(kernel, type, many, groups);
   const std::uint32_t tokens = many ? over(groups[1], shape.tokens / kTokensOfTile) : groups[1];
-  return {std::string(kEntries[kernel].name) + "_" + std::to_string(type) + "_" +
+  return {std::string(entry_of(kernel).name) + "_" + std::to_string(type) + "_" +
               std::to_string(shape.tokens),
           {tokens, over(groups[0], shape.rows), groups[2]},
           {32, shape.warps}};
 }
 
-Launch launch_of_fused(int kernel, std::uint32_t type, bool many,
+Launch launch_of_fused(Kernel kernel, std::uint32_t type, bool many,
                        const std::array<std::uint32_t, 3>& groups) {
-  const bool heads = kernel == kNormHeads, quantized = is_quantized(type);
+  const bool heads = kernel == Kernel::kNormHeads, quantized = is_quantized(type);
   const std::uint32_t warps = !quantized ? kHalvesWarps : many ? kFewWarps : kNormedWarps;
   const std::uint32_t pairs = !quantized ? kHalvesRows / 2 : many ? kFewRows / 2 : kNormedWarps;
   const std::uint32_t gates = quantized ? kNormedGates : kHalvesRows;
-  return {std::string(kEntries[kernel].name) + "_" + std::to_string(type) + "_" +
+  return {std::string(entry_of(kernel).name) + "_" + std::to_string(type) + "_" +
               std::to_string(many ? kTokensOfTile : 1),
           {1, over(groups[0], heads ? pairs : gates), 1},
           {32, warps}};
@@ -107,20 +113,20 @@ Launch launch_of_fused(int kernel, std::uint32_t type, bool many,
 
 }  // namespace
 
-Launch launch_of(int kernel, std::uint32_t type, bool many,
+Launch launch_of(Kernel kernel, std::uint32_t type, bool many,
                  const std::array<std::uint32_t, 3>& groups) {
-  if (kernel == kMatmul || kernel == kMatmulHalves)
+  if (kernel == Kernel::kMatmul || kernel == Kernel::kMatmulHalves)
     return launch_of_product(kernel, type, many, groups);
-  if (kernel == kNormHeads || kernel == kNormGates)
+  if (kernel == Kernel::kNormHeads || kernel == Kernel::kNormGates)
     return launch_of_fused(kernel, type, many, groups);
-  const Entry& entry = kEntries[kernel];
+  const Entry& entry = entry_of(kernel);
   std::string name = entry.name;
-  if (kernel == kEmbedRows) name += "_" + std::to_string(type);
-  if (kernel == kAttentionTiles) {
+  if (kernel == Kernel::kEmbedRows) name += "_" + std::to_string(type);
+  if (kernel == Kernel::kAttentionTiles) {
     name = (many ? name : "attention_token") + "_" + std::to_string(type);
     if (many && groups[2] == 1) name += "_whole";
   }
-  if (kernel == kStoreRows || kernel == kAttention)
+  if (kernel == Kernel::kStoreRows || kernel == Kernel::kAttention)
     name += attention_form(type) == Kv::kQ8 ? "_q8" : "_f16";
   return {std::move(name),
           {over(groups[0] * entry.spread[0], entry.joined[0]),

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "kernels/operations.h"
+
 namespace efimd::kernels {
 
 /// A kernel by the name under which kernels/entries.cuh exports it, its blocks and their threads.
@@ -13,9 +15,9 @@ struct Launch {
   std::array<std::uint32_t, 2> block;
 };
 
-/// How the work of `groups` workgroups of a shader is done; `kernel` as gpu::Kernel counts, `type` and `many` as
-/// gpu::Operation has them. Products of prompts go to the tensor cores.
-Launch launch_of(int kernel, std::uint32_t type, bool many,
+/// How the work of `groups` workgroups of a shader is done; any operation but kCopy. `type` and `many` are
+/// gpu::Operation's. Products of prompts go to the tensor cores.
+Launch launch_of(Kernel kernel, std::uint32_t type, bool many,
                  const std::array<std::uint32_t, 3>& groups);
 
 }  // namespace efimd::kernels

@@ -15,8 +15,9 @@ namespace efimd::kernels {
 //   must read the part once: bound by bandwidth.
 template <Packed kType>
 __device__ __forceinline__ void norm_heads_few(const u32* w, const float* x, const float* norm,
-                                               const float* bias, float* qkv, const float* turns,
-                                               u32* kv, const u32* places, const HeadsSizes& s) {
+                                               const float* bias, float* qkv,
+                                               const float* rope_table, u32* kv, const u32* places,
+                                               const HeadsSizes& s) {
   constexpr u32 kPairs = kFewRows / 2;
   __shared__ NormedRows<kTokensOfTile, kFewWarps> normed;
   __shared__ BlockSums<kFewWarps, 1> fours;
@@ -40,7 +41,7 @@ __device__ __forceinline__ void norm_heads_few(const u32* w, const float* x, con
   const u32 thread = threadIdx.y * 32 + threadIdx.x, i = thread % kPairs, t = thread / kPairs;
   if (t >= s.tokens || first + i >= pairs) return;
   store_pair(HeadPair(first + i, s), make_float2(fours.sum(t, i), fours.sum(t, kPairs + i)), bias,
-             t, qkv, turns, kv, places, s);
+             t, qkv, rope_table, kv, places, s);
 }
 
 // norm_gates() of T <= 8 tokens.

@@ -56,8 +56,9 @@ struct NormedHalves {
 //   must read the part once: bound by bandwidth.
 template <Packed kType>
 __device__ __forceinline__ void norm_heads_halves(const u32* w, const float* x, const float* norm,
-                                                  const float* bias, float* qkv, const float* turns,
-                                                  u32* kv, const u32* places, const HeadsSizes& s) {
+                                                  const float* bias, float* qkv,
+                                                  const float* rope_table, u32* kv,
+                                                  const u32* places, const HeadsSizes& s) {
   constexpr u32 kPairs = kHalvesRows / 2;
   __shared__ NormedHalves<kType, 1> normed;
   const u32 first = blockIdx.y * kPairs, pairs = s.rows / 2;
@@ -77,7 +78,7 @@ __device__ __forceinline__ void norm_heads_halves(const u32* w, const float* x, 
   if (threadIdx.y != 0 || threadIdx.x >= kPairs || pair >= pairs) return;
   store_pair(HeadPair(pair, s),
              make_float2(normed.product(0, threadIdx.x), normed.product(0, kPairs + threadIdx.x)),
-             bias, 0, qkv, turns, kv, places, s);
+             bias, 0, qkv, rope_table, kv, places, s);
 }
 
 // norm_gates() of one token.

@@ -52,13 +52,13 @@ class TwoRows {
 
 // Norm, product with the matrix of queries, keys and values (+ bias), RoPE, and K and V into their pages.
 //   w  part of a packed matrix [(H + 2 Hk) E][D]   x [T][D] f32   norm [D]   bias [(H + 2 Hk) E]
-//   qkv, turns, kv of Kv::kF16, places as of store_rows(), of qkv only queries are written
-//   T == 1; grid (1, N / 2 / kNormedWarps), block (32, kNormedWarps): a warp for two rows that RoPE turns as one
+//   qkv, rope_table, kv of Kv::kF16, places as of store_rows(), of qkv only queries are written
+//   T == 1; grid (1, N / 2 / kNormedWarps), block (32, kNormedWarps): a warp for two rows that RoPE rotates as one
 //   D % 32 == 0, <= kNormedColsMax
 //   must read the part once: bound by bandwidth, and where the part is small by the chain of the kernel's steps.
 template <Packed kType>
 __device__ __forceinline__ void norm_heads(const u32* w, const float* x, const float* norm,
-                                           const float* bias, float* qkv, const float* turns,
+                                           const float* bias, float* qkv, const float* rope_table,
                                            u32* kv, const u32* places, const HeadsSizes& s) {
   __shared__ NormedRows<1, kNormedWarps> normed;
   const u32 index = blockIdx.y * kNormedWarps + threadIdx.y, pairs = s.rows / 2;
@@ -72,7 +72,7 @@ __device__ __forceinline__ void norm_heads(const u32* w, const float* x, const f
   normed.fill(x, norm, s.cols, 1, s.epsilon);
   if (index >= pairs) return;  // whole warps
   const float2 values = weights.times(normed.quants, normed.scales);
-  if (threadIdx.x == 0) store_pair(pair, values, bias, 0, qkv, turns, kv, places, s);
+  if (threadIdx.x == 0) store_pair(pair, values, bias, 0, qkv, rope_table, kv, places, s);
 }
 
 // Norm, product with the matrix of gates and values (+ bias), and activation(gate) * up * scale.

@@ -47,8 +47,8 @@ inline constexpr u32 kHalvesTileLarge = 128;
 inline constexpr u32 kHalvesTileSmall = 64;
 /// Rows of matmul along the grid's first axis; more go along the third.
 inline constexpr u32 kMatmulRowsMax = 32768;
-/// Floats in front of the accumulator of an attention record: the maximum m and the sum l.
-inline constexpr u32 kRecordHead = 2;
+/// Floats before the accumulator of a split-K partial of attention: the maximum m and the sum l.
+inline constexpr u32 kPartialHead = 2;
 
 /// The number of a weight type, in all devices; see engine/backend/gpu/packed_weights.h for the layouts.
 enum class Packed : u32 {
@@ -147,10 +147,10 @@ struct AttentionSizes {
   u32 head_width;
   u32 window;       ///< tokens that a token sees; 2^30: all
   u32 split_pages;  ///< pages of one split
-  u32 splits;       ///< records of a row and head; 1: whoever writes it goes through all splits
-  u32 half;         ///< pairs of a key's bias that are rotated and added to what is kept; 0: none
-  u32 adjacent;     ///< as in StoreSizes
-  u32 tokens;       ///< T
+  u32 splits;  ///< split-K partials of a row and head; 1: whoever writes it goes through all splits
+  u32 half;    ///< pairs of a key's bias that are rotated and added to what is kept; 0: none
+  u32 adjacent;  ///< as in StoreSizes
+  u32 tokens;    ///< T
 };
 
 struct MergeSizes {

@@ -6,7 +6,7 @@
 namespace efimd::kernels {
 
 /// RoPE of a pair. Sums by name, so that every kernel has the same bits.
-__device__ __forceinline__ float2 turned(float2 pair, float cosine, float sine) {
+__device__ __forceinline__ float2 rotate(float2 pair, float cosine, float sine) {
   return make_float2(fmaf(pair.x, cosine, -(pair.y * sine)), fmaf(pair.x, sine, pair.y * cosine));
 }
 
@@ -41,13 +41,13 @@ __device__ __forceinline__ void store_bytes(const float* head, u32* block, size_
 
 // Norms of heads, RoPE, and K and V into their pages.
 //   qkv [T][H + 2 Hk][E] f32: queries, which stay there, times score_scale, then keys and values
-//   turns [T][2][half]: cosines, sines
+//   rope_table [T][2][half]: cosines, sines
 //   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
 //   grid (T, H + 2 Hk), block (32).  E even, <= 256.
 template <Kv kForm>
-__device__ __forceinline__ void store_rows(float* qkv, const float* turns, const float* query_norm,
-                                           const float* key_norm, u32* kv, const u32* places,
-                                           const StoreSizes& s) {
+__device__ __forceinline__ void store_rows(float* qkv, const float* rope_table,
+                                           const float* query_norm, const float* key_norm, u32* kv,
+                                           const u32* places, const StoreSizes& s) {
   __shared__ float head[256];
   await_operands();
   const u32 t = blockIdx.x, y = blockIdx.y, lane = threadIdx.x;
@@ -67,11 +67,11 @@ __device__ __forceinline__ void store_rows(float* qkv, const float* turns, const
   }
   if (is_query || is_key) {
     for (u32 i = lane; i < s.half; i += 32) {
-      const float cosine = turns[t * 2 * s.half + i];
-      const float sine = turns[(t * 2 + 1) * s.half + i];
+      const float cosine = rope_table[t * 2 * s.half + i];
+      const float sine = rope_table[(t * 2 + 1) * s.half + i];
       const u32 first = s.adjacent != 0 ? 2 * i : i;
       const u32 second = s.adjacent != 0 ? 2 * i + 1 : i + s.half;
-      const float2 pair = turned(make_float2(head[first], head[second]), cosine, sine);
+      const float2 pair = rotate(make_float2(head[first], head[second]), cosine, sine);
       head[first] = pair.x;
       head[second] = pair.y;
     }

@@ -12,8 +12,8 @@
 
 namespace efimd::lsp {
 
-/// The first thing that was wrong with a message; the readers below go on with harmless values, so
-/// that a parse is written as a plain list of its fields and asked once, at its end.
+/// The first fault of a message. The readers below go on with harmless values after a fault, so
+/// that a parse is a plain list of its fields and checks for faults once, at its end.
 class Reading {
  public:
   void refuse(std::string what) {
@@ -29,7 +29,7 @@ class Reading {
   std::optional<Error> error_;
 };
 
-/// One place in a message, there or not, with its path for errors ("params.position.line").
+/// One place in a message, present or not, with its path for errors ("params.position.line").
 ///
 /// Lives only while `params` and the Reading do. An absent member and a null one are the same; an
 /// empty array passes for an empty object, which is how Lua clients write one.
@@ -39,10 +39,10 @@ class Field {
       : reading_(&reading), value_(value.is_null() ? nullptr : &value), path_(std::move(path)) {}
 
   bool there() const { return value_ != nullptr; }
-  const Json& json() const;  ///< null when not there
+  const Json& json() const;  ///< null if absent
   const std::string& path() const { return path_; }
 
-  /// Refuses what is neither object nor absent.
+  /// Refuses anything that is neither an object nor absent.
   Field member(std::string_view name) const;
   std::size_t array_size() const;
   Field element(std::size_t index) const;

@@ -12,7 +12,8 @@ namespace efimd::lsp {
 
 /// A header longer than this is refused: no client sends more than two short lines.
 inline constexpr std::size_t kHeaderBytesMax = 4096;
-/// A longer body is refused or skipped. Twice the largest document, as JSON writes "\n" in two bytes.
+/// A longer body is refused or skipped. Twice the largest document, as JSON writes "\n" in two
+/// bytes.
 inline constexpr std::size_t kMessageBytesMax = std::size_t{128} << 20;
 /// A body that claims more is refused in any case: no editor opens such a file.
 inline constexpr std::size_t kSkippedBytesMax = std::size_t{4} << 30;
@@ -23,24 +24,24 @@ inline constexpr std::size_t kSkippedBytesMax = std::size_t{4} << 30;
 ///   \r\n                          a lone "\n" ends a header line too
 ///   {"jsonrpc":"2.0",...}         52 bytes
 ///
-/// Thread: its owner's.  Limits: holds one body and what was fed behind it; each byte is copied at
-/// most twice. Fails with kBadInput, naming the bytes, when a header is malformed. The borders of
-/// later frames are unknown from there on: every further next() gives the same error, and the
-/// caller closes the connection.
+/// Thread: its owner's.  Limits: holds one body and what was fed after it; each byte is copied at
+/// most twice. Fails with kBadInput, naming the bytes, if a header is malformed. From there on it
+/// is unknown where frames begin: every further next() gives the same error, and the caller closes
+/// the connection.
 class FrameReader {
  public:
-  /// Of bodies over kMessageBytesMax: the stream ends with them, or they are dropped as they come, so
-  /// that an editor which opens a huge file keeps its server.
+  /// What happens to bodies over kMessageBytesMax: they end the stream, or they are dropped as they
+  /// come, so that an editor which opens a huge file keeps its server.
   enum class Oversized { kRefused, kSkipped };
   FrameReader() = default;
   explicit FrameReader(Oversized oversized) : oversized_(oversized) {}
 
   /// Bytes as they came, cut anywhere.
   void feed(std::string_view bytes);
-  /// The next whole body, or nullopt when it has not arrived yet. To be called until nullopt after
-  /// each feed().
+  /// The next whole body; nullopt if it has not arrived yet. To be called until nullopt after each
+  /// feed().
   Result<std::optional<std::string>> next();
-  /// The size of the body that next() skipped since this was last asked; 0 when it skipped none.
+  /// The size of the body that next() skipped since the last call of this; 0 if it skipped none.
   std::size_t take_skipped() { return std::exchange(skipped_, 0); }
   /// Whether the stream stands inside a frame: an end of the stream here is a cut message,
   /// elsewhere a clean one.
@@ -62,8 +63,8 @@ class FrameReader {
   std::size_t dropped_ = 0;  ///< of the body that is being skipped
   std::string pending_;      ///< fed bytes; those before consumed_ are done with
   std::size_t consumed_ = 0;
-  std::size_t scanned_ =
-      0;  ///< no header line ends before this byte of pending_ that was not read yet
+  /// No header line ends before this byte of pending_ that was not read yet.
+  std::size_t scanned_ = 0;
   std::size_t header_bytes_ = 0;               ///< of the current frame, so far
   std::optional<std::size_t> content_length_;  ///< once its line was read
   bool in_body_ = false;                       ///< the header is complete

@@ -27,7 +27,7 @@ Json to_json(const Id& id);
 /// nullopt unless `value` is an integer, a string or null.
 std::optional<Id> id_of(const Json& value);
 
-/// Codes of JSON-RPC and LSP. VS Code shows every error as a toast but kRequestCancelled,
+/// Codes of JSON-RPC and LSP. VS Code shows every error as a toast except kRequestCancelled,
 /// kContentModified and kServerCancelled.
 enum class ErrorCode {
   kParseError = -32700,
@@ -45,7 +45,7 @@ enum class ErrorCode {
 struct ResponseError {
   int code = 0;
   std::string message;
-  Json data;  ///< null when absent
+  Json data;  ///< null if absent
 };
 
 /// One parsed body.
@@ -59,8 +59,8 @@ struct Message {
   std::optional<ResponseError> error;
 };
 
-/// A body that is no message. `id` is the request's where it could be read, so that its sender gets
-/// an answer: error_body(bad.id, bad.code, bad.error.message()).
+/// A body that is no message. `id` is the request's if it could be read, so that its sender gets an
+/// answer: error_body(bad.id, bad.code, bad.error.message()).
 struct BadMessage {
   ErrorCode code = ErrorCode::kParseError;
   Id id;

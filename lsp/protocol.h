@@ -74,8 +74,8 @@ struct DidOpenTextDocumentParams {
 };
 
 struct TextDocumentContentChangeEvent {
-  std::optional<Range>
-      range;  ///< nullopt: `text` is the whole document. rangeLength is deprecated and ignored.
+  /// nullopt: `text` is the whole document. rangeLength is deprecated and ignored.
+  std::optional<Range> range;
   std::string text;
 };
 
@@ -113,7 +113,7 @@ struct ExecuteCommandParams {
 };
 
 struct DidChangeConfigurationParams {
-  EfimOptions efim;  ///< empty where `settings` has no member of that name
+  EfimOptions efim;  ///< empty if `settings` has no member of that name
 };
 
 // Notifications of efimd's own, which a client may leave out (docs/protocol.md).
@@ -147,9 +147,9 @@ struct Command {
 };
 
 struct InlineCompletionItem {
-  std::string
-      insertText;  ///< begins with the text from range.start to the cursor; line ends are "\n"
-  std::string filterText;  ///< left out when empty
+  /// Begins with the text from range.start to the cursor; line ends are "\n".
+  std::string insertText;
+  std::string filterText;  ///< left out if empty
   Range range;             ///< always sent: without it VS Code replaces the word under the cursor
   std::optional<Command> command;
 };

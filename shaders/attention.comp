@@ -4,8 +4,8 @@
 // Causal attention of a tile of heads of tokens, of one KV head, over one split of their pages, or over all of them, split
 // by split: rows are (token, head of its G = H / Hk), and those of a tile share what they read.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
-//   rows [T] (position, where its table begins)   records [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
-//   key_bias [Hk][E], turns as below: only 8 bits read them, where s.half_width is not 0
+//   rows [T] (position, where its table begins)   partials [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
+//   key_bias [Hk][E], rope_table as below: only 8 bits read them, where s.half_width is not 0
 //   grid (T G / kTile, Hk, splits), threads 32: a lane scores one token of a page, then holds elements lane, lane + 32, ...
 //   E even, <= 256.  Splits behind a row are left alone.  Softmax online, in f32; a row's bits are the same in every tile:
 //   what it does not see weighs 0, which adds nothing.
@@ -17,9 +17,9 @@ layout(std430, binding = 1) readonly buffer Pages { uint kv[]; };
 layout(std430, binding = 1) readonly buffer FourPages { uvec4 kv_fours[]; };
 layout(std430, binding = 2) readonly buffer Tables { uint pages[]; };
 layout(std430, binding = 3) readonly buffer Rows { uvec2 rows[]; };
-layout(std430, binding = 4) writeonly buffer Records { float records[]; };
+layout(std430, binding = 4) writeonly buffer Partials { float partials[]; };
 layout(std430, binding = 5) readonly buffer KeyBias { float key_bias[]; };
-layout(std430, binding = 6) readonly buffer Turns { vec2 turns[]; };
+layout(std430, binding = 6) readonly buffer RopeTable { vec2 rope_table[]; };
 layout(push_constant) uniform Sizes {
   uint heads, kv_heads, head_width, window, split_pages, splits, half_width, adjacent, tokens;
 } s;
@@ -29,7 +29,7 @@ layout(push_constant) uniform Sizes {
 const uint kTileMax = 4;  // what is reduced at once
 shared vec4 queries[kTile * kPieces * 8];  // with zeros behind E
 shared float weights[kTile * 32];
-shared vec2 turned[kTile * kPieces * 16];
+shared vec2 rotated[kTile * kPieces * 16];
 
 #define REDUCED vec4  // an element for each row
 #include "reduce.glsl"
@@ -89,9 +89,9 @@ void score_bytes(uint quants, uint scales) {
 // The part of the scores that a bias b of keys has, for keys that are kept without it. RoPE is linear, so that it is
 //   q . R(c) b = sum over pairs i of  x_i cos(c w_i) + y_i sin(c w_i)
 //   x_i = q[first] b[first] + q[second] b[second]     y_i = q[second] b[first] - q[first] b[second]
-// and with c = P * page + slot the pairs (x, y) are turned once a page, by all lanes, then by each lane for its slot.
+// and with c = P * page + slot the pairs (x, y) are rotated once a page, by all lanes, then by each lane for its slot.
 // Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
-//   turns: (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
+//   rope_table: (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
 vec2 bias_pair(uint r, uint bias, uint i) {
   const uint first = s.adjacent != 0 ? 2 * i : i;
   const uint second = s.adjacent != 0 ? 2 * i + 1 : i + s.half_width;
@@ -104,11 +104,11 @@ vec2 bias_pair(uint r, uint bias, uint i) {
 void turn_to(uint page, uint bias, uint lane) {
   barrier();  // nobody reads the last page's any more
   for (uint i = lane; i < s.half_width; i += 32) {
-    const vec2 turn = turns[(32 + page) * s.half_width + i];
+    const vec2 rotation = rope_table[(32 + page) * s.half_width + i];
     for (uint r = 0; r < kTile; ++r) {
       const vec2 pair = bias_pair(r, bias, i);
-      turned[r * kPieces * 16 + i] = vec2(fma(pair.x, turn.x, pair.y * turn.y),
-                                          fma(pair.y, turn.x, -(pair.x * turn.y)));
+      rotated[r * kPieces * 16 + i] = vec2(fma(pair.x, rotation.x, pair.y * rotation.y),
+                                          fma(pair.y, rotation.x, -(pair.x * rotation.y)));
     }
   }
   barrier();
@@ -118,10 +118,10 @@ void score_bias(uint slot) {
   float sums[kTileMax];
   for (uint r = 0; r < kTile; ++r) sums[r] = 0;
   for (uint i = 0; i < s.half_width; ++i) {
-    const vec2 turn = turns[i * 32 + slot];
+    const vec2 rotation = rope_table[i * 32 + slot];
     for (uint r = 0; r < kTile; ++r) {
-      const vec2 of_page = turned[r * kPieces * 16 + i];
-      sums[r] = fma(of_page.x, turn.x, fma(of_page.y, turn.y, sums[r]));
+      const vec2 of_page = rotated[r * kPieces * 16 + i];
+      sums[r] = fma(of_page.x, rotation.x, fma(of_page.y, rotation.y, sums[r]));
     }
   }
   for (uint r = 0; r < kTile; ++r) scores[r] += sums[r];
@@ -241,12 +241,12 @@ void main() {
   for (uint r = 0; r < kTile && first_row + r < behind_row; ++r) {
     const uint token = (first_row + r) / group, head = kv_head * group + (first_row + r) % group;
     if (first_page * 32 > rows[token].x) continue;
-    const uint record = ((token * s.heads + head) * s.splits + split) * (2 + s.head_width);
+    const uint partial = ((token * s.heads + head) * s.splits + split) * (2 + s.head_width);
     if (lane == 0) {
-      records[record] = whole ? joined[r].most : most[r];
-      records[record + 1] = whole ? joined[r].sum : sum[r];
+      partials[partial] = whole ? joined[r].most : most[r];
+      partials[partial + 1] = whole ? joined[r].sum : sum[r];
     }
     for (uint i = 0; i < kPieces; ++i)
-      if (lane + 32 * i < s.head_width) records[record + 2 + lane + 32 * i] = whole ? all[r][i] : acc[r][i];
+      if (lane + 32 * i < s.head_width) partials[partial + 2 + lane + 32 * i] = whole ? all[r][i] : acc[r][i];
   }
 }

@@ -1,10 +1,10 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // Joins the splits of attention, in their order.
-//   records [T][H][splits][2 + E]   rows [T] (position, ...)   result [T][H E] in its forms, times scale
+//   partials [T][H][splits][2 + E]   rows [T] (position, ...)   result [T][H E] in its forms, times scale
 //   grid (T, H E / 256), threads 64: four elements each
 layout(local_size_x = 64) in;
-layout(std430, binding = 0) readonly buffer Records { float records[]; };
+layout(std430, binding = 0) readonly buffer Partials { float partials[]; };
 layout(std430, binding = 1) readonly buffer Rows { uvec2 rows[]; };
 layout(std430, binding = 2) writeonly buffer Floats { float result_floats[]; };
 layout(std430, binding = 3) writeonly buffer Quants { uint result_quants[]; };
@@ -24,15 +24,15 @@ vec4 merged(uint t, uint at, uint count) {
   const uint all = s.splits == 1 ? 1 : rows[t].x / 32 / s.split_pages + 1;
   Joined joined = Joined(kNone, 0);
   vec4 values = vec4(0);
-  // A record takes as long to come as a batch of them.
+  // A partial takes as long to come as a batch of them.
   const uint kBatch = 8;
   for (uint first = 0; first < all; first += kBatch) {
     vec2 softmax[kBatch];
     vec4 next[kBatch];
     for (uint i = 0; i < kBatch; ++i) {
-      const uint record = begin + min(first + i, all - 1) * width;
-      softmax[i] = vec2(records[record], records[record + 1]);
-      for (uint j = 0; j < 4; ++j) next[i][j] = records[record + 2 + element + min(j, count - 1)];
+      const uint partial = begin + min(first + i, all - 1) * width;
+      softmax[i] = vec2(partials[partial], partials[partial + 1]);
+      for (uint j = 0; j < 4; ++j) next[i][j] = partials[partial + 2 + element + min(j, count - 1)];
     }
     for (uint i = 0; i < kBatch; ++i) {
       const bool there = first + i < all;

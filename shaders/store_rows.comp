@@ -3,12 +3,12 @@
 #include "head.glsl"
 // Norms of heads, RoPE, and K and V into their pages.
 //   qkv [T][H + 2 Hk][E] f32: queries, which stay there, times score_scale, then keys and values
-//   turns [T][2][half]: cosines, sines
+//   rope_table [T][2][half]: cosines, sines
 //   query_norm, key_norm [E]   kv [page][Hk][2] of kernels::Kv   places [T]: page * P + slot
 //   grid (T, H + 2 Hk), threads 32.  To f16: nearest even, saturating.
 layout(local_size_x = 32) in;
 layout(std430, binding = 0) buffer Qkv { float qkv[]; };
-layout(std430, binding = 1) readonly buffer Turns { float turns[]; };
+layout(std430, binding = 1) readonly buffer RopeTable { float rope_table[]; };
 layout(std430, binding = 2) readonly buffer QueryNorm { float query_norm[]; };
 layout(std430, binding = 3) readonly buffer KeyNorm { float key_norm[]; };
 layout(std430, binding = 4) writeonly buffer Pages { uint kv[]; };
@@ -49,8 +49,8 @@ void norm_head(uint lane, bool is_query) {
 
 void rotate_head(uint lane, uint t) {
   for (uint i = lane; i < s.half_width; i += 32) {
-    const float cosine = turns[t * 2 * s.half_width + i];
-    const float sine = turns[(t * 2 + 1) * s.half_width + i];
+    const float cosine = rope_table[t * 2 * s.half_width + i];
+    const float sine = rope_table[(t * 2 + 1) * s.half_width + i];
     const uint first = s.adjacent != 0 ? 2 * i : i;
     const uint second = s.adjacent != 0 ? 2 * i + 1 : i + s.half_width;
     const float a = head[first], b = head[second];

@@ -5,10 +5,10 @@
 
 namespace efimd::service {
 
-// What a service manager is given to start the daemon: systemd's user manager, with the socket held by
-// systemd, so that the first editor starts the daemon; launchd on macOS.
+// What a service manager needs to start the daemon: systemd's user manager, which holds the socket,
+// so that the first editor starts the daemon; launchd on macOS.
 
-/// efimd.service: this program as `efimd serve`, restarted when it fails, with no more rights than it
+/// efimd.service: this program as `efimd serve`, restarted if it fails, with no more rights than it
 /// needs. Only options that a user manager can apply without namespaces of its own.
 std::string service_unit(const std::filesystem::path& program);
 

@@ -24,7 +24,7 @@ std::optional<std::size_t> number_from_one(std::string_view text) {
   return value;
 }
 
-/// "text: what it is" in front of the options, an example behind them.
+/// "text: what it is" before the options, an example after them.
 CLI::App* command(CLI::App& app, const char* name, const char* what, const char* example,
                   Commands& commands, CommandLine::Command value) {
   CLI::App* sub = app.add_subcommand(name, what);
@@ -253,10 +253,11 @@ Result<Place> parse_place(std::string_view text) {
   return Place{std::string(text.substr(0, first)), *line, *column};
 }
 
-std::vector<CommandHelp> command_help() {
+std::vector<CommandHelp> command_help() { return command_help(Grammar().app()); }
+
+std::vector<CommandHelp> command_help(const CLI::App& program) {
   std::vector<CommandHelp> helps;
-  const Grammar grammar;
-  describe(grammar.app(), "", helps);
+  describe(program, "", helps);
   return helps;
 }
 

@@ -12,6 +12,10 @@
 #include "base/error.h"
 #include "daemon/server/cache_request.h"
 
+namespace CLI {
+class App;
+}
+
 namespace efimd::service {
 
 /// "FILE:LINE:COLUMN", both from 1, the column in characters. FILE may hold colons.
@@ -22,7 +26,7 @@ struct Place {
 };
 Result<Place> parse_place(std::string_view text);
 
-/// What a command line asks for.
+/// A parsed command line.
 struct CommandLine {
   enum class Command {
     kLsp,
@@ -39,7 +43,7 @@ struct CommandLine {
   };
   Command command = Command::kLsp;
   bool json = false;
-  bool watch = false;  ///< status: again and again
+  bool watch = false;  ///< status: repeatedly
   bool why = false;    ///< status: how the last requests were planned
 
   enum class Autostart { kEnable, kDisable, kStatus };
@@ -63,7 +67,7 @@ struct CommandLine {
     std::filesystem::path path;  ///< empty: none was named
   } cache;
 
-  std::filesystem::path model_file;  ///< empty: the one in use; of `model use` also a name
+  std::filesystem::path model_file;  ///< empty: the one in use; for `model use` also a name
   bool model_configured = false;     ///< `model use --configured`
 };
 
@@ -74,7 +78,7 @@ struct NothingToRun {
   std::string text;
 };
 
-/// One command as --help tells of it, for the man page and the shells' completions.
+/// One command as --help describes it, for the man page, the shells' completions and docs/.
 struct CommandHelp {
   struct Option {
     std::string names;  ///< "--stop", "-h,--help"; a positional's own name
@@ -82,14 +86,16 @@ struct CommandHelp {
     std::string what;
     bool positional = false;
   };
-  std::string name;  ///< "model list"; empty for efimd itself
+  std::string name;  ///< "model list"; empty for the program itself
   std::string what;
   std::string footer;
   std::vector<Option> options;
-  std::vector<std::string> commands;  ///< names of what stands below it, without its own
+  std::vector<std::string> commands;  ///< names of its subcommands, without its own
 };
 /// efimd itself first, then each command before those below it.
 std::vector<CommandHelp> command_help();
+/// The same of another program.
+std::vector<CommandHelp> command_help(const CLI::App& program);
 
 /// `arguments` without the program's name.
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string_view>
 
 #include "daemon/config/version.h"
@@ -78,87 +79,109 @@ bool takes_file(const CommandHelp& help) {
   return false;
 }
 
-/// What may stand behind a command.
+/// What may stand after a command.
 std::string words_behind(const CommandHelp& help) {
   std::vector<std::string> words = help.commands;
   for (const std::string& flag : flags_of(help)) words.push_back(flag);
   return fmt::format("{}", fmt::join(words, " "));
 }
 
-}  // namespace
-
-std::string man_page(const std::vector<CommandHelp>& helps) {
-  const CommandHelp& whole = helps.front();
-  std::string text = fmt::format(
-      ".TH EFIMD 1 \"\" \"efimd {}\" \"User Commands\"\n.SH NAME\nefimd \\- {}\n"
-      ".SH SYNOPSIS\n.B efimd\n.I COMMAND\n[\\fIOPTION\\fR]...\n.SH OPTIONS\n{}.SH COMMANDS\n",
-      version(), "inline code completions from a model on this machine", man_options(whole));
-  for (const CommandHelp& help : helps) {
-    if (help.name.empty() || !help.commands.empty()) continue;  // those below it are told
-    text += fmt::format(".SS efimd {}\n{}.\n{}{}", troff(help.name), troff(help.what),
-                        man_options(help), man_footer(help.footer));
-  }
-  return text + ".SH NOTES\n" + man_footer(whole.footer) +
-         ".SH FILES\n.TP\n.I $XDG_CONFIG_HOME/efimd/config.toml\nThe configuration; none is "
-         "needed.\n"
-         ".TP\n.I $XDG_STATE_HOME/efimd/efimd.log\nThe daemon's log.\n"
-         ".TP\n.I $XDG_RUNTIME_DIR/efimd/\nSocket and locks.\n";
+/// The program's name as shells want it in names of functions.
+std::string identifier(const ProgramHelp& program) {
+  std::string name = program.name;
+  std::ranges::replace(name, '-', '_');
+  return name;
 }
 
-std::string bash_completion(const std::vector<CommandHelp>& helps) {
+std::string upper_case(std::string text) {
+  for (char& c : text)
+    if (c >= 'a' && c <= 'z') c = static_cast<char>(c - 'a' + 'A');
+  return text;
+}
+
+}  // namespace
+
+ProgramHelp efimd_help() {
+  return {"efimd", "inline code completions from a model on this machine", command_help(),
+          ".TP\n.I $XDG_CONFIG_HOME/efimd/config.toml\nThe configuration; none is needed.\n"
+          ".TP\n.I $XDG_STATE_HOME/efimd/efimd.log\nThe daemon's log.\n"
+          ".TP\n.I $XDG_RUNTIME_DIR/efimd/\nSocket and locks.\n"};
+}
+
+std::string man_page(const ProgramHelp& program) {
+  const CommandHelp& whole = program.helps.front();
+  const std::string name = troff(program.name);
+  std::string text = fmt::format(
+      ".TH {} 1 \"\" \"{} {}\" \"User Commands\"\n.SH NAME\n{} \\- {}\n"
+      ".SH SYNOPSIS\n.B {}\n.I COMMAND\n[\\fIOPTION\\fR]...\n.SH OPTIONS\n{}.SH COMMANDS\n",
+      troff(upper_case(program.name)), name, version(), name, program.what, name,
+      man_options(whole));
+  for (const CommandHelp& help : program.helps) {
+    if (help.name.empty() || !help.commands.empty()) continue;  // those below it are told
+    text += fmt::format(".SS {} {}\n{}.\n{}{}", name, troff(help.name), troff(help.what),
+                        man_options(help), man_footer(help.footer));
+  }
+  text += ".SH NOTES\n" + man_footer(whole.footer);
+  return program.files.empty() ? text : text + ".SH FILES\n" + program.files;
+}
+
+std::string bash_completion(const ProgramHelp& program) {
   std::string cases;
-  for (const CommandHelp& help : helps)
+  for (const CommandHelp& help : program.helps)
     cases += fmt::format("    {}) words={} files={} ;;\n", single_quoted(help.name),
                          single_quoted(words_behind(help)), takes_file(help) ? "yes" : "''");
-  return fmt::format(R"(# bash completion for efimd
-_efimd() {{
+  return fmt::format(R"(# bash completion for {0}
+_{1}() {{
   local command='' word words files current=${{COMP_WORDS[COMP_CWORD]}}
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
     [[ $word == -* ]] || command+=${{command:+ }}$word
   done
   case $command in
-{}    *) words='' files=yes ;;
+{2}    *) words='' files=yes ;;
   esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
   if [[ -n $files && $current != -* ]]; then
     mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
   fi
 }}
-complete -o filenames -F _efimd efimd
+complete -o filenames -F _{1} {0}
 )",
-                     cases);
+                     program.name, identifier(program), cases);
 }
 
-std::string zsh_completion(const std::vector<CommandHelp>& helps) {
+std::string zsh_completion(const ProgramHelp& program) {
   std::string cases;
-  for (const CommandHelp& help : helps)
+  for (const CommandHelp& help : program.helps)
     cases += fmt::format("    {}) compadd -- {}{} ;;\n", single_quoted(help.name),
                          words_behind(help), takes_file(help) ? "; _files" : "");
-  return fmt::format(R"(#compdef efimd
-_efimd() {{
+  return fmt::format(R"(#compdef {0}
+_{1}() {{
   local command='' word
   for word in "${{(@)words[2,CURRENT-1]}}"; do
     [[ $word == -* ]] || command+="${{command:+ }}$word"
   done
   case $command in
-{}    *) _files ;;
+{2}    *) _files ;;
   esac
 }}
-_efimd "$@"
+_{1} "$@"
 )",
-                     cases);
+                     program.name, identifier(program), cases);
 }
 
-std::string fish_completion(const std::vector<CommandHelp>& helps) {
-  std::string text =
-      "# fish completion for efimd\n"
-      "function __efimd_behind --description 'Whether the command line stands behind these words'\n"
+std::string fish_completion(const ProgramHelp& program) {
+  const std::string after = fmt::format("__{}_after", identifier(program));
+  std::string text = fmt::format(
+      "# fish completion for {}\n"
+      "function {} --description 'Whether the command line comes after these words'\n",
+      program.name, after);
+  text +=
       "  set -l words (string match -v -- '-*' (commandline -opc)[2..])\n"
       "  test \"$words\" = \"$argv\"\n"
       "end\n";
-  for (const CommandHelp& help : helps) {
+  for (const CommandHelp& help : program.helps) {
     const std::string here =
-        fmt::format("complete -c efimd -n {}", single_quoted("__efimd_behind " + help.name));
+        fmt::format("complete -c {} -n {}", program.name, single_quoted(after + " " + help.name));
     if (!takes_file(help)) text += here + " -f\n";
     for (const std::string& command : help.commands)
       text += fmt::format("{} -a {}\n", here, command);
@@ -166,6 +189,14 @@ std::string fish_completion(const std::vector<CommandHelp>& helps) {
       text += fmt::format("{} -a {}\n", here, single_quoted(flag));
   }
   return text;
+}
+
+std::string help_text(const ProgramHelp& program, std::string_view kind) {
+  if (kind == "man") return man_page(program);
+  if (kind == "bash") return bash_completion(program);
+  if (kind == "zsh") return zsh_completion(program);
+  if (kind == "fish") return fish_completion(program);
+  return {};
 }
 
 }  // namespace efimd::service

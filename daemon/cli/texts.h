@@ -1,19 +1,31 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "daemon/cli/options.h"
 
 namespace efimd::service {
 
-// What is installed beside the program, made from what --help says.
+// What is installed beside a program, made from what --help says.
 
-/// efimd(1), in man(7)'s macros.
-std::string man_page(const std::vector<CommandHelp>& helps);
+struct ProgramHelp {
+  std::string name;                ///< "efimd"
+  std::string what;                ///< in a few words, as a man page's first line has them
+  std::vector<CommandHelp> helps;  ///< of command_help()
+  std::string files = {};  ///< the man page's section FILES in man(7)'s macros, if there is one
+};
+/// efimd itself.
+ProgramHelp efimd_help();
+
+/// PROGRAM(1), in man(7)'s macros.
+std::string man_page(const ProgramHelp& program);
 /// Commands, subcommands and options; file names where they are asked for.
-std::string bash_completion(const std::vector<CommandHelp>& helps);
-std::string zsh_completion(const std::vector<CommandHelp>& helps);
-std::string fish_completion(const std::vector<CommandHelp>& helps);
+std::string bash_completion(const ProgramHelp& program);
+std::string zsh_completion(const ProgramHelp& program);
+std::string fish_completion(const ProgramHelp& program);
+/// The text that `kind` names: man, bash, zsh or fish. Empty for another.
+std::string help_text(const ProgramHelp& program, std::string_view kind);
 
 }  // namespace efimd::service

@@ -11,11 +11,7 @@ int main(int argc, char** argv) {
   using namespace efimd::service;
   const std::string_view kind = argc > 1 ? argv[1] : "";
   const std::string program = argc > 2 ? argv[2] : "";
-  std::string text;
-  if (kind == "man") text = man_page(command_help());
-  if (kind == "bash") text = bash_completion(command_help());
-  if (kind == "zsh") text = zsh_completion(command_help());
-  if (kind == "fish") text = fish_completion(command_help());
+  std::string text = help_text(efimd_help(), kind);
   if (kind == "socket") text = socket_unit(kUserSocket);
   if (kind == "service" && !program.empty()) text = service_unit(program);
   if (kind == "launchd" && !program.empty()) text = launch_agent(program);

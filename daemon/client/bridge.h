@@ -13,31 +13,29 @@
 
 namespace efimd::service {
 
-/// What a bridge stands between.
+/// The two sides of a bridge.
 struct BridgeEnds {
   int editor_in = 0;  ///< the editor's bytes; made non-blocking while the bridge runs
   int editor_out = 1;
-  /// Connects to the daemon, starting it when none runs; blocks until its deadline at most.
+  /// Connects to the daemon and starts it if none runs; blocks at most until the deadline.
   std::function<Result<UniqueFd>(Deadline)> connect;
-  std::function<void(const std::string&)>
-      log;                          ///< one line for whoever reads the editor's log of us
-  std::optional<Build> build = {};  ///< that daemons should have; none: any will do
+  std::function<void(const std::string&)> log;  ///< one line for the editor's log of this process
+  std::optional<Build> build = {};              ///< that daemons should have; none: any will do
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
 ///
-/// Lives as long as the editor does, whatever happens to the daemon (bridge_session.h says what the
-/// editor sees then).
+/// Lives as long as the editor, whatever happens to the daemon; bridge_session.h says what the
+/// editor sees.
 ///
-///   asked to finish  the next is looked for at once, when the editor says something
-///   a daemon ends    looked for again at once, then after 100 ms, then 400 ms; after kAttemptsMax
-///   failures in a row
-///                    what waits is answered with nothing, and the next request tries again, at
-///                    most every kRest
-///   in a row         with less than kSteady of service between
+///   A daemon was asked to finish: looks for the next one as soon as the editor says something.
+///   A daemon ends: looks for one at once, then after 100 ms, then after 400 ms. After kAttemptsMax
+///   failures in a row, pending requests are answered with nothing, and the next request tries
+///   again, at most every kRest. Failures are in a row if less than kSteady of service lies
+///   between.
 ///
-/// Thread: run()'s; poll() over three descriptors, no other.
-/// Limits: while kQueuedBytesMax wait to be written to one side, the other is not read.
+/// Thread: that of run(), which polls three descriptors; there is no other.
+/// Limits: while kQueuedBytesMax wait to be written to one side, it does not read the other.
 class Bridge {
  public:
   static constexpr std::size_t kQueuedBytesMax = std::size_t{16} << 20;
@@ -50,19 +48,19 @@ class Bridge {
       : ends_(std::move(ends)),
         session_(ends_.build ? BridgeSession(*ends_.build) : BridgeSession()) {}
 
-  /// Until the editor says `exit` (0 after shutdown, else 1), closes its end (0), or sends what is
-  /// no LSP (1, logged).
+  /// Returns when the editor sends `exit` (0 after shutdown, else 1), closes its end (0), or sends
+  /// something that is not LSP (1, logged).
   int run();
 
  private:
   using Clock = std::chrono::steady_clock;
-  /// Bytes on their way out; the front has `written` behind it.
+  /// Bytes on their way out; of the first message `written` bytes are out.
   struct Outbox {
     std::string bytes;
     std::size_t written = 0;
     std::size_t size() const { return bytes.size() - written; }
     void add(std::string_view body);
-    /// Writes what `fd` takes now; false when the other end has gone.
+    /// Writes what `fd` takes now; false if the other end is gone.
     bool flush(int fd);
   };
 
@@ -86,7 +84,7 @@ class Bridge {
   Outbox to_daemon_;
   std::optional<int> code_;
   int failures_ = 0;      ///< in a row
-  bool resting_ = false;  ///< gave up; one attempt per kRest
+  bool resting_ = false;  ///< after giving up: one attempt per kRest
   Clock::time_point next_attempt_{};
   Clock::time_point connected_at_{};
 };

@@ -17,20 +17,20 @@
 
 namespace efimd::service {
 
-/// One editor's conversation with whichever daemon lives: passes messages through and keeps what a
-/// new daemon must be told. No I/O and no clock: bodies in, bodies out; bridge.h moves the bytes
-/// and decides when to connect.
+/// One editor's conversation with the daemon of the moment: passes messages through and keeps what
+/// a new daemon must learn. No I/O and no clock: message bodies in, message bodies out. bridge.h
+/// moves the bytes and decides when to connect.
 ///
-///   BR-1  The editor sees one server: one answer to each request, never a second initialize answer,
-///         no error because a daemon died.
+///   BR-1  The editor sees one server: one answer to each request, never a second initialize
+///         answer, no error because a daemon died.
 ///   BR-2  A new daemon learns what the old one knew: initialize, initialized, the open documents
 ///         with their current texts, the unanswered requests in their order.
-///   BR-3  The daemon's own requests and progress end with it: the editor's late answers go nowhere,
-///         open progress is closed.
-///   BR-4  A daemon of an earlier build than ours is asked to retire, which it does when it is idle.
-///         The next is sought at once, so it has the editor's documents before the next keystroke.
-///         If it does not know how to retire, or that build comes back, it serves, and the user is
-///         told once what to do.
+///   BR-3  The daemon's own requests and progress end with it: the editor's late answers go
+///         nowhere, open progress is closed.
+///   BR-4  A daemon of an earlier build than ours is asked to retire, which it does when it is
+///         idle. The next is sought at once, so it has the editor's documents before the next
+///         keystroke. If it does not know how to retire, or that build comes back, it serves, and
+///         the user is told once what to do.
 ///   BR-5  A message to the user is shown once, however many daemons send it.
 ///
 ///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
@@ -53,30 +53,29 @@ class BridgeSession {
   void editor_says(std::string body);
   void daemon_says(std::string body);
 
-  /// The editor sent a message too large to be read, a file that it opened.
+  /// The editor sent a message that is too large to be read, such as a file that it opened.
   void skipped(std::size_t bytes);
 
   void connected();
   void disconnected();
-  /// No daemon can be had for now: what waits is answered with nothing, an unanswered initialize
-  /// with the reason. The editor's user is told once per outage.
+  /// No daemon can be had for now. Answers pending requests with nothing, and a pending initialize
+  /// with the reason. Tells the user once per outage.
   void give_up(const std::string& reason);
 
-  /// The last daemon served for a while: the next outage is news again.
+  /// The last daemon served for a while: the next outage is reported again.
   void forget_outage() { outage_told_ = false; }
 
-  /// Whether a daemon should be looked for: something waits for one, or the editor said something
+  /// Whether a daemon should be looked for: a request waits for one, or the editor said something
   /// since the last one died. An idle editor does not bring back a daemon that was stopped.
   bool wants_daemon() const;
-  /// Whether the connection is of no use, and why: the daemon refused to initialize or sent
-  /// nonsense.
+  /// Why the connection is of no use, if so: the daemon refused to initialize or sent nonsense.
   const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
-  /// Whether the daemon said that it was asked to finish: its end is no failure then.
+  /// Whether the daemon said that it was asked to finish. Its end is no failure then.
   bool daemon_leaves() const { return daemon_leaves_; }
   /// Set once the editor sent `exit`: 0 after a shutdown, else 1.
   std::optional<int> exit_code() const { return exit_code_; }
 
-  /// Bodies to be sent now, in order; the caller takes them.
+  /// Bodies to send now, in order; the caller takes them.
   std::vector<std::string> take_for_editor() { return std::exchange(for_editor_, {}); }
   std::vector<std::string> take_for_daemon() { return std::exchange(for_daemon_, {}); }
 
@@ -117,27 +116,27 @@ class BridgeSession {
 
   std::optional<Build> ours_;
   std::optional<lsp::Id> version_id_;    ///< of the unanswered efim/version
-  std::optional<std::string> retiring_;  ///< the build of the daemon that was asked to
-  std::set<std::string> retired_;        ///< builds that did
+  std::optional<std::string> retiring_;  ///< the build of the daemon that was asked to retire
+  std::set<std::string> retired_;        ///< builds that retired
   std::set<std::string> told_;
   Link link_ = Link::kNone;
   std::optional<Greeting> greeting_;
-  lsp::Id greeting_id_;  ///< of the initialize request that the present daemon got from us
+  lsp::Id greeting_id_;  ///< of the initialize request that this daemon got from us
   std::uint64_t ids_made_ = 0;
   bool initialized_ = false;
   bool shut_down_ = false;
-  bool touched_ = false;  ///< the editor said something that no daemon has heard
+  bool touched_ = false;  ///< the editor said something that no daemon has received
   bool outage_told_ = false;
   bool daemon_leaves_ = false;
   std::optional<int> exit_code_;
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;
   DocumentMirror documents_;
-  std::deque<std::string>
-      configurations_;  ///< didChangeConfiguration bodies: later ones may set fewer keys
+  /// didChangeConfiguration bodies: later ones may set fewer keys.
+  std::deque<std::string> configurations_;
   std::deque<Pending> pending_;
-  std::map<std::string, lsp::Id>
-      daemon_requests_;             ///< the name that the editor sees -> the daemon's id
+  /// The name that the editor sees -> the daemon's id.
+  std::map<std::string, lsp::Id> daemon_requests_;
   std::set<std::string> progress_;  ///< tokens (as JSON) that the daemon began and has not ended
   std::vector<std::string> for_editor_;
   std::vector<std::string> for_daemon_;

@@ -14,22 +14,22 @@
 
 namespace efimd::service {
 
-/// How to start a daemon; tests put another program in.
+/// How to start a daemon; tests use another program.
 struct SpawnPlan {
   std::vector<std::string> command;      ///< argv; "--ready-fd" and its number are added
   std::vector<std::string> environment;  ///< "NAME=value"
   std::filesystem::path log_file;        ///< the daemon's stderr goes to its end
 
-  /// This very executable as `efimd serve --background`, with this process's environment, in which
-  /// the EFIMD_* paths are made absolute: the daemon works in "/".
+  /// This executable as `efimd serve --background`, with this process's environment. The EFIMD_*
+  /// paths are made absolute, because the daemon works in "/".
   static Result<SpawnPlan> this_program(const Paths& paths);
 };
 
-/// A connection to the user's daemon; kNotFound when none runs. Refuses a daemon of another user.
+/// A connection to the user's daemon; kNotFound if none runs. Refuses a daemon of another user.
 Result<UniqueFd> connect_to_daemon(const Paths& paths);
 
-/// A connection to the user's daemon, which is started when none runs. Racing callers start one:
-/// whoever holds the spawn lock starts it, the others wait for the lock and find it there.
+/// A connection to the user's daemon; starts it if none runs. Racing callers start only one: the
+/// holder of the spawn lock starts it, and the others wait for the lock and then find the daemon.
 ///
 /// Blocks until the daemon listens, it says why it cannot (that message is the error), or the
 /// deadline. Cost: about 5 ms when it starts one (it listens before it loads a model).
@@ -38,8 +38,8 @@ Result<UniqueFd> connect_or_spawn(const Paths& paths, const SpawnPlan& plan, Dea
 /// One JSON-RPC conversation with the daemon, for the commands of the CLI.
 ///
 /// Thread: its owner's, which blocks; the process ignores SIGPIPE.  Fails with kNotReady past a
-/// deadline, kIo when the daemon went away, kBadInput when it sent nonsense; after a failure the
-/// connection is of no more use.
+/// deadline, kIo if the daemon went away, kBadInput if it sent nonsense. After a failure the
+/// connection is of no use.
 class RpcClient {
  public:
   explicit RpcClient(UniqueFd socket) : socket_(std::move(socket)) {}
@@ -57,7 +57,7 @@ class RpcClient {
  private:
   Result<void> send(std::string_view body, Deadline deadline);
   Result<lsp::Message> receive(Deadline deadline);
-  /// Deals with a message that answers nothing.
+  /// Handles a message that is not an answer.
   Result<void> take_aside(const lsp::Message& message, Deadline deadline);
 
   UniqueFd socket_;

@@ -11,12 +11,12 @@
 
 namespace efimd::service {
 
-/// The editor's open documents as the bridge keeps them, to open them again in a new daemon.
+/// The editor's open documents, which the bridge keeps to open them again in a new daemon.
 ///
 /// Thread: its owner's. Follows the daemon's own rules (positions clamp, changes apply in
-/// sequence), so that both hold the same text. What the daemon refuses too (malformed params,
-/// changes to unopened documents) is passed over; a document that grows past
-/// text::kDocumentBytesMax is dropped until it is opened again.
+/// sequence), so that both hold the same text. Ignores what the daemon refuses (malformed params,
+/// changes to unopened documents). Drops a document that grows past text::kDocumentBytesMax until
+/// it is opened again.
 class DocumentMirror {
  public:
   /// Notes a textDocument/didOpen, didChange or didClose; ignores every other method.

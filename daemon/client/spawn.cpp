@@ -20,7 +20,7 @@ namespace efimd::service {
 
 namespace {
 
-/// Where the child finds the readiness pipe, just behind its standard streams.
+/// Where the child finds the readiness pipe, right after its standard streams.
 constexpr int kReadyFd = 3;
 /// A longer message of a daemon that failed is cut.
 constexpr std::size_t kReadyBytesMax = 4096;

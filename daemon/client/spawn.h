@@ -5,11 +5,11 @@
 
 namespace efimd::service {
 
-/// Starts `plan` in a session of its own, as nobody's child, with "/" as its folder, stdin and
-/// stdout on /dev/null and no other descriptor of this process, and waits until it listens.
+/// Starts `plan` detached from this process, in a session of its own, and waits until it listens.
+/// Its folder is "/", its stdin and stdout are /dev/null, and it gets no other descriptor.
 ///
-/// kIo with the daemon's own words when it cannot, kNotReady past the deadline (it is left to
-/// itself).
+/// kIo with the daemon's own message if it cannot listen; kNotReady past the deadline, and then the
+/// daemon goes on starting.
 Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline);
 
 }  // namespace efimd::service

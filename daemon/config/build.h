@@ -8,14 +8,15 @@
 
 namespace efimd::service {
 
-/// Which efimd a process runs, so that two that meet can tell which of them is the upgrade.
+/// Which efimd a process runs, so that two processes that meet can tell which of them is the
+/// upgrade.
 ///
-/// Two builds differ when their ids do. The later one is the one whose file came to its place later,
-/// whatever its version says: so a downgrade counts as well, and of two that are in use side by side
-/// one wins for good.
+/// Two builds differ if their ids do. The later one is the one whose file was installed later,
+/// whatever its version says. So a downgrade counts as well, and if two builds are used side by
+/// side, the same one always wins.
 struct Build {
   std::string version;            ///< the project's
-  std::string id;                 ///< of the linked program, as its linker noted it; hexadecimal
+  std::string id;                 ///< of the linked program, as its linker wrote it; hexadecimal
   std::int64_t installed_ns = 0;  ///< since 1970: when its file was last put where it lies
   std::string program;            ///< that file
 
@@ -24,11 +25,12 @@ struct Build {
   }
 };
 
-/// This process's. To be called early: the file is looked at once, and an upgrade takes it away.
+/// This process's build. To be called early: it reads the file once, and an upgrade removes the
+/// file.
 const Build& this_build();
 
 lsp::Json to_json(const Build& build);
-/// nullopt where `value` is no build: an efimd of before there were any says nothing of it.
+/// nullopt if `value` is no build: the oldest versions of efimd send none.
 std::optional<Build> build_of(const lsp::Json& value);
 
 }  // namespace efimd::service

@@ -4,19 +4,19 @@
 #include <filesystem>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/completion/completion.h"
 #include "engine/backend/kv_type.h"
+#include "engine/backend/weights_form.h"
 
 namespace efimd::service {
 
-/// Something in config.toml or the environment that was passed over; never fatal.
+/// Something in config.toml or the environment that is ignored; never fatal.
 struct ConfigWarning {
-  int line = 0;  ///< of the file; 0 when it is about the whole of it or the environment
+  int line = 0;  ///< of the file; 0 if it is about the whole file or the environment
   std::string message;
 };
 
@@ -26,9 +26,10 @@ struct Config {
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
   engine::FimOverride fim;           ///< [model.fim]
   std::string device_kind = "auto";  ///< "auto" or one of engine::kDeviceKinds
-  std::optional<std::size_t> device_memory_mb;    ///< of a GPU; nullopt: what is free there
-  int device_idle_release_s = 600;                ///< 0: never
-  int device_threads = 0;                         ///< 0: one per physical core
+  std::optional<std::size_t> device_memory_mb;  ///< of a GPU; nullopt: what is free there
+  int device_idle_release_s = 600;              ///< 0: never
+  int device_threads = 0;                       ///< 0: one per physical core
+  engine::WeightsForm device_weights = engine::WeightsForm::kAuto;
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;     ///< nullopt: automatic, see kv_budget_bytes()
   std::optional<std::size_t> cache_host_mb;       ///< nullopt: automatic, see host_budget_bytes()
@@ -46,21 +47,6 @@ struct Config {
   std::vector<ConfigWarning> warnings;
 };
 
-/// One key of config.toml as the help, docs/configuration.md and the validation know it. The only list of keys
-/// there is.
-struct ConfigKey {
-  std::string_view name;  ///< "completion.max_tokens"
-  std::string_view type;  ///< "integer 1-4096"
-  std::string_view
-      default_value;  ///< as written in TOML; `model.file` has none: the text says what is used
-  std::string_view meaning;
-};
-std::span<const ConfigKey> config_keys();
-/// All of them as the table of docs/configuration.md.
-std::string config_table();
-
-std::optional<completion::StopRule> stop_rule_from(std::string_view name);
-
 /// Reads `text`; unknown keys and wrong types become warnings and leave the default, malformed TOML
 /// leaves all of them. `file` is for messages.
 Config parse_config(std::string_view text, const std::filesystem::path& file);
@@ -75,7 +61,7 @@ Config load_config(const std::filesystem::path& file);
 
 /// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
-/// Of the tier in the host's memory behind a device with memory of its own, in bytes.
+/// Bytes for KV in the host's memory, for devices with memory of their own.
 std::size_t host_budget_bytes(const Config& config);
 /// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
 /// the store has already, at most 10 GiB. 0: nothing is kept.

@@ -30,7 +30,7 @@ bool in_class(std::string_view members, char c) {
   return false;
 }
 
-/// The class that begins behind the "[" at `at`, which moves behind its "]"; false when it has none.
+/// The class that begins after the "[" at `at`, which moves after its "]"; false when it has none.
 bool take_class(std::string_view pattern, std::size_t& at, Piece& piece) {
   std::size_t begin = at + 1;
   piece.negated = begin < pattern.size() && (pattern[begin] == '!' || pattern[begin] == '^');
@@ -104,7 +104,7 @@ bool glob_match(std::string_view pattern, std::string_view text) {
   for (std::size_t i = pieces.size(); i-- > 0;) {
     const Piece& piece = pieces[i];
     std::vector<char> here(text.size() + 1, 0);
-    char behind_slash = 0;  // for kFolders: whether it matches behind the next "/"
+    char behind_slash = 0;  // for kFolders: whether it matches after the next "/"
     for (std::size_t j = text.size() + 1; j-- > 0;) {
       const bool more = j < text.size();
       switch (piece.kind) {

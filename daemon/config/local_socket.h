@@ -34,24 +34,24 @@ class UniqueFd {
 };
 
 /// Makes `path` a folder that only this user can open: creates it (and its parents) with mode 0700,
-/// or checks one that is there. kBadInput when it is a symbolic link, not a folder, not ours, or
-/// open to others: then anyone could have put a socket there to read the user's text, so nothing is
-/// used and nothing is repaired silently.
+/// or checks one that is there. kBadInput if it is a symbolic link, not a folder, not ours, or open
+/// to others: then anyone could have put a socket there to read the user's text, so it is not used
+/// and not repaired silently.
 Result<void> ensure_private_directory(const std::filesystem::path& path);
 
 /// Makes the folder, 0700 whatever the umask, and its parents if need be. One that is there stays as
 /// it is; what fails shows when a file is made in it.
 void make_private_folder(const std::filesystem::path& path);
 
-/// An flock() held for life. The file stays behind when it is let go: removing it would let two
-/// holders in.
+/// An flock() held for life. The file stays when the lock is released, because removing it would
+/// let two holders in.
 class LockFile {
  public:
-  /// nullopt when another process holds it.
+  /// nullopt if another process holds it.
   static Result<std::optional<LockFile>> try_lock(const std::filesystem::path& path);
   /// Waits; kNotReady past the deadline, naming the holder's pid.
   static Result<LockFile> lock(const std::filesystem::path& path, Deadline deadline);
-  /// Whether another process holds it; false where there is no such file.
+  /// Whether another process holds it; false if there is no such file.
   static bool is_held(const std::filesystem::path& path);
   /// The pid written by the last holder; it may be long gone.
   static std::optional<int> last_holder(const std::filesystem::path& path);
@@ -67,7 +67,7 @@ Result<UniqueFd> listen_at(const std::filesystem::path& path);
 
 inline constexpr auto kConnectMax = std::chrono::seconds(5);
 
-/// A connected, blocking, close-on-exec socket. kNotFound when nothing listens there (no file, or
+/// A connected, blocking, close-on-exec socket. kNotFound if nothing listens there (no file, or
 /// refused); kNotReady past the deadline, if a daemon that hangs has its queue full.
 Result<UniqueFd> connect_to(const std::filesystem::path& path,
                             Deadline deadline = std::chrono::steady_clock::now() + kConnectMax);
@@ -78,7 +78,7 @@ Result<UniqueFd> connect_to(const std::filesystem::path& path,
 /// line means that the daemon died.
 inline constexpr char kReadyLine[] = "ready\n";
 
-/// Writes kReadyLine, or the error's message, and closes. Does nothing when there is no descriptor.
+/// Writes kReadyLine, or the error's message, and closes. Does nothing if there is no descriptor.
 void report_ready(UniqueFd ready, const Result<void>& outcome);
 
 }  // namespace efimd::service

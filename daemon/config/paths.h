@@ -15,14 +15,14 @@ namespace efimd::service {
 /// A Unix socket's path with its ending zero must fit sockaddr_un (108 on Linux, 104 on macOS).
 extern const std::size_t kSocketPathMax;
 
-/// Where this user's daemon lives. Only names: nothing is created, see ensure_private_directory().
+/// The paths of this user's daemon. Only names: nothing is created, see ensure_private_directory().
 ///
-///   EFIMD_RUNTIME_DIR | $XDG_RUNTIME_DIR/efimd | /run/user/UID/efimd | TEMP/efimd-UID   socket,
-///   locks EFIMD_CONFIG      | $XDG_CONFIG_HOME/efimd/config.toml | ~/.config/efimd/config.toml
-///   EFIMD_CACHE_DIR   | $XDG_CACHE_HOME/efimd  | ~/.cache/efimd
-///   EFIMD_STATE_DIR   | $XDG_STATE_HOME/efimd  | ~/.local/state/efimd                   log
+///   socket, locks  EFIMD_RUNTIME_DIR | $XDG_RUNTIME_DIR/efimd | /run/user/UID/efimd |
+///   TEMP/efimd-UID configuration  EFIMD_CONFIG | $XDG_CONFIG_HOME/efimd/config.toml |
+///   ~/.config/efimd/config.toml KV             EFIMD_CACHE_DIR | $XDG_CACHE_HOME/efimd |
+///   ~/.cache/efimd log            EFIMD_STATE_DIR | $XDG_STATE_HOME/efimd | ~/.local/state/efimd
 ///
-/// Relative XDG_* values are ignored, as their specification wants; relative EFIMD_* ones are made
+/// Relative XDG_* values are ignored, as their specification says; relative EFIMD_* ones are made
 /// absolute.
 struct Paths {
   std::filesystem::path runtime_dir;
@@ -34,9 +34,9 @@ struct Paths {
 
   std::filesystem::path socket() const { return runtime_dir / "daemon.sock"; }
   /// flock()ed by the daemon for life; its pid is inside. A starting daemon waits for it with a
-  /// deadline, since the one before it unlinks its socket first and lets the lock go last.
+  /// deadline, because the one before it unlinks its socket first and releases the lock last.
   std::filesystem::path daemon_lock() const { return runtime_dir / "daemon.lock"; }
-  /// flock()ed by whoever starts the daemon, so that racing bridges start one.
+  /// flock()ed by the process that starts the daemon, so that racing bridges start only one.
   std::filesystem::path spawn_lock() const { return runtime_dir / "spawn.lock"; }
   /// The KV store's folder.
   std::filesystem::path store_dir() const { return cache_dir / "kv"; }
@@ -47,18 +47,18 @@ struct Paths {
 
 /// What find_paths() asks of the process and the machine; tests put their own in.
 struct Surroundings {
-  std::function<std::optional<std::string>(const char* name)>
-      variable;  ///< unset or empty: nullopt
+  /// Unset or empty: nullopt.
+  std::function<std::optional<std::string>(const char* name)> variable;
   uid_t user = 0;
   std::filesystem::path run_user_root;  ///< "/run/user"
   std::filesystem::path temp_directory;
-  std::filesystem::path home;  ///< when $HOME is unset; may be empty
+  std::filesystem::path home;  ///< if $HOME is unset; may be empty
 
   static Surroundings of_this_process();
 };
 
-/// kBadInput when the socket's path would be longer than the system allows or no home directory is
-/// known.
+/// kBadInput if the socket's path would be longer than the system allows, or if no home directory
+/// is known.
 Result<Paths> find_paths(const Surroundings& surroundings = Surroundings::of_this_process());
 
 }  // namespace efimd::service

@@ -13,21 +13,20 @@ namespace efimd::service {
 /// Whether the other end of a Unix socket runs as this user (SO_PEERCRED; getpeereid elsewhere).
 bool peer_is_this_user(int fd);
 
-/// The file that this process runs.
+/// The executable of this process.
 Result<std::filesystem::path> own_executable();
 
-/// What the linker noted to tell this program from others (Linux: the GNU build id), hexadecimal;
-/// empty where there is none.
+/// The linker's id of this program (Linux: the GNU build id), hexadecimal; empty if there is none.
 std::string linked_id();
 
 /// Marks descriptors from `first` on close-on-exec. Async-signal-safe.
 void close_on_exec_from(int first);
 
-/// Whether the machine runs on a battery: one is discharging, and no mains supply is online. False
-/// where the system does not say. `supplies` is Linux's power supply class.
+/// Whether the machine runs on battery: one is discharging, and no mains supply is online. False if
+/// the system does not say. `supplies` is Linux's power supply class.
 bool on_battery(const std::filesystem::path& supplies = "/sys/class/power_supply");
 
-/// Bytes of memory in this machine, 0 when the system does not say.
+/// Bytes of memory in this machine; 0 if the system does not say.
 std::uint64_t memory_bytes();
 
 }  // namespace efimd::service

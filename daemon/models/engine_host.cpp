@@ -96,6 +96,9 @@ class DeviceOpener {
         wish_{.kind = setup_.device_kind,
               .memory_bytes = setup_.device_memory_bytes,
               .threads = setup_.threads,
+              .weights = setup_.weights,
+              .weights_told =
+                  [opened = opened_](std::string text) { opened->set_weights(std::move(text)); },
               .cache_dir = setup_.cache_dir} {}
 
   /// The host's tier, which outlives the devices.
@@ -110,6 +113,7 @@ class DeviceOpener {
       wish_.checked.erase(in_use_);
     }
     if (auto chosen = choose_kv(); !chosen) return tl::unexpected(std::move(chosen).error());
+    opened_->set_weights({});
     auto device = engine::open_backend(model_, wish_);
     if (!device) return tl::unexpected(std::move(device).error());
     engine::Backend& backend = *device->backend;
@@ -213,6 +217,16 @@ void OpenedModel::set_device_reason(std::string reason) {
 std::string OpenedModel::device_reason() const {
   const std::lock_guard lock(mutex_);
   return device_reason_;
+}
+
+void OpenedModel::set_weights(std::string text) {
+  const std::lock_guard lock(mutex_);
+  weights_ = std::move(text);
+}
+
+std::string OpenedModel::weights() const {
+  const std::lock_guard lock(mutex_);
+  return weights_;
 }
 
 std::optional<ModelInfo> OpenedModel::get() const {

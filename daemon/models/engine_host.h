@@ -11,6 +11,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/models/kv_choice.h"
 #include "engine/backend/kv_type.h"
+#include "engine/backend/weights_form.h"
 
 namespace efimd::engine {
 class Model;
@@ -27,17 +28,19 @@ struct ModelInfo {
   std::string file_type;  ///< "F16", "Q8_0"
   std::string fim_order;  ///< "psm", "spm", "none"
   std::string digest;
-  std::string kv_type;    ///< "f16", "q8"; empty before the device is made
-  std::string kv_reason;  ///< what was measured of q8; empty where it was not asked for
+  std::string kv_type;    ///< "f16", "q8"; empty before the device is opened
+  std::string kv_reason;  ///< what was measured of q8; empty if it was not asked for
 };
 ModelInfo model_info(const engine::Model& model);
 
 /// Handed from the engine thread, which opens the model, to io, which shows it. A lock and not a
-/// message: the value is written once and only looked at when somebody asks for the status.
+/// message: the value is written a few times and only looked at when somebody asks for the status.
 class OpenedModel {
  public:
   void set_device_reason(std::string reason);
   std::string device_reason() const;  ///< empty until a device was opened
+  void set_weights(std::string text);
+  std::string weights() const;  ///< of the CPU device, as engine::WeightsTold; empty on another
   void set(ModelInfo info);
   void set_kv(const KvChoice& kv);       ///< of the model that was set
   std::optional<ModelInfo> get() const;  ///< nullopt until a model was opened
@@ -46,27 +49,29 @@ class OpenedModel {
   mutable std::mutex mutex_;
   std::optional<ModelInfo> info_;
   std::string device_reason_;
+  std::string weights_;
 };
 
 struct EngineSetup {
   Result<std::filesystem::path>
       model;  ///< an error becomes the factory's, so that it is seen where one looks
-  std::string device_kind = "auto";     ///< see engine::DeviceWish
-  std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
-  int threads = 0;                      ///< 0: one per physical core
+  std::string device_kind = "auto";                            ///< see engine::DeviceWish
+  std::size_t device_memory_bytes = 0;                         ///< see engine::DeviceWish
+  int threads = 0;                                             ///< 0: one per physical core
+  engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
   std::size_t kv_budget_bytes = 0;
-  std::size_t host_budget_bytes = 0;  ///< of the tier behind a device with memory of its own
+  std::size_t host_budget_bytes = 0;  ///< of the tier after a device with memory of its own
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
-  std::shared_ptr<completion::PageKeeper> keeper =
-      {};                                ///< where KV is kept over restarts; may be null
+  /// Where KV is kept over restarts; may be null.
+  std::shared_ptr<completion::PageKeeper> keeper = {};
   std::filesystem::path cache_dir = {};  ///< where devices keep what they compiled; empty: nowhere
 };
 
-/// Opens the model, reads its weights ahead (progress; a stop is seen within 16 MiB), opens the
-/// device with as many pages as the budget holds, and the engine over it. `opened` is told as soon
-/// as the file was validated.
+/// Opens the model, reads its weights ahead (with progress; a stop is seen within 16 MiB), opens
+/// the device with as many pages as the budget holds, and the engine over it. `opened` is set as
+/// soon as the file is validated.
 completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened);
 

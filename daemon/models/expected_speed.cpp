@@ -46,7 +46,7 @@ int layers_to_measure(const Model& model) {
   return static_cast<int>(std::min(layers, enough));
 }
 
-/// The fastest step of so many tokens behind kExpectedBehindTokens, whose KV is whatever the pages
+/// The fastest step of so many tokens after kExpectedBehindTokens, whose KV is whatever the pages
 /// hold. The first run brings weights into memory and does not count.
 Result<double> step_seconds(Backend& backend, int layers, int tokens) {
   std::vector<PageIndex> pages(static_cast<std::size_t>(backend.page_count()));

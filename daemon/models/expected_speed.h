@@ -11,13 +11,13 @@ namespace efimd::service {
 
 /// How fast a model would be on a device.
 ///
-/// Measured, not looked up: the device runs the model's first layer, then as many of its layers as
-/// no cache holds, and a line through both gives the whole. So a file of 15 GB is judged by its
-/// first 256 MiB and its output matrix.
+/// Measured, not looked up: the device runs the model's first layer, then more layers than any
+/// cache holds, and a line through both gives the whole. So a file of 15 GB is judged by its first
+/// 256 MiB and its output matrix.
 struct ExpectedSpeed {
   std::string device_kind, device_name;
-  double generation_tokens_per_s = 0;  ///< steps of one token behind kExpectedBehindTokens
-  double prompt_tokens_per_s = 0;      ///< steps of as many as the device takes, behind as many
+  double generation_tokens_per_s = 0;  ///< steps of one token after kExpectedBehindTokens
+  double prompt_tokens_per_s = 0;      ///< steps of as many as the device takes, after as many
   int layers_measured = 0;
 };
 

@@ -16,8 +16,8 @@
 
 namespace efimd::service {
 
-/// What 8-bit KV changes under one model on this machine's kernels, as it was measured. Kept in the
-/// state folder, so that it is measured once.
+/// The measured loss of 8-bit KV, by model and by this machine's kernels. Kept in the state folder,
+/// so that each is measured once.
 ///
 /// Thread: any one.  Limits: kKeptMax models; a damaged file counts as none.
 class KvErrors {
@@ -25,17 +25,17 @@ class KvErrors {
   static constexpr std::size_t kKeptMax = 100;
   explicit KvErrors(std::filesystem::path file) : file_(std::move(file)) {}
 
-  /// `kernels` names the arithmetic: another one is measured anew.
+  /// `kernels` names the arithmetic; the loss of another one is measured anew.
   std::optional<KvError> find(const Digest& model, std::string_view kernels) const;
-  /// What cannot be written is measured again next time.
+  /// If it cannot be written, it is measured again next time.
   void keep(const Digest& model, std::string_view kernels, const KvError& error) const;
 
  private:
   std::filesystem::path file_;
 };
 
-/// The arithmetic that measures, "cpu avx512", whichever device the model then runs on: what 8 bits
-/// lose is lost when they are stored, which all devices do alike.
+/// The arithmetic that measures, "cpu avx512". The CPU measures for every device, because the loss
+/// happens when values are stored, which all devices do alike.
 std::string kv_kernels();
 
 /// "next token as with f16 at 99.8 % of 512 places, mean divergence 0.0008, 8 of 8 completions the
@@ -54,10 +54,11 @@ struct KvChoiceSetup {
   std::filesystem::path errors_file;  ///< of KvErrors
 };
 
-/// kQ8 where it is wanted and its error is small (daemon/models/kv_error.h): measured on the CPU the first
-/// time a model is loaded with it, about ten seconds for a model of half a billion parameters,
-/// kMeasuringMax or one prompt at most; then remembered. Never fails: what cannot be measured is not
-/// used. `stop` is seen within a layer of the model; what was measured until then is forgotten.
+/// kQ8 if it is wanted and its error is small (daemon/models/kv_error.h). The error is measured on
+/// the CPU when a model is first loaded with q8, and remembered. Measuring takes about ten seconds
+/// for half a billion parameters, and at most kMeasuringMax or one prompt. Never fails: if q8
+/// cannot be measured, it is not used. `stop` is seen within a layer of the model; the measurement
+/// is then lost.
 KvChoice choose_kv_type(const std::shared_ptr<const engine::Model>& model,
                         const KvChoiceSetup& setup, const std::stop_token& stop);
 inline constexpr auto kMeasuringMax = std::chrono::seconds(20);

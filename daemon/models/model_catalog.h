@@ -11,26 +11,26 @@
 
 namespace efimd::service {
 
-/// Folders that are looked through for models; they need not exist.
+/// Folders that are searched for models; they need not exist.
 struct ModelPlaces {
   std::filesystem::path own;  ///< $XDG_DATA_HOME/efimd/models
-  std::vector<std::filesystem::path>
-      bundled;                            ///< beside the executable, then this build's source tree
-  std::vector<SharedFolder> shared = {};  ///< other programs'; looked through last
+  /// Beside the executable, then this build's source tree.
+  std::vector<std::filesystem::path> bundled;
+  std::vector<SharedFolder> shared = {};  ///< other programs'; searched last
 };
 ModelPlaces find_model_places();
 
-/// By name within each place; of two paths to one file the first. Limits: kModelsMax entries of a
-/// folder of our own are looked at; shared_models.h has those of the others.
+/// Sorted by name within each place; of two paths to one file only the first. Limits: kModelsMax
+/// entries of a folder of our own; shared_models.h has the limits of the others.
 std::vector<ModelFile> list_models(const ModelPlaces& places);
 
 struct ModelChoice {
   std::filesystem::path path;
-  std::string
-      reason;  ///< "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured"
+  /// "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured".
+  std::string reason;
 };
 /// The configured model (a path, ~/..., or the name of a listed model), else the bundled
-/// efim-boot.gguf. kNotFound says where was looked.
+/// efim-boot.gguf. kNotFound says which places were searched.
 Result<ModelChoice> choose_model(const Config& config, const ModelPlaces& places);
 
 }  // namespace efimd::service

@@ -5,7 +5,7 @@
 
 namespace efimd::service {
 
-/// Some files of this tree, in C++, Python, TypeScript and Lua, as they were when it was built: real
+/// Some files of this tree in C++, Python, TypeScript and Lua, as they were at build time: real
 /// code for measurements on machines that have only the program.
 std::span<const std::string_view> sample_code();
 

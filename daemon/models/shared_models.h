@@ -10,7 +10,7 @@
 
 namespace efimd::service {
 
-/// A file with GGUF's first four bytes; nothing else of it was checked.
+/// A file that begins with GGUF's four bytes; nothing else of it was checked.
 struct ModelFile {
   std::filesystem::path path;
   std::uintmax_t bytes = 0;
@@ -38,9 +38,8 @@ struct SharedFolder {
 std::vector<SharedFolder> shared_folders(
     const std::function<std::optional<std::filesystem::path>(const char* name)>& variable);
 
-/// The models of a folder, by name; of a split model no part. Limits: kEntriesMax entries and
-/// kDepthMax folders deep are looked at, the rest is passed over; a manifest of more than
-/// kManifestBytesMax is none.
+/// The models of a folder, by name; no parts of split models. Limits: at most kEntriesMax entries
+/// are read, at most kDepthMax folders deep; manifests of more than kManifestBytesMax are ignored.
 std::vector<ModelFile> models_in_shared(const SharedFolder& folder);
 
 }  // namespace efimd::service

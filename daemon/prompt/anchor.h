@@ -29,8 +29,8 @@ enum class View : std::uint8_t {
 struct CoveredToken {
   engine::TokenId id = engine::kNoToken;
   std::size_t bytes = 0;
-  bool generated =
-      false;  ///< chosen by the model: keeps its id for as long as its bytes stay (A-7)
+  /// Chosen by the model: keeps its id for as long as its bytes stay.
+  bool generated = false;
   bool operator==(const CoveredToken&) const = default;
 };
 

@@ -8,7 +8,7 @@ namespace efimd::prompt {
 namespace {
 
 /// Leading tokens whose bytes stand in `text` from `begin` on, appended to `out`; returns the byte
-/// behind the last.
+/// after the last.
 std::size_t append_matching(std::vector<CoveredToken>& out, std::span<const CoveredToken> tokens,
                             std::string_view text, std::size_t begin,
                             const engine::Tokenizer& tokenizer) {

@@ -18,7 +18,7 @@ bool is_word(char c) {
          ((byte | 0x20U) >= 'a' && (byte | 0x20U) <= 'z');
 }
 
-/// A place in front of the cursor's word, for lines too long to be cut at their start.
+/// A place before the cursor's word, for lines too long to be cut at their start.
 std::size_t word_cut(std::string_view text, std::size_t cursor) {
   const std::size_t nearest = cursor - std::min(cursor, kCutDistanceMax);
   std::size_t cut = cursor;

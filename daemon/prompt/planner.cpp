@@ -69,7 +69,7 @@ void take_before(Anchor& anchor, const text::Snapshot& snapshot, Spine& spine, i
   anchor.before.assign(leading.begin(), leading.end());
 }
 
-/// As many lines in front of the cut as the budget allows.
+/// As many lines before the cut as the budget allows.
 void take_near_before(Anchor& anchor, const text::Snapshot& snapshot, int tokens_max,
                       const Tokenizer& tokenizer) {
   const std::string_view text = snapshot.bytes();
@@ -95,7 +95,7 @@ void append(std::vector<TokenId>& tokens, std::span<const TokenId> more) {
   tokens.insert(tokens.end(), more.begin(), more.end());
 }
 
-/// The prefix mark, and the text in front of the cut with what is said of its file.
+/// The prefix mark, and the text before the cut with what is said of its file.
 void append_before(std::vector<TokenId>& tokens, const engine::FimTokens& fim, const PathHead& path,
                    std::span<const TokenId> before) {
   append(tokens, fim.prefix);

@@ -9,8 +9,8 @@
 
 namespace efimd::recall {
 
-/// Text in one batch; more is left out. Makes the look-up's cost about that of 16 batches at 64 MiB.
-inline constexpr std::size_t kBatchBytesMax = std::size_t{4} << 20;
+/// Text in one batch; more is left out. A look-up costs about that of ten batches at 64 MiB.
+inline constexpr std::size_t kBatchBytesMax = std::size_t{8} << 20;
 /// A file that is larger is data, not code: it is left out.
 inline constexpr std::size_t kFileBytesMax = std::size_t{1} << 20;
 
@@ -27,6 +27,9 @@ using BatchPtr = std::shared_ptr<const Batch>;
 /// Makes a batch. This is the costly step (about 100 ms a MiB), so the thread that reads files does
 /// it and hands the result over. All files must be of one family; those of others are left out.
 BatchPtr make_batch(std::span<const File> files);
+
+/// The files that are in a batch.
+std::vector<std::string> paths_of(const Batch& batch);
 
 /// Which files speak the same language: "c" for C and C++, "js" for JavaScript and TypeScript,
 /// otherwise the extension in lower case; the name where there is no extension.

@@ -49,9 +49,9 @@ struct Boundary {
 
 /// A continuation that the user's own text proposes. A value.
 struct Candidate {
-  std::string text = {};  ///< to the end of the line, or of the block if that was asked
-  std::size_t shown = 0;  ///< bytes of it worth showing alone; 0: better silent
-  double chance = 0;      ///< that the user types text[0, shown)
+  std::string text = {};                  ///< to the end of the line
+  std::size_t shown = 0;                  ///< bytes of it worth showing alone; 0: better silent
+  double chance = 0;                      ///< that the user types text[0, shown)
   std::vector<Boundary> boundaries = {};  ///< ascending, the last one is text.size()
   Evidence evidence = {};
   Source source = Source::kProject;

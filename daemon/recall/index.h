@@ -13,8 +13,8 @@
 namespace efimd::recall {
 
 struct Limits {
-  std::size_t budget_bytes = std::size_t{192} << 20;  ///< text and index of all projects' files
-  std::size_t session_bytes = std::size_t{1} << 20;   ///< deleted and accepted text, oldest out
+  std::size_t budget_bytes = std::size_t{192} << 20;   ///< text and index of all projects' files
+  std::size_t session_bytes = std::size_t{128} << 10;  ///< deleted and accepted text, oldest out
 };
 
 /// A file and the project that it belongs to. Projects never see each other's text; the empty
@@ -25,14 +25,10 @@ struct Where {
   std::string_view path;
 };
 
-/// How far a candidate may reach.
-enum class Reach { kLine, kBlock };
-
 struct Query {
   Where where;
   std::string_view text;   ///< the whole document as it is now
   std::size_t cursor = 0;  ///< byte in it
-  Reach reach = Reach::kLine;
   std::size_t candidates_max = 4;
 };
 

@@ -37,11 +37,10 @@ std::size_t skip_back_space(std::string_view text, std::size_t at) {
 }
 
 std::string_view first_line_from(std::string_view text, std::size_t at) {
-  const std::string_view reach = text.substr(at, kReachBytes);
-  const std::size_t begin = reach.find_first_not_of(" \t\r\n");
-  if (begin == std::string_view::npos) return {};
-  const std::string_view rest = reach.substr(begin, kLineBytesMax);
-  return trimmed(rest.substr(0, rest.find_first_of("\r\n")));
+  const std::size_t reach = std::min(text.size(), at + kReachBytes);
+  while (at < reach && (is_blank(text[at]) || is_line_end(text[at]))) ++at;
+  return trimmed(
+      text.substr(at, line_end(text.substr(0, reach), at) - at).substr(0, kLineBytesMax));
 }
 
 /// What stands between a line's end and the cursor's content: how many line ends, then blanks.
@@ -94,10 +93,11 @@ double weight_of(const Match& match) {
 
 }  // namespace
 
+// Loops of their own: std::string_view::find_first_of() and its like call memchr for each byte.
 std::string_view trimmed(std::string_view line) {
-  const std::size_t begin = line.find_first_not_of(" \t");
-  if (begin == std::string_view::npos) return {};
-  return line.substr(begin, line.find_last_not_of(" \t") + 1 - begin);
+  while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);
+  while (!line.empty() && is_blank(line.back())) line.remove_suffix(1);
+  return line;
 }
 
 std::size_t common_suffix(std::string_view a, std::string_view b) {
@@ -109,7 +109,8 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
 
 Surroundings::Surroundings(std::string_view text, std::size_t at) {
   const std::string_view line = line_before(text, at);
-  typed = line.substr(std::min(line.find_first_not_of(" \t"), line.size()));
+  typed = line;
+  while (!typed.empty() && is_blank(typed.front())) typed.remove_prefix(1);
   std::size_t end = at - line.size();
   const std::size_t begin = end;
   for (std::size_t i = 0; i < kLines && end > 0; ++i) {
@@ -121,8 +122,7 @@ Surroundings::Surroundings(std::string_view text, std::size_t at) {
       indent_step = static_cast<std::ptrdiff_t>(indent_of(text, begin)) -
                     static_cast<std::ptrdiff_t>(indent_of(text, end));
   }
-  const std::string_view rest = text.substr(at, kReachBytes);
-  below = first_line_from(text, at + std::min(rest.find_first_of("\r\n"), rest.size()));
+  below = first_line_from(text, line_end(text.substr(0, at + kReachBytes), at));
 }
 
 Asked::Asked(std::string_view text, std::size_t cursor)
@@ -180,8 +180,9 @@ std::optional<Match> Asked::match(const Probe& probe, std::string_view text, std
 
 void Asked::judge(Match& match) const {
   const std::string_view rest = match.text.substr(match.goes_on, kContinuationBytesMax);
-  const std::string_view line = rest.substr(0, rest.find_first_of(std::string_view("\r\n\0", 3)));
-  match.continuation = line.substr(0, line.find_last_not_of(" \t") + 1);
+  match.continuation = rest.substr(0, recall::line_end(rest, 0));
+  while (!match.continuation.empty() && is_blank(match.continuation.back()))
+    match.continuation.remove_suffix(1);
   const Surroundings there(match.text, match.goes_on);
   while (match.lines_above < Surroundings::kLines && !there.above[match.lines_above].empty() &&
          there.above[match.lines_above] == around_.above[match.lines_above])

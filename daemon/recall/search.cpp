@@ -12,7 +12,7 @@ namespace {
 
 /// Neighbours that one probe looks at in all batches together: a word's beginning may stand behind
 /// many contexts that go on otherwise.
-constexpr std::size_t kNeighboursMax = 256;
+constexpr std::size_t kNeighboursMax = 192;
 constexpr std::size_t kNeedleBytes = 4;
 /// A line above must agree in more than a closing bracket's bytes.
 constexpr std::size_t kAgreedAboveMin = 4;
@@ -38,10 +38,16 @@ void Search::scan_own(std::string_view path) {
   scan_window(own, end, std::min(own.text.size(), end + kOwnBytesMax));
 }
 
-void Search::scan(const Scanned& scanned) { scan_window(scanned, 0, scanned.text.size()); }
+void Search::scan(const Scanned& scanned, std::size_t centre) {
+  centre = std::min(centre, scanned.text.size());
+  scan_window(scanned, centre - std::min(centre, kOtherBytesMax),
+              std::min(scanned.text.size(), centre + kOtherBytesMax));
+}
 
 void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t end) {
   const bool own = scanned.source == Source::kThisFile;
+  scanned_bytes_ += end - begin;
+  if (scanned_bytes_ > kScannedBytesMax) return;
   for (const Probe& probe : asked_.probes()) {
     const std::string_view context = asked_.context(probe);
     // In the line, the needle ends at the cursor: the more of it is known, the rarer it is.

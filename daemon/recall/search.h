@@ -37,7 +37,8 @@ class Search {
 
   /// The cursor's own document, but for its line.
   void scan_own(std::string_view path);
-  void scan(const Scanned& scanned);
+  /// Of a long text, what is around byte `centre`. Nothing once kScannedBytesMax were read.
+  void scan(const Scanned& scanned, std::size_t centre = 0);
   void look_up(std::span<const HeldBatch* const> batches);
 
   /// The best matches, judged. No place comes twice.
@@ -51,12 +52,15 @@ class Search {
 
   const Asked& asked_;
   std::vector<Match> scanned_, looked_up_;
+  std::size_t scanned_bytes_ = 0;
 };
 
 /// Bytes read through for one query, all documents together.
-inline constexpr std::size_t kScannedBytesMax = std::size_t{768} * 1024;
+inline constexpr std::size_t kScannedBytesMax = std::size_t{320} * 1024;
 /// Of the cursor's own document, on each side.
-inline constexpr std::size_t kOwnBytesMax = std::size_t{192} * 1024;
+inline constexpr std::size_t kOwnBytesMax = std::size_t{96} * 1024;
+/// Of another text, on each side of its centre.
+inline constexpr std::size_t kOtherBytesMax = std::size_t{64} * 1024;
 inline constexpr std::size_t kScannedMatchesMax = 96;
 inline constexpr std::size_t kBatchMatchesMax = 96;
 

@@ -140,13 +140,18 @@ std::vector<const HeldBatch*> Shelf::batches_of(std::string_view family) const {
 void Shelf::search(Search& search, std::string_view path) const {
   const std::string family = family_of(path);
   search.scan_own(path);
-  std::vector<std::pair<std::uint64_t, Scanned>> documents;
-  for (const auto& [other, document] : documents_)
-    if (other != path && document.family == family)
-      documents.push_back({document.used, {document.snapshot->bytes(), Source::kOpenFile, other}});
-  std::ranges::sort(documents, [](const auto& a, const auto& b) { return a.first > b.first; });
   for (const Scanned& text : session_.of_family(family)) search.scan(text);
-  for (const auto& document : documents) search.scan(document.second);
+  std::vector<std::pair<const std::string*, const Document*>> others;
+  for (const auto& [other, document] : documents_)
+    if (other != path && document.family == family) others.emplace_back(&other, &document);
+  std::ranges::sort(others,
+                    [](const auto& a, const auto& b) { return a.second->used > b.second->used; });
+  for (const auto& [other, document] : others) {
+    const text::Snapshot& snapshot = *document->snapshot;
+    const auto edits = snapshot.recent_edits();
+    search.scan({snapshot.bytes(), Source::kOpenFile, *other},
+                edits.empty() ? 0 : edits.back().begin);
+  }
   search.look_up(batches_of(family));
 }
 

@@ -128,6 +128,12 @@ Batch::At Batch::file_at(std::size_t byte) const {
   return {file, byte - begins_[file]};
 }
 
+std::vector<std::string> paths_of(const Batch& batch) {
+  std::vector<std::string> paths;
+  for (std::size_t file = 0; file < batch.file_count(); ++file) paths.push_back(batch.path(file));
+  return paths;
+}
+
 BatchPtr make_batch(std::span<const File> files) { return std::make_shared<const Batch>(files); }
 
 }  // namespace efimd::recall

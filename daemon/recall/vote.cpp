@@ -52,60 +52,74 @@ std::size_t common_prefix(std::string_view a, std::string_view b) {
 }
 
 /// Adds up who votes for one continuation up to each of its boundaries.
+///
+/// Who agrees to a boundary agrees to those before it, too. So boundaries are visited from the last
+/// to the first, each match is added once, and the sum at each boundary is that of its votes.
 class Tally {
  public:
   Tally(const Asked& asked, std::span<const Match> matches, std::string_view text)
-      : asked_(asked), matches_(matches), text_(text) {
-    for (const Match& match : matches_) {
-      equal_.push_back(common_prefix(match.continuation, text_));
-      all_ += match.weight;
-      if (match.continuation.empty()) nothing_ += match.weight;
-    }
-  }
-
-  Support up_to(std::size_t bytes) const {
-    Support support{.typed = asked_.around().typed.size(),
-                    .bytes = bytes,
-                    .to_line_end = bytes == text_.size(),
-                    .in_word = asked_.cursor() > 0 && is_word(asked_.text()[asked_.cursor() - 1]),
-                    .same_indent_step = false,
-                    .weight_nothing = nothing_,
-                    .open_bracket = asked_.has_open_bracket(),
-                    .after_closer = asked_.after_closer()};
-    std::array<std::string_view, kSourcesCounted> paths;
+      : matches_(matches), text_(text) {
+    support_.typed = asked.around().typed.size();
+    support_.in_word = asked.cursor() > 0 && is_word(asked.text()[asked.cursor() - 1]);
+    support_.same_indent_step = false;
+    support_.open_bracket = asked.has_open_bracket();
+    support_.after_closer = asked.after_closer();
     for (std::size_t i = 0; i < matches_.size(); ++i) {
       const Match& match = matches_[i];
-      if (equal_[i] < bytes || (support.to_line_end && match.continuation.size() != bytes))
-        continue;
-      add(support, match);
-      const auto end = paths.begin() + static_cast<std::ptrdiff_t>(support.sources);
-      if (end != paths.end() && std::find(paths.begin(), end, match.path) == end)
-        paths[support.sources++] = match.path;
+      all_ += match.weight;
+      if (match.continuation.empty()) support_.weight_nothing += match.weight;
+      if (const std::size_t equal = common_prefix(match.continuation, text_); equal > 0)
+        waiting_.push_back({equal, i});
     }
-    support.weight_others = std::max(0.0, all_ - support.weight);
-    return support;
+    std::ranges::sort(waiting_, [](const Vote& a, const Vote& b) { return a.equal > b.equal; });
+  }
+
+  /// `bytes` falls from call to call.
+  Support up_to(std::size_t bytes) {
+    support_.bytes = bytes;
+    support_.to_line_end = bytes == text_.size();
+    const auto agrees = [&](const Vote& vote) {
+      if (vote.equal < bytes) return false;
+      // Lines that go on after the text come in from the boundary before its end on.
+      return !support_.to_line_end || matches_[vote.match].continuation.size() == bytes;
+    };
+    std::erase_if(waiting_, [&](const Vote& vote) {
+      if (!agrees(vote)) return false;
+      add(matches_[vote.match]);
+      return true;
+    });
+    support_.weight_others = std::max(0.0, all_ - support_.weight);
+    return support_;
   }
 
  private:
-  static void add(Support& support, const Match& match) {
-    support.weight += match.weight;
-    ++support.votes;
-    support.agreed = std::max(support.agreed, match.agreed);
-    support.lines_above = std::max(support.lines_above, match.lines_above);
-    support.fits_below |= match.fits_below;
-    support.same_indent_step |= match.same_indent_step;
+  struct Vote {
+    std::size_t equal, match;
+  };
+
+  void add(const Match& match) {
+    support_.weight += match.weight;
+    ++support_.votes;
+    support_.agreed = std::max(support_.agreed, match.agreed);
+    support_.lines_above = std::max(support_.lines_above, match.lines_above);
+    support_.fits_below |= match.fits_below;
+    support_.same_indent_step |= match.same_indent_step;
+    const auto end = paths_.begin() + static_cast<std::ptrdiff_t>(support_.sources);
+    if (end != paths_.end() && std::find(paths_.begin(), end, match.path) == end)
+      paths_[support_.sources++] = match.path;
     if (match.source != Source::kThisFile) return;
-    support.distance_lines = support.same_file
-                                 ? std::min(support.distance_lines, match.distance_lines)
-                                 : match.distance_lines;
-    support.same_file = true;
+    support_.distance_lines = support_.same_file
+                                  ? std::min(support_.distance_lines, match.distance_lines)
+                                  : match.distance_lines;
+    support_.same_file = true;
   }
 
-  const Asked& asked_;
   std::span<const Match> matches_;
   std::string_view text_;
-  std::vector<std::size_t> equal_;
-  double all_ = 0, nothing_ = 0;
+  std::vector<Vote> waiting_;
+  std::array<std::string_view, kSourcesCounted> paths_ = {};
+  Support support_;
+  double all_ = 0;
 };
 
 Evidence evidence_of(const Asked& asked, const Support& support, std::size_t heard) {
@@ -123,26 +137,27 @@ Evidence evidence_of(const Asked& asked, const Support& support, std::size_t hea
 }
 
 Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const Match> matches) {
-  const Tally tally(asked, matches, ballot.text);
+  Tally tally(asked, matches, ballot.text);
+  const std::vector<std::size_t> ends = boundaries_of(ballot.text);
+  std::vector<Support> supports(ends.size());
+  for (std::size_t i = ends.size(); i-- > 0;) supports[i] = tally.up_to(ends[i]);
   Candidate candidate{.text = std::string(ballot.text),
                       .source = ballot.best->source,
                       .path = std::string(ballot.best->path)};
   const Cut cut = cut_of(asked.place());
+  std::size_t last_shown = 0;
   double chance = 1;
-  Support shown;
-  for (const std::size_t bytes : boundaries_of(ballot.text)) {
-    const Support support = tally.up_to(bytes);
-    const Features features = features_of(support);
+  for (std::size_t i = 0; i < ends.size(); ++i) {
+    const Features features = features_of(supports[i]);
     // A longer text cannot be likelier than its beginning.
     chance = std::min(chance, chance_of(features, asked.place()));
-    candidate.boundaries.push_back({bytes, chance, features});
+    candidate.boundaries.push_back({ends[i], chance, features});
     if (candidate.boundaries.front().chance < cut.show || chance < cut.hold) continue;
-    candidate.shown = bytes;
+    candidate.shown = ends[i];
     candidate.chance = chance;
-    shown = support;
+    last_shown = i;
   }
-  if (candidate.shown == 0) shown = tally.up_to(candidate.boundaries.front().bytes);
-  candidate.evidence = evidence_of(asked, shown, matches.size());
+  candidate.evidence = evidence_of(asked, supports[last_shown], matches.size());
   return candidate;
 }
 

@@ -9,7 +9,7 @@
 
 namespace efimd::service {
 
-/// What `efimd cache` asks of the store; the params of efim/cache.
+/// A request of `efimd cache` to the store; the params of efim/cache.
 struct CacheRequest {
   enum class Action { kList, kPurge, kPin, kUnpin, kVerify, kStats };
   Action action = Action::kList;

@@ -18,9 +18,9 @@ namespace efimd::service {
 /// One accepted socket: bytes to frames for its Session, and the session's frames to bytes.
 ///
 /// Thread: io.  Owns: socket and session; keeps itself alive while an operation is in flight.
-/// Limits: output_bytes_max of unsent output, after which a peer that does not read is
-/// disconnected; frames as lsp::FrameReader bounds them, after a broken one the connection is
-/// closed, since later borders are unknown. Whatever the reason, the end is one line in the log and
+/// Limits: output_bytes_max of unsent output; past it, a peer that does not read is disconnected.
+/// Frames are limited by lsp::FrameReader; after a broken one the connection is closed, because it
+/// is unknown where the next one begins. Whatever the reason, the end is one line in the log and
 /// one call of `ended`.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:

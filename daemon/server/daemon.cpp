@@ -20,6 +20,7 @@
 #include "daemon/server/connection.h"
 #include "daemon/server/file_identity.h"
 #include "daemon/server/lifetime.h"
+#include "daemon/server/project_reader.h"
 #include "daemon/server/status_json.h"
 
 namespace efimd::service {
@@ -48,6 +49,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void focus_document(completion::DocumentKey document) override;
   void dismiss_suggestion(completion::Dismissal dismissal) override;
   const Exclusions& exclusions() const override { return exclusions_; }
+  void look_at_project(const completion::TextHome& home) override;
   void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
@@ -69,6 +71,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
 
   /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
   void begin_store();
+  void read_projects();
   using Answered = std::function<void(Result<lsp::Json>)>;
   void ask_store(const CacheRequest& request, Answered done);
   /// Every spelling of the file that the store or a session knows, found on the disk thread.
@@ -91,6 +94,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   Exclusions exclusions_;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
+  std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
 };
 
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
@@ -119,6 +123,21 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   };
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
                                                              [this] { post_change(); });
+  if (settings_.config.completion.recall) read_projects();
+}
+
+void Daemon::Impl::read_projects() {
+  projects_ = std::make_unique<ProjectReader>(
+      Exclusions(settings_.config.cache_exclude, /*gitignore=*/true), [this](ProjectUpdate update) {
+        service_->change_index([update = std::move(update)](recall::Index& index) {
+          for (const std::string& path : update.removed) index.remove_file({update.project, path});
+          if (update.files) index.add_files(update.project, update.files);
+        });
+      });
+}
+
+void Daemon::Impl::look_at_project(const completion::TextHome& home) {
+  if (projects_) projects_->look_at(home.project, recall::family_of(home.path));
 }
 
 completion::EngineFactory Daemon::Impl::watched(completion::EngineFactory factory) {
@@ -142,6 +161,7 @@ void Daemon::Impl::post_change() {
 }
 
 Daemon::Impl::~Impl() {
+  projects_.reset();
   service_.reset();
   // The store's last pages are written while the lock is held: the next daemon finds it free.
   if (settings_.store) settings_.store->listen(nullptr);
@@ -322,7 +342,9 @@ lsp::Json Daemon::Impl::status() const {
   parts.model_path = settings_.model_path;
   parts.model_reason = settings_.model_reason;
   parts.device_reason = settings_.opened_model->device_reason();
+  parts.weights = settings_.opened_model->weights();
   parts.service = service_->status();
+  if (projects_) parts.projects = projects_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;
   if (settings_.store) parts.store = settings_.store->status();

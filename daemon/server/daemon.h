@@ -25,7 +25,7 @@ namespace efimd::service {
 /// Thread: open() and run() on one, which is the io thread while run() lasts; stop() from any.
 /// Owns: the lock for life, the socket's file while it listens.
 /// Limits: sessions_max; more are closed at once, with a line in the log.
-/// How it comes to its end, and why no editor is lost then: lifetime.h.
+/// How it ends without losing an editor: lifetime.h.
 class Daemon {
  public:
   struct Settings {
@@ -37,29 +37,30 @@ class Daemon {
     std::shared_ptr<OpenedModel> opened_model;
     std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
     std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
-    std::string model_path;                          ///< for the status; empty when none was found
+    std::string model_path;                          ///< for the status; empty if none was found
     std::string model_reason;                        ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
-    /// Without a request for so long a daemon that was asked to retire does.
+    /// A daemon that was asked to retire does so after this time without a request.
     std::chrono::milliseconds retire_quiet{1500};
-    /// How long open() waits for a daemon that is on its way out.
+    /// How long open() waits for a daemon that is leaving.
     std::chrono::milliseconds lock_wait{5000};
     std::size_t sessions_max = 256;
     std::size_t output_bytes_max = std::size_t{16} << 20;
-    /// Called on io between the decision to leave and unlinking the socket: tests connect there.
+    /// Called on io between the decision to leave and unlinking the socket, so that tests can
+    /// connect then.
     std::function<void()> before_leaving;
   };
 
-  /// Takes the lock and listens; loading the model begins. kNotReady when another daemon runs,
-  /// naming its pid.
+  /// Takes the lock, listens and begins to load the model. kNotReady, with its pid, if another
+  /// daemon runs.
   static Result<std::unique_ptr<Daemon>> open(Settings settings);
   ~Daemon();
 
   /// Serves until stop(), efim/stop, efim/retire, a signal, or idleness.
   void run();
   void stop();
-  /// From here on SIGTERM, SIGINT and SIGHUP stop this daemon.
+  /// From this call on, SIGTERM, SIGINT and SIGHUP stop this daemon.
   void stop_on_signals();
 
  private:

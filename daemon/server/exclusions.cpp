@@ -128,23 +128,7 @@ fs::path user_excludes(const GitHome& home) {
   return file.is_absolute() ? file : fs::path();
 }
 
-}  // namespace
-
-GitHome GitHome::of_this_process() {
-  const auto variable = [](const char* name) -> fs::path {
-    const char* value = std::getenv(name);
-    return value == nullptr ? "" : value;
-  };
-  GitHome home{variable("HOME"), variable("XDG_CONFIG_HOME")};
-  if (home.config_home.empty()) home.config_home = home.home / ".config";
-  return home;
-}
-
-std::span<const std::string_view> Exclusions::secret_patterns() {
-  return service::secret_patterns();
-}
-
-std::string gitignored_by(const fs::path& file, const GitHome& home) {
+std::string ignoring_line(const fs::path& file, bool is_folder, const GitHome& home) {
   const auto repository = repository_of(file);
   if (!repository) return {};
   const fs::path& root = repository->root;
@@ -165,7 +149,7 @@ std::string gitignored_by(const fs::path& file, const GitHome& home) {
       const std::string relative = path.lexically_relative(folder).generic_string();
       if (relative.empty() || relative == "." || relative.starts_with("..")) continue;
       for (const std::string& line : lines)
-        if (const auto ignored = line_says(line, relative, path != file))
+        if (const auto ignored = line_says(line, relative, path != file || is_folder))
           decided = *ignored ? line : std::string();
     }
     if (!decided.empty()) return decided;
@@ -173,10 +157,38 @@ std::string gitignored_by(const fs::path& file, const GitHome& home) {
   return {};
 }
 
+}  // namespace
+
+GitHome GitHome::of_this_process() {
+  const auto variable = [](const char* name) -> fs::path {
+    const char* value = std::getenv(name);
+    return value == nullptr ? "" : value;
+  };
+  GitHome home{variable("HOME"), variable("XDG_CONFIG_HOME")};
+  if (home.config_home.empty()) home.config_home = home.home / ".config";
+  return home;
+}
+
+std::span<const std::string_view> Exclusions::secret_patterns() {
+  return service::secret_patterns();
+}
+
+std::string gitignored_by(const fs::path& file, const GitHome& home) {
+  return ignoring_line(file, false, home);
+}
+
 Exclusions::Exclusions(std::vector<std::string> globs, bool gitignore)
     : globs_(std::move(globs)), gitignore_(gitignore) {}
 
 Exclusions::Verdict Exclusions::judge(std::string_view uri) const {
+  return judge(uri, Kind::kFile);
+}
+
+Exclusions::Verdict Exclusions::judge_folder(const fs::path& folder) const {
+  return judge(lsp::file_uri(folder.generic_string()), Kind::kFolder);
+}
+
+Exclusions::Verdict Exclusions::judge(std::string_view uri, Kind kind) const {
   const auto path = lsp::path_of(uri);
   // An untitled document may be called .env, too.
   std::vector<std::string> names = {path ? *path : "/" + lsp::base_name(uri)};
@@ -187,14 +199,16 @@ Exclusions::Verdict Exclusions::judge(std::string_view uri) const {
     if (!error && real != names.front()) names.push_back(std::move(real));
   }
   for (const std::string& name : names)
-    if (std::string pattern = secret_by_name(name); !pattern.empty())
+    if (std::string pattern = secret_by_name(kind == Kind::kFolder ? name + "/-" : name);
+        !pattern.empty())
       return {Reason::kSecret, std::move(pattern)};
   if (!path) return {Reason::kScheme, lsp::scheme_of(uri)};
   for (const std::string& glob : globs_)
     for (const std::string& name : names)
       if (excludes(glob, name)) return {Reason::kExclude, glob};
   if (gitignore_)
-    if (std::string line = gitignored_by(*path); !line.empty())
+    if (std::string line = ignoring_line(*path, kind == Kind::kFolder, GitHome::of_this_process());
+        !line.empty())
       return {Reason::kGitignore, std::move(line)};
   return {};
 }

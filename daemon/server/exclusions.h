@@ -15,12 +15,13 @@ namespace efimd::service {
 ///              symbolic link, or by their content (secrets.h); no completion either, unless
 ///              completion.secret_files says so
 ///   exclude    the user's globs, cache.exclude
-///   gitignore  when cache.gitignore says so, what git would ignore: .gitignore in the file's folder
+///   gitignore  if cache.gitignore says so, what git would ignore: .gitignore in the file's folder
 ///              and above, up to the repository's root; the repository's own info/exclude; and the
 ///              user's file for all repositories (core.excludesFile)
 ///
-/// A pattern without "/" is for any part of the path: a file's name, or a folder it is in. One with
-/// "/" is for the path from the root, or of any leading folders of it; "~/" is the home folder.
+/// A pattern without "/" matches any part of the path: the file's name, or a folder that it is in.
+/// A pattern with "/" matches the path from the root, or any leading folders of it; "~/" is the
+/// home folder.
 ///
 /// Thread: io, which reads .gitignore files when a document is opened. A value.
 class Exclusions {
@@ -37,26 +38,30 @@ class Exclusions {
 
   /// By where it lies; and by what it holds, too. `pattern` says why it is a secret.
   Verdict judge(std::string_view uri) const;
+  /// Of all that a folder holds: whether it need not be looked into.
+  Verdict judge_folder(const std::filesystem::path& folder) const;
   Verdict judge(std::string_view uri, std::string_view text) const;
 
-  /// The built-in patterns; what they match is in lower case.
+  /// The built-in patterns, in lower case; names are matched in lower case.
   static std::span<const std::string_view> secret_patterns();
 
  private:
+  enum class Kind { kFile, kFolder };
+  Verdict judge(std::string_view uri, Kind kind) const;
   std::vector<std::string> globs_;
   bool gitignore_ = false;
 };
 
-/// Where git's own files are that are not in a repository.
+/// Where git keeps its files outside of repositories.
 struct GitHome {
   std::filesystem::path home;         ///< of .gitconfig and of "~/"; empty: unknown
   std::filesystem::path config_home;  ///< of git/config and git/ignore
   static GitHome of_this_process();
 };
 
-/// Whether git would ignore the file; the pattern that decided, empty when none did. A later file
-/// decides over an earlier one: the user's, the repository's info/exclude, .gitignore from the root
-/// down. core.excludesFile is read from the user's two configuration files, without their includes.
+/// The pattern by which git would ignore the file; empty if it would not. A later source overrides
+/// an earlier one: the user's file, the repository's info/exclude, .gitignore from the root down.
+/// core.excludesFile is read from the user's two configuration files, without their includes.
 /// Limits: kIgnoreBytesMax of each file.
 std::string gitignored_by(const std::filesystem::path& file,
                           const GitHome& home = GitHome::of_this_process());

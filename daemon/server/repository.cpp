@@ -52,14 +52,6 @@ std::optional<Repository> repository_of(const fs::path& file) {
   return std::nullopt;
 }
 
-completion::TextHome text_home_of(std::string_view uri) {
-  const auto path = lsp::path_of(uri);
-  // A text that is no file, or is outside any tree, is a project of its own.
-  if (!path) return {std::string(uri), std::string(uri)};
-  const auto repository = repository_of(*path);
-  return {repository ? repository->root.generic_string() : *path, *path};
-}
-
 prompt::FileName file_name_of(std::string_view uri) {
   const auto path = lsp::path_of(uri);
   if (!path) return {};

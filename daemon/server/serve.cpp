@@ -86,6 +86,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.device_kind = config.device_kind;
   engine.device_memory_bytes = config.device_memory_mb.value_or(0) << 20U;
   engine.threads = config.device_threads;
+  engine.weights = config.device_weights;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.host_budget_bytes = host_budget_bytes(config);
   engine.fim = config.fim;

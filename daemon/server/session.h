@@ -28,7 +28,7 @@ class logger;
 
 namespace efimd::service {
 
-/// How far the model is, for progress in the editor.
+/// How far loading the model is, for progress in the editor.
 struct ModelProgress {
   completion::EngineState state = completion::EngineState::kLoading;
   double progress = 0;
@@ -51,18 +51,20 @@ class SessionHost {
   virtual const Exclusions& exclusions() const = 0;
   /// `done` is called on io, once, now or later.
   virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
-  /// A request that never reached the completion service was answered with nothing, for
-  /// `reason`, one of a few.
+  /// A document of this project was opened or closed: its files are looked at, beside everything else.
+  virtual void look_at_project(const completion::TextHome& home) = 0;
+  /// Counts a request that was answered with nothing before it reached the completion service.
+  /// `reason` is one of a few.
   virtual void count_silence(const std::string& reason) = 0;
   virtual ModelProgress model_progress() const = 0;
   virtual lsp::Json status() const = 0;
-  /// Asks the daemon to finish; what was sent before still goes out.
+  /// Asks the daemon to finish; messages sent before still go out.
   virtual void stop() = 0;
-  /// The same, as soon as nobody waits for it or types.
+  /// The same, once nobody waits for it or types.
   virtual void retire() = 0;
 };
 
-/// What an item's command names; the editor executes it when the user takes the whole item.
+/// The name of an item's command; the editor executes it when the user accepts the whole item.
 inline constexpr char kAcceptCommand[] = "efimd.accept";
 
 /// One editor's conversation: the LSP server's states, its open documents and its pending requests.
@@ -72,8 +74,8 @@ inline constexpr char kAcceptCommand[] = "efimd.accept";
 ///        shutdown only exit counts.
 ///   S-2  Every request is answered exactly once. A document has one pending completion: a newer
 ///        request answers the older with null at once and stops its work.
-///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt. Errors are for broken
-///        requests and for what the editor cancelled, because VS Code shows other errors.
+///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt. Errors are for
+///        broken requests and for what the editor cancelled, because VS Code shows other errors.
 ///   S-4  Only `exit` ends the session, whatever else an editor sends. Broken frames are the
 ///        connection's concern.
 ///
@@ -90,10 +92,11 @@ class Session : public std::enable_shared_from_this<Session> {
   Next receive(std::string_view body);
   /// The model loaded further, is ready or failed.
   void model_changed();
-  /// The daemon was asked to finish: who starts it again need not take its end for a failure.
+  /// Tells the client that the daemon was asked to finish, so that its end is not taken for a
+  /// failure.
   void take_leave();
-  /// The connection is gone: pending work stops, documents are closed. Nothing is sent from here
-  /// on.
+  /// To be called when the connection is gone: stops pending work, closes documents, and sends
+  /// nothing from then on.
   void end();
 
   SessionInfo info() const;
@@ -106,8 +109,8 @@ class Session : public std::enable_shared_from_this<Session> {
     text::Document document;
     std::optional<std::int32_t> version;
     std::string language_id;
-    std::string
-        unusable;  ///< why there is no completion for it until it is reopened; empty when there is
+    /// Why it gets no completions until it is reopened; empty if it gets them.
+    std::string unusable;
     Exclusions::Verdict exclusion = {};
     prompt::FileName file = {};
     completion::TextHome home = {};
@@ -161,7 +164,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void did_dismiss(const lsp::Message& message);
   void did_partially_accept(const lsp::Message& message);
 
-  /// Shown to the user, once for a document.
+  /// Tells the user, once for a document, why it gets no completions.
   void tell_unusable(const std::string& uri, const OpenDocument& open);
   /// From the change on that brings a private key, the document is one with secrets.
   void close_if_secret(const std::string& uri,
@@ -186,16 +189,17 @@ class Session : public std::enable_shared_from_this<Session> {
 
   void dispatch(const lsp::Message& message);
   void tell_failure(const std::string& failure);
-  /// What config.toml has that is passed over.
+  /// Shows the user what is ignored in config.toml.
   void tell_configuration();
   void show(lsp::MessageType type, const std::string& text);
-  /// efim/state, where it is wanted and differs from the last one.
+  /// Sends efim/state, if the client wants it and it differs from the last one.
   void tell_state();
 
   void answer(const lsp::Id& id, lsp::Json result);
   void refuse(const lsp::Id& id, lsp::ErrorCode code, std::string_view message);
   void notify(std::string_view method, lsp::Json params);
-  /// The params, or nullopt after the sender was told (a request) or the log (a notification).
+  /// The params; nullopt if they are bad, after an error went to the sender (a request) or to the
+  /// log (a notification).
   template <class Params>
   std::optional<Params> params_of(const lsp::Message& message) {
     auto params = lsp::params_of<Params>(message.params);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/server/project_files.h"
 #include "daemon/server/repository.h"
 #include "daemon/server/secrets.h"
 #include "daemon/server/session.h"
@@ -62,6 +63,7 @@ void Session::did_open(const lsp::Message& message) {
   open.file = file_name_of(params->uri);
   if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
     open.home = text_home_of(params->uri);
+  if (open.home.project != open.home.path) host_.look_at_project(open.home);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
     open.unusable = unusable_as(open.exclusion);
   if (!open.unusable.empty()) tell_unusable(params->uri, open);
@@ -109,6 +111,7 @@ void Session::close_if_secret(const std::string& uri,
   if (found == changes.end()) return;
   OpenDocument& open = documents_.at(uri);
   open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
+  open.home = {};  // it leaves the index with the next request
   if (host_.config().secret_files) return;
   host_.close_document({id_, uri});
   open.unusable = unusable_as(open.exclusion);
@@ -139,7 +142,12 @@ Result<text::Revision> Session::revised(
 
 void Session::did_close(const lsp::Message& message) {
   const auto params = params_of<lsp::DidCloseTextDocumentParams>(message);
-  if (!params || documents_.erase(params->uri) == 0) return;
+  if (!params) return;
+  const auto closed = documents_.extract(params->uri);
+  if (closed.empty()) return;
+  // What was saved meanwhile counts from here on.
+  const completion::TextHome& home = closed.mapped().home;
+  if (home.project != home.path) host_.look_at_project(home);
   if (const auto pending = take_pending(params->uri)) answer(pending->id, nullptr);
   if (focused_ == params->uri) focused_.clear();
   host_.close_document({id_, params->uri});

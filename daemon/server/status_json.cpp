@@ -54,6 +54,7 @@ Json device_json(const StatusParts& parts) {
   if (!parts.service.device_kind.empty()) {
     device["kind"] = parts.service.device_kind;
     device["name"] = parts.service.device_name;
+    if (!parts.weights.empty()) device["weights"] = parts.weights;
     Json& costs = device["stepCosts"] = Json::array();
     for (const auto& cost : parts.service.step_costs)
       costs.push_back({{"tokens", cost.tokens}, {"ms", cost.ms}});
@@ -125,10 +126,19 @@ Json sources_json(const completion::ServiceStatus& service) {
 }
 
 /// The user's own text that may be suggested.
-Json recall_json(const recall::Usage& usage) {
-  return {{"projects", usage.projects},   {"files", usage.files},
-          {"documents", usage.documents}, {"textBytes", usage.text_bytes},
-          {"bytes", usage.bytes},         {"filesDropped", usage.files_dropped}};
+Json recall_json(const StatusParts& parts) {
+  const recall::Usage& usage = parts.service.recall;
+  Json folders = Json::array();
+  for (const ProjectStatus& project : parts.projects)
+    folders.push_back({{"project", project.project},
+                       {"files", project.files},
+                       {"bytes", project.bytes},
+                       {"reading", project.reading},
+                       {"leftOut", project.left_out}});
+  return {
+      {"folders", std::move(folders)},      {"projects", usage.projects},    {"files", usage.files},
+      {"documents", usage.documents},       {"textBytes", usage.text_bytes}, {"bytes", usage.bytes},
+      {"filesDropped", usage.files_dropped}};
 }
 
 Json silence_json(const completion::ServiceStatus& service) {
@@ -207,7 +217,7 @@ Json status_json(const StatusParts& parts) {
       {"events", std::move(events)},
       {"silence", silence_json(parts.service)},
       {"sources", sources_json(parts.service)},
-      {"recall", recall_json(parts.service.recall)},
+      {"recall", recall_json(parts)},
       {"plans", list_of(parts.service.plans, plan_json)},
       {"sessions", list_of(parts.sessions, session_json)},
       {"config", config_json(parts.config)}};

@@ -10,6 +10,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/config/config.h"
 #include "daemon/models/engine_host.h"
+#include "daemon/server/project_reader.h"
 
 namespace efimd::service {
 
@@ -31,11 +32,13 @@ struct StatusParts {
   int pid = 0;
   std::int64_t uptime_s = 0;
   std::optional<ModelInfo> model;
-  std::string
-      model_path;  ///< the chosen file, also when it could not be opened; empty when none was found
+  /// The chosen file, also if it could not be opened; empty if none was found.
+  std::string model_path;
   std::string model_reason;  ///< why this one
   std::string device_reason;
+  std::string weights;  ///< of the CPU device, see engine::WeightsTold; empty on another
   completion::ServiceStatus service;
+  std::vector<ProjectStatus> projects;      ///< whose files recall knows
   std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;
   std::vector<SessionInfo> sessions;
@@ -46,20 +49,24 @@ struct StatusParts {
 ///   version, pid, uptimeS
 ///   state     {name: "loading"|"ready"|"failed", progress: 0..1, message}
 ///   model     {name, path, reason, architecture, parameters, fileType, windowTokens, fimOrder,
-///   digest}
-///             path and reason at once, the rest when the model was opened; windowTokens with the
-///             device
-///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}   all but the reason when there is one
-///   memory    {device, host, disk}: {budgetBytes, usedBytes}; a tier that this build lacks has 0
-///   and 0 files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits,
-///   misses}] events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50,
-///   firstTokenMsP95}, ...} silence   [{reason, count}]                         most frequent first
-///   plans     [{uri, event, taken, considered: [...]}]   the last that asked the model, newest first
-///   sessions  [{id, client, documents, requests, shown, dismissed, accepted,
-///             acceptedPartly, focus}]
+///             digest}
+///             path and reason at once, windowTokens with the device, the rest with the model
+///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}
+///             only the reason until there is a device
+///   memory    {device, host, disk}: {budgetBytes, usedBytes}; 0 and 0 for a tier that is not there
+///   files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits, misses}]
+///   events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50, firstTokenMsP95}, ...}
+///   sources   [{source, shown, accepted}]: suggestions by where they came from
+///   recall    {projects, files, documents, textBytes, bytes, filesDropped}
+///   silence   [{reason, count}], most frequent first
+///   plans     [{uri, event, taken, considered: [...]}], of the last requests that asked the model,
+///             newest first
+///   sessions  [{id, client, documents, requests, shown, dismissed, accepted, acceptedPartly,
+///             focus}]
 ///   config    {file, read, warnings: [{line, message}]}
 ///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,
-///   damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}; null when none is kept
+///             damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}
+///             null if no KV is kept on disk
 nlohmann::json status_json(const StatusParts& parts);
 nlohmann::json store_json(const store::StoreStatus& store,
                           const completion::ServiceStatus& service);

@@ -16,7 +16,7 @@ std::string_view surroundings(std::string_view text, std::size_t near) {
   return text.substr(begin, near - begin + kIndentationBytesMax);
 }
 
-/// The line that starts at `begin` and where the next one starts (text.size() + 1 behind the last
+/// The line that starts at `begin` and where the next one starts (text.size() + 1 after the last
 /// line).
 struct Line {
   std::string_view content;
@@ -51,8 +51,8 @@ void for_lines_around(std::string_view text, std::size_t near, Visit visit) {
 struct IndentationVotes {
   int tabs = 0;
   int spaces = 0;
-  std::array<int, 9>
-      step{};  ///< lines whose indent differs by so many spaces from that of the line before
+  /// Lines whose indent differs by so many spaces from that of the line before.
+  std::array<int, 9> step{};
   std::ptrdiff_t width = 0;  ///< of the last indent in spaces
 
   void add(std::string_view line) {

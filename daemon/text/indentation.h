@@ -15,8 +15,8 @@ inline constexpr std::size_t kIndentationBytesMax = 64 * 1024;
 struct Indentation {
   bool tabs = false;
   int spaces = 4;
-  bool known =
-      false;  ///< false: no indented line was found, and the caller's own default should win
+  /// False: no indented line was found, and the caller's own default should win.
+  bool known = false;
 
   /// The characters of one level.
   std::string unit() const {

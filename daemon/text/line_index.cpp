@@ -49,7 +49,7 @@ std::size_t LineIndex::line_of(std::size_t byte) const {
   return static_cast<std::size_t>(next - starts_.begin()) - 1;
 }
 
-// A start depends on the bytes on its two sides, so those in front of `begin` and behind begin +
+// A start depends on the bytes on its two sides, so those before `begin` and after begin +
 // removed stay; the ones on the edit's borders are asked again, which is where "\r" and "\n" join
 // or part.
 void LineIndex::replace(std::string_view text, std::size_t begin, std::size_t removed,

@@ -25,8 +25,8 @@ struct StepSequence {
 struct Step {
   std::span<const TokenId> tokens;  ///< [T], T <= Backend::step_tokens_max()
   std::span<const StepSequence> sequences;
-  std::span<const int>
-      logits_rows;  ///< rows, below T, whose logits are wanted, usually each sequence's last
+  /// Rows, below T, whose logits are wanted, usually each sequence's last.
+  std::span<const int> logits_rows;
 };
 
 /// A device that holds a model's weights and KV pages and runs layer-sized operations on them.

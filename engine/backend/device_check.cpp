@@ -11,8 +11,8 @@
 namespace efimd::engine {
 namespace {
 
-/// Tokens of steps, one behind another: products of prompts, of more than eight tokens and of fewer have kernels of their own
-/// (kernels/launch.cpp). Then single ones; all in one page.
+/// Tokens of steps, one after another: products of prompts, of more than eight tokens and of fewer
+/// have kernels of their own (kernels/launch.cpp). Then single ones; all in one page.
 constexpr int kStepTokens[] = {17, 9, 2};
 constexpr int kSingleTokens = 4;
 static_assert(17 + 9 + 2 + kSingleTokens <= kPageTokens);
@@ -72,7 +72,7 @@ class Comparison {
   Comparison(Backend& device, Backend& cpu, const ModelShape& shape)
       : device_(device), cpu_(cpu), shape_(shape) {}
 
-  /// Of so many tokens behind `position`, those of each token.
+  /// Of so many tokens after `position`, those of each token.
   Result<std::vector<double>> errors(int position, int count, Wanted wanted) {
     std::vector<TokenId> tokens;
     for (int i = 0; i < count; ++i)

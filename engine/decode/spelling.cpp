@@ -14,7 +14,7 @@ ByteOrder::ByteOrder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {
   });
 }
 
-// A token that ends at `depth` sorts in front of those that go on, and below every byte.
+// A token that ends at `depth` sorts before those that go on, and below every byte.
 std::span<const TokenId> ByteOrder::narrow(std::span<const TokenId> range, std::size_t depth,
                                            char byte) const {
   const auto next = [&](TokenId token) {

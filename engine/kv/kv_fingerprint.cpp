@@ -9,7 +9,7 @@ namespace efimd::engine {
 namespace {
 
 constexpr int kFirstTokens = 12;
-/// The last token stands behind this many pages, which all are page 0.
+/// The last token stands after this many pages, which all are page 0.
 constexpr int kPagesBefore = 17;
 
 TokenId token_at(int index, int vocabulary) {

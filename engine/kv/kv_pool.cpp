@@ -99,7 +99,7 @@ void KvPool::forget(SourceId source) {
     return std::ranges::find(page.sources, source) != page.sources.end();
   };
   std::vector<bool> doomed(pages_.size());
-  // A page is behind another by any number of parents; each round finds one generation more.
+  // A page follows another over any number of parents; each round finds one generation more.
   for (bool more = true; more;) {
     more = false;
     for (std::size_t index = 0; index < pages_.size(); ++index) {

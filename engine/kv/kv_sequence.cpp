@@ -7,7 +7,7 @@
 
 namespace efimd::engine {
 
-// Why a cut inside a sealed page copies even when the page could be unsealed: what lies behind the
+// Why a cut inside a sealed page copies even when the page could be unsealed: what lies after the
 // cut is most often a suggestion that was just generated. If the user accepts it, the next prompt
 // finds the sealed page by content; one copy of at most P - 1 rows per keystroke (384 KiB for a
 // 0.5B model) buys that.

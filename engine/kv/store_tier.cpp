@@ -21,7 +21,7 @@ void StoreTier::want(std::span<const Digest> pages) {
   std::vector<Digest> stored;
   for (const Digest& page : pages) {
     if (pool_->is_resident(page)) continue;
-    if (!store_->holds(page)) break;  // what is behind it would lack its parent
+    if (!store_->holds(page)) break;  // what is after it would lack its parent
     stored.push_back(page);
   }
   if (!stored.empty()) store_->want(stored);

@@ -3,6 +3,8 @@
 #include <array>
 #include <utility>
 
+#include "engine/model/gguf_reader.h"
+
 namespace efimd::engine {
 namespace {
 
@@ -63,6 +65,24 @@ std::string_view tensor_type_name(TensorType type) {
   return "unknown";
 }
 
+bool is_readable(std::uint32_t number) {
+  switch (static_cast<TensorType>(number)) {
+    case TensorType::kF32:
+    case TensorType::kF16:
+    case TensorType::kBF16:
+    case TensorType::kQ8_0:
+    case TensorType::kQ4_0:
+    case TensorType::kQ4_1:
+    case TensorType::kQ5_0:
+    case TensorType::kQ5_1:
+    case TensorType::kQ4_K:
+    case TensorType::kQ5_K:
+    case TensorType::kQ6_K:
+      return true;
+  }
+  return false;
+}
+
 std::string_view readable_types() {
   return "F32, F16, BF16, Q8_0, Q4_0, Q4_1, Q5_0, Q5_1, Q4_K, Q5_K and Q6_K";
 }
@@ -92,6 +112,18 @@ TensorBlock tensor_block(TensorType type) {
       return {256, 210};
   }
   return {1, 1};
+}
+
+Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, std::string name) {
+  return GgufReader(bytes, std::move(name)).read();
+}
+
+Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
+  Result<MappedFile> mapping = MappedFile::open(path);
+  if (!mapping) return tl::unexpected<Error>(std::move(mapping.error()));
+  Result<GgufFile> file = parse(mapping->bytes(), path.filename().string());
+  if (file) file->mapping_ = std::move(*mapping);
+  return file;
 }
 
 std::optional<std::int64_t> GgufFile::integer(std::string_view key) const {

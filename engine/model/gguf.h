@@ -35,6 +35,8 @@ std::string_view tensor_type_name(TensorType type);
 /// The name of any of GGML's types, also of those that this build does not read; "type 99" for
 /// numbers without one.
 std::string ggml_type_name(std::uint32_t number);
+/// Whether one of GGML's types is a TensorType.
+bool is_readable(std::uint32_t number);
 /// The names of all readable types, for refusals: "F32, F16, ... and Q6_K".
 std::string_view readable_types();
 /// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. What is

@@ -60,24 +60,6 @@ std::uint64_t value_bytes(std::uint32_t type) {
 
 bool is_real(std::uint32_t type) { return type == kF32 || type == kF64; }
 
-bool is_readable(std::uint32_t type) {
-  switch (static_cast<TensorType>(type)) {
-    case TensorType::kF32:
-    case TensorType::kF16:
-    case TensorType::kBF16:
-    case TensorType::kQ8_0:
-    case TensorType::kQ4_0:
-    case TensorType::kQ4_1:
-    case TensorType::kQ5_0:
-    case TensorType::kQ5_1:
-    case TensorType::kQ4_K:
-    case TensorType::kQ5_K:
-    case TensorType::kQ6_K:
-      return true;
-  }
-  return false;
-}
-
 /// A name from the file as a message may show it.
 std::string shown(std::string_view name) {
   constexpr std::size_t kShownMax = 80;
@@ -347,18 +329,6 @@ bool GgufReader::take(std::uint64_t size, const std::byte*& bytes) {
 bool GgufReader::refuse(Fault fault, std::string what, std::string remedy) {
   error_ = Error{fault, file_.name_ + ": " + what, std::move(remedy)};
   return false;
-}
-
-Result<GgufFile> GgufFile::parse(std::span<const std::byte> bytes, std::string name) {
-  return GgufReader(bytes, std::move(name)).read();
-}
-
-Result<GgufFile> GgufFile::open(const std::filesystem::path& path) {
-  Result<MappedFile> mapping = MappedFile::open(path);
-  if (!mapping) return tl::unexpected<Error>(std::move(mapping.error()));
-  Result<GgufFile> file = parse(mapping->bytes(), path.filename().string());
-  if (file) file->mapping_ = std::move(*mapping);
-  return file;
 }
 
 }  // namespace efimd::engine

@@ -146,7 +146,7 @@ class Model {
   std::uint64_t weight_bytes() const { return weight_bytes_; }
   /// "F16", "Q8_0", ...: the type of most weight bytes.
   const std::string& file_type() const { return file_type_; }
-  /// Metadata `efim.fragment_trained`: broken words behind <MID> need no healing.
+  /// Metadata `efim.fragment_trained`: broken words after <MID> need no healing.
   bool fragment_trained() const { return fragment_trained_; }
 
  private:

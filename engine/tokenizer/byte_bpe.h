@@ -5,10 +5,10 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/tokenizer/bpe_words.h"
 #include "engine/tokenizer/pre_tokenizer.h"
+#include "engine/tokenizer/symbol_merger.h"
 #include "engine/tokenizer/table_tokenizer.h"
-#include "engine/tokenizer/whole_tokens.h"
+#include "engine/tokenizer/vocabulary.h"
 
 namespace efimd::engine {
 

@@ -3,6 +3,8 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <span>
 #include <utility>
@@ -11,6 +13,76 @@
 
 namespace efimd::engine {
 namespace {
+
+// The models' own rules. \s, \p{…} are Unicode's (UCP). Each rule's expressions apply one after
+// another to what the one before left apart.
+
+constexpr const char* kDigit = R"(\p{N})";
+constexpr const char* kLineEnd = R"([\r\n])";
+
+// GPT-2's: contractions, words, numbers and the rest, each with one space in front; of a run of
+// whitespace, the last goes to the word behind it.
+constexpr const char* kGpt2 =
+    R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+// Llama 3's line of rules: one sign goes to the word behind it, newlines to the signs in front.
+#define EFIMD_WORDS R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|)"
+#define EFIMD_BLANKS R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
+constexpr const char* kLlama3 = EFIMD_WORDS R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" EFIMD_BLANKS;
+constexpr const char* kQwen2 = EFIMD_WORDS R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*)" EFIMD_BLANKS;
+constexpr const char* kSeedCoder = EFIMD_WORDS R"(\p{N}| ?[^\s\p{L}\p{N}\r\n]+)" EFIMD_BLANKS;
+#undef EFIMD_WORDS
+#undef EFIMD_BLANKS
+
+// Han to U+9FA5, all from Samaritan to Han, Hangul: marks that \p{L} leaves between letters.
+constexpr const char* kAsian = R"([\x{4E00}-\x{9FA5}\x{0800}-\x{4E00}\x{AC00}-\x{D7FF}]+)";
+// Letters that have case, as the model's makers listed them: of no version of Unicode.
+constexpr const char* kDeepseekLlmWord =
+    R"(\s?[)"
+    R"(A-Za-z\x{00B5}\x{00C0}-\x{00D6}\x{00D8}-\x{00F6}\x{00F8}-\x{01BA}\x{01BC}-\x{01BF})"
+    R"(\x{01C4}-\x{0293}\x{0295}-\x{02AF}\x{0370}-\x{0373}\x{0376}\x{0377}\x{037B}-\x{037D})"
+    R"(\x{037F}\x{0386}\x{0388}-\x{038A}\x{038C}\x{038E}-\x{03A1}\x{03A3}-\x{03F5})"
+    R"(\x{03F7}-\x{0481}\x{048A}-\x{052F}\x{0531}-\x{0556}\x{10A0}-\x{10C5}\x{13A0}-\x{13F5})"
+    R"(\x{13F8}-\x{13FD}\x{1C90}-\x{1CBA}\x{1CBD}-\x{1CBF}\x{1D00}-\x{1D2B}\x{1D6B}-\x{1D77})"
+    R"(\x{1D79}-\x{1D9A}\x{1E00}-\x{1F15}\x{1F18}-\x{1F1D}\x{1F20}-\x{1F45}\x{1F48}-\x{1F4D})"
+    R"(\x{1F50}-\x{1F57}\x{1F59}\x{1F5B}\x{1F5D}\x{1F5F}-\x{1F7D}\x{1F80}-\x{1FB4})"
+    R"(\x{1FB6}-\x{1FBC}\x{1FBE}\x{1FC2}-\x{1FC4}\x{1FC6}-\x{1FCC}\x{1FD0}-\x{1FD3})"
+    R"(\x{1FD6}-\x{1FDB}\x{1FE0}-\x{1FEC}\x{1FF2}-\x{1FF4}\x{1FF6}-\x{1FFC}\x{2102}\x{2107})"
+    R"(\x{210A}-\x{2113}\x{2115}\x{2119}-\x{211D}\x{2124}\x{2126}\x{2128}\x{212A}-\x{212D})"
+    R"(\x{212F}-\x{2134}\x{2139}\x{213C}-\x{213F}\x{2145}-\x{2149}\x{214E}\x{2183}\x{2184})"
+    R"(\x{2C00}-\x{2C7B}\x{2C7E}-\x{2CE4}\x{2CEB}-\x{2CEE}\x{2CF2}\x{2CF3}\x{A640}-\x{A66D})"
+    R"(\x{A680}-\x{A69B}\x{A722}-\x{A76F}\x{A771}-\x{A787}\x{A78B}-\x{A78E}\x{AB70}-\x{ABBF})"
+    R"(\x{FB00}-\x{FB06}\x{FB13}-\x{FB17}\x{FF21}-\x{FF3A}\x{FF41}-\x{FF5A}\x{10400}-\x{1044F})"
+    R"(\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2})"
+    R"(\x{118A0}-\x{118DF}\x{1E900}-\x{1E943})"
+    R"(]+)";
+// Not U+3000, which the makers list, and which everyone takes for the blank that it also is.
+constexpr const char* kDeepseekLlmSigns =
+    R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3001}\x{3002}]+)";
+
+constexpr std::array kDefault = {R"([\p{P}\$\+<=>\^~\|]+)", kGpt2, R"(\p{N}+)", "[0-9][0-9][0-9]"};
+constexpr std::array kGpt2Alone = {kGpt2};
+constexpr std::array kDigitsThenGpt2 = {kDigit, kGpt2};
+constexpr std::array kDeepseekCoder = {kLineEnd, R"(\s?\p{L}+)", R"(\s?\p{P}+)", kAsian, kDigit};
+constexpr std::array kDeepseekLlm = {kLineEnd,  kDeepseekLlmWord, kDeepseekLlmSigns,
+                                     R"(\s+$)", kAsian,           R"(\p{N}+)"};
+constexpr std::array kLlama3Alone = {kLlama3};
+constexpr std::array kQwen2Alone = {kQwen2};
+constexpr std::array kSeedCoderAlone = {kSeedCoder};
+
+constexpr std::array kRules = {
+    PreTokenizerRule{"default", kDefault},
+    PreTokenizerRule{"gpt-2", kGpt2Alone},
+    PreTokenizerRule{"mellum", kGpt2Alone},
+    PreTokenizerRule{"starcoder", kDigitsThenGpt2},
+    PreTokenizerRule{"refact", kDigitsThenGpt2},  // also Granite Code's files carry it
+    PreTokenizerRule{"smollm", kDigitsThenGpt2},
+    PreTokenizerRule{"deepseek-coder", kDeepseekCoder},
+    PreTokenizerRule{"deepseek-llm", kDeepseekLlm},
+    PreTokenizerRule{"llama-bpe", kLlama3Alone, true, true},
+    PreTokenizerRule{"qwen2", kQwen2Alone},
+    PreTokenizerRule{"deepseek-r1-qwen", kQwen2Alone},
+    PreTokenizerRule{"seed-coder", kSeedCoderAlone},
+};
 
 struct FreeCode {
   void operator()(pcre2_code* code) const { pcre2_code_free(code); }
@@ -34,6 +106,20 @@ void emit_bounded(std::string_view piece, const EmitPiece& emit) {
 
 }  // namespace
 
+const PreTokenizerRule* find_pre_tokenizer_rule(std::string_view name) {
+  const auto* const found =
+      std::find_if(kRules.begin(), kRules.end(),
+                   [&](const PreTokenizerRule& rule) { return rule.name == name; });
+  return found == kRules.end() ? nullptr : found;
+}
+
+std::string pre_tokenizer_rule_names() {
+  std::string names;
+  for (const PreTokenizerRule& rule : kRules)
+    names += (names.empty() ? "" : ", ") + std::string(rule.name);
+  return names;
+}
+
 struct PreTokenizer::Pattern {
   std::unique_ptr<pcre2_code, FreeCode> code;
 
@@ -51,7 +137,7 @@ struct PreTokenizer::Pattern {
   }
 
   /// Pieces of `text` by `patterns`, the first of them first. Each pattern sees a piece of the one
-  /// before as a text of its own: what stands behind it is the end.
+  /// before as a text of its own: what stands after it is the end.
   static void split(std::string_view text, std::span<const Pattern> patterns,
                     std::span<const Match> matches, const EmitPiece& emit) {
     if (text.empty()) return;

@@ -23,7 +23,7 @@ constexpr float kUnknownPenalty = -10;
 constexpr std::size_t kWordBytesMax = 128;
 
 constexpr std::size_t kCodePoints = 0x110000;
-constexpr std::size_t kMergesMax = std::size_t{1} << 21;  ///< more pairs than this do not merge
+constexpr std::size_t kPairsMax = std::size_t{1} << 21;  ///< more pairs than this do not merge
 
 /// A token's text as it stands in a document.
 std::string plain(std::string_view text) {
@@ -144,7 +144,7 @@ bool Sentencepiece::is_word(const Vocabulary& vocabulary, TokenId id) const {
 }
 
 /// Tokens by text. BPE merges characters whether they are tokens or not; those that are none get
-/// ids behind the vocabulary's.
+/// ids after the vocabulary's.
 TokenIndex Sentencepiece::index_of(const Vocabulary& vocabulary) const {
   std::vector<std::string_view> words;
   for (TokenId id = 0; id < vocabulary.size(); ++id)
@@ -178,7 +178,7 @@ MergeTable Sentencepiece::merges_of(const Vocabulary& vocabulary, const TokenInd
       if (utf8::is_continuation(text[at])) continue;
       const TokenId left = index.find(text.substr(0, at));
       const TokenId right = left == kNoToken ? kNoToken : index.find(text.substr(at));
-      if (right != kNoToken && pairs.size() < kMergesMax) pairs.push_back({left, right, id});
+      if (right != kNoToken && pairs.size() < kPairsMax) pairs.push_back({left, right, id});
     }
   }
   MergeTable merges(pairs.size());
@@ -208,7 +208,7 @@ std::vector<TokenId> Sentencepiece::encode(std::string_view text, Fragment where
   scratch.tokens.reserve(text.size() / 3 + 1);
   std::string changed;
   const bool valid = utf8::valid_prefix(text) == text.size();
-  // Unigram models put it in front of a text's first character that is no space.
+  // Unigram models put it before a text's first character that is no space.
   const bool dummy_space =
       where == Fragment::kTextStart && dummy_space_ &&
       (kind_ == Kind::kBpe || text.find_first_not_of(' ') != std::string_view::npos);

@@ -1,12 +1,44 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
-#include "engine/tokenizer/merge_table.h"
+#include "engine/tokenizer/vocabulary.h"
+#include "engine/types.h"
 
 namespace efimd::engine {
+
+/// Pairs of tokens that byte-level BPE merges, with their ranks: a flat hash table, because
+/// encoding looks two pairs up for each merge and a file has 150,000 of them.
+class MergeTable {
+ public:
+  struct Merge {
+    std::int32_t rank = kNoRank;  ///< smaller merges first
+    TokenId merged = kNoToken;
+  };
+  static constexpr std::int32_t kNoRank = -1;
+
+  explicit MergeTable(std::size_t merges);
+  /// A pair that is there already keeps its first rank.
+  void add(TokenId left, TokenId right, Merge merge);
+  /// rank is kNoRank when the pair does not merge.
+  Merge find(TokenId left, TokenId right) const;
+
+ private:
+  struct Slot {
+    std::uint64_t key = kFree;
+    Merge merge;
+  };
+  static constexpr std::uint64_t kFree = ~std::uint64_t{0};  ///< no pair: ids are not negative
+  static std::uint64_t key_of(TokenId left, TokenId right);
+  std::size_t slot_of(std::uint64_t key) const;
+
+  std::vector<Slot> slots_;  ///< a power of two, at most half full; linear probing
+};
 
 /// Byte-pair merging: of all neighbours that merge, those with the smallest rank, of equal ranks
 /// the leftmost, become one, until none is left.
@@ -51,6 +83,44 @@ class SymbolMerger {
   std::vector<MergeTable::Merge> pairs_;  ///< of symbol i and i + 1
   std::vector<Link> links_;
   std::vector<Candidate> heap_;
+};
+
+/// Words to tokens by byte-pair merging, where most words of a text are one token of the vocabulary
+/// and are found without merging.
+///
+/// Thread: any, once filled.
+class BpeWords {
+ public:
+  BpeWords(TokenIndex index, MergeTable merges)
+      : index_(std::move(index)), merges_(std::move(merges)) {}
+
+  /// Returns the tokens of `word`, in `merger`. `spell(word, symbols)` writes what it is merged
+  /// from.
+  template <class Spell>
+  const std::vector<SymbolMerger::Symbol>& merge(std::string_view word, SymbolMerger& merger,
+                                                 const Spell& spell) const {
+    using Whole = TokenIndex::Whole;
+    merger.symbols.clear();
+    const TokenId whole = index_.find(word);
+    const Whole known = whole == kNoToken ? Whole::kNo : index_.whole(whole);
+    if (known == Whole::kYes) {
+      merger.symbols.push_back({whole, 0});
+      return merger.symbols;
+    }
+    spell(word, merger.symbols);
+    merger.merge(merges_);
+    if (known == Whole::kNotTried) {
+      const bool one = merger.symbols.size() == 1 && merger.symbols.front().token == whole;
+      index_.remember(whole, one ? Whole::kYes : Whole::kNo);
+    }
+    return merger.symbols;
+  }
+
+  const TokenIndex& index() const { return index_; }
+
+ private:
+  TokenIndex index_;
+  MergeTable merges_;
 };
 
 }  // namespace efimd::engine

@@ -4,10 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/tokenizer/line_cut.h"
-#include "engine/tokenizer/seam_table.h"
-#include "engine/tokenizer/special_tokens.h"
+#include "engine/tokenizer/seams.h"
 #include "engine/tokenizer/tokenizer.h"
+#include "engine/tokenizer/vocabulary.h"
 
 namespace efimd::engine {
 

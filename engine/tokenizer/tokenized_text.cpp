@@ -21,7 +21,7 @@ bool has_dummy_space(std::string_view text, std::span<const TokenId> tokens,
 
 /// Appends to `ends` where each token's bytes end in `text`, as offsets from `base`.
 ///
-/// Tokens spell the text but for a dummy space in front of it and for characters that the vocabulary
+/// Tokens spell the text but for a dummy space before it and for characters that the vocabulary
 /// has nothing for: no token at all, or an unknown token without bytes. The last token ends where
 /// the text does.
 void cover(std::string_view text, std::span<const TokenId> tokens, const Tokenizer& tokenizer,
@@ -85,7 +85,7 @@ void TokenizedText::encode_part(std::string_view text, std::size_t begin, std::s
 }
 
 /// Puts the encoded part in the place of tokens [first, last), of which only those that differ
-/// count as changed, and moves the ends behind it.
+/// count as changed, and moves the ends after it.
 TokenizedText::Change TokenizedText::splice(std::size_t first, std::size_t last,
                                             std::ptrdiff_t grown) {
   const auto moved = [&](std::uint32_t end) { return static_cast<std::uint32_t>(end + grown); };

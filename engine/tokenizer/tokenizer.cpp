@@ -5,8 +5,8 @@
 #include "base/utf8.h"
 #include "engine/model/gguf.h"
 #include "engine/tokenizer/byte_bpe.h"
+#include "engine/tokenizer/fim_format.h"
 #include "engine/tokenizer/sentencepiece.h"
-#include "engine/tokenizer/special_tokens.h"
 #include "engine/tokenizer/vocabulary.h"
 
 namespace efimd::engine {

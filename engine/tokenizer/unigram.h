@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/tokenizer/symbol_merger.h"
-#include "engine/tokenizer/token_index.h"
+#include "engine/tokenizer/vocabulary.h"
 
 namespace efimd::engine {
 
@@ -21,7 +21,7 @@ class UnigramSplitter {
              float unknown_score, std::vector<Symbol>& symbols);
 
  private:
-  /// The best way to the byte in front of which it stands.
+  /// The best way to the byte before which it stands.
   struct Step {
     double score;
     std::uint32_t begin;

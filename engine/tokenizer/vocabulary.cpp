@@ -1,10 +1,17 @@
 #include "engine/tokenizer/vocabulary.h"
 
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
 #include <charconv>
 #include <limits>
+#include <string_view>
 #include <utility>
 
 #include "engine/model/gguf.h"
+#include "engine/tokenizer/fim_format.h"
 
 namespace efimd::engine {
 namespace {
@@ -33,6 +40,25 @@ Result<std::vector<TokenKind>> read_kinds(const GgufFile& file, std::size_t toke
   }
   return kinds;
 }
+
+/// Ends of a text or of a turn, by text.
+constexpr std::array<std::string_view, 16> kEnds = {
+    "<|endoftext|>", "<|im_end|>", "<|end_of_text|>",
+    "<|eot_id|>",    "<|eom_id|>", "<|EOT|>",
+    "<|end|>",       "</s>",       "<｜end▁of▁sentence｜>",
+    "<eos>",         "<eot>",      "<[end▁of▁sentence]>",
+    "<EOT>",         "[EOS]",      "<end_of_turn>",
+    "[EOT]"};
+
+TokenId by_text(const Vocabulary& vocabulary, std::string_view text) {
+  const TokenId id = vocabulary.find(text);
+  if (id == kNoToken) return kNoToken;
+  return looks_special(text) || vocabulary.kind(id) != TokenKind::kNormal ? id : kNoToken;
+}
+
+std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
+
+unsigned char first_byte(std::string_view text) { return static_cast<unsigned char>(text.front()); }
 
 }  // namespace
 
@@ -86,6 +112,88 @@ int byte_of_name(std::string_view text) {
   int byte = -1;
   const auto [end, error] = std::from_chars(text.data() + 3, text.data() + 5, byte, 16);
   return error == std::errc() && end == text.data() + 5 && byte >= 0 ? byte : -1;
+}
+
+SpecialTokens SpecialTokens::find(const GgufFile& file, const Vocabulary& vocabulary,
+                                  const FimFormat& format) {
+  SpecialTokens special;
+  special.fim = format.fim;
+  special.ends_generation.assign(vocabulary.texts.size(), false);
+  const auto end = [&](TokenId token) {
+    if (token != kNoToken) special.ends_generation[static_cast<std::size_t>(token)] = true;
+  };
+  for (const TokenId token : format.frame) end(token);
+  for (const char* const key : {"eos_token_id", "eot_token_id", "eom_token_id"})
+    end(token_by_key(file, vocabulary, {key}));
+  for (const std::string_view text : kEnds) end(by_text(vocabulary, text));
+
+  special.control = special.ends_generation;
+  for (TokenId id = 0; id < vocabulary.size(); ++id) {
+    const TokenKind kind = vocabulary.kind(id);
+    if (kind == TokenKind::kControl || kind == TokenKind::kUnused || kind == TokenKind::kUnknown)
+      special.control[static_cast<std::size_t>(id)] = true;
+  }
+  return special;
+}
+
+TokenId find_bos(const GgufFile& file, const Vocabulary& vocabulary, bool by_default) {
+  const bool wanted =
+      file.integer("tokenizer.ggml.add_bos_token").value_or(by_default ? 1 : 0) != 0;
+  if (!wanted) return kNoToken;
+  const TokenId named = token_by_key(file, vocabulary, {"bos_token_id"});
+  return named != kNoToken ? named : by_text(vocabulary, "<s>");
+}
+
+TokenIndex::TokenIndex(std::size_t tokens)
+    : slots_(std::bit_ceil(2 * tokens + 1)),
+      tokens_max_(tokens),
+      states_(std::make_unique<std::atomic<Whole>[]>(tokens)) {}
+
+const TokenIndex::Slot& TokenIndex::slot_of(std::string_view text, std::uint64_t hash) const {
+  const std::size_t mask = slots_.size() - 1;
+  const auto tag = static_cast<std::uint32_t>(hash >> 32U);
+  std::size_t at = static_cast<std::size_t>(hash) & mask;
+  while (slots_[at].token != kNoToken && (slots_[at].hash != tag || slots_[at].text != text))
+    at = (at + 1) & mask;
+  return slots_[at];
+}
+
+void TokenIndex::add(std::string_view text, TokenId token) {
+  if (text.empty() || token < 0 || static_cast<std::size_t>(token) >= tokens_max_) return;
+  const std::uint64_t hash = hash_of(text);
+  const auto at = static_cast<std::size_t>(&slot_of(text, hash) - slots_.data());
+  if (slots_[at].token != kNoToken) return;
+  slots_[at] = {static_cast<std::uint32_t>(hash >> 32U), token, text};
+  text_bytes_max_ = std::max(text_bytes_max_, text.size());
+}
+
+TokenId TokenIndex::find(std::string_view text) const {
+  if (text.size() > text_bytes_max_) return kNoToken;
+  return slot_of(text, hash_of(text)).token;
+}
+
+WholeTokens::WholeTokens(std::vector<Whole> wholes) : wholes_(std::move(wholes)) {
+  std::ranges::stable_sort(wholes_, {}, &Whole::text);
+  for (const Whole& whole : wholes_) begins_[first_byte(whole.text)] = true;
+}
+
+// A file may mark all of its tokens as user-defined: one binary search for each byte that agrees.
+const WholeTokens::Whole* WholeTokens::find(std::string_view text) const {
+  if (!begins_[first_byte(text)]) return nullptr;
+  const Whole* longest = nullptr;
+  auto begin = wholes_.begin(), end = wholes_.end();
+  for (std::size_t size = 1; size <= text.size() && begin != end; ++size) {
+    const auto leading = [&](const Whole& whole) {
+      return std::string_view(whole.text).substr(0, size);
+    };
+    begin = std::ranges::lower_bound(begin, end, text.substr(0, size), {}, leading);
+    end = std::ranges::upper_bound(begin, end, text.substr(0, size), {}, leading);
+    // The shortest stand first.
+    if (begin != end && begin->text.size() == size) longest = &*begin;
+    begin = std::partition_point(begin, end,
+                                 [&](const Whole& whole) { return whole.text.size() == size; });
+  }
+  return longest;
 }
 
 }  // namespace efimd::engine

@@ -22,7 +22,7 @@ namespace {
 /// A graph of more nodes tells no more.
 constexpr std::size_t kListMax = 1024;
 constexpr std::size_t kCopiesMax = 256;
-/// The most tokens of a step, for which attention has records.
+/// The most tokens of a step, for which attention has partials.
 constexpr int kStepTokens = 2048;
 
 std::uint32_t number(int count) { return static_cast<std::uint32_t>(count); }
@@ -192,7 +192,7 @@ class Attention {
     const auto heads = static_cast<std::size_t>(tokens * shape_.heads);
     const auto kv_heads = static_cast<std::size_t>(shape_.kv_heads);
     splits_ = gpu::splits_of(static_cast<std::size_t>(tokens), shape_, pages,
-                             gpu::attention_records(kStepTokens));
+                             gpu::attention_partials(kStepTokens));
     bytes_ = static_cast<std::size_t>(pages) * kPageTokens * kv_heads * 2 * width * 2;
     copies_ = copies_of(bench, *device_, bytes_);
     std::vector<std::uint32_t> table(static_cast<std::size_t>(pages)), rows;
@@ -203,7 +203,7 @@ class Attention {
     queries_ = numbers(*device_, TensorType::kF32,
                        (heads + 2 * static_cast<std::size_t>(tokens) * kv_heads) * width * 4);
     kv_ = numbers(*device_, TensorType::kF16, copies_ * bytes_);
-    records_ = room(*device_, heads * splits_ * (width + kernels::kRecordHead) * 4);
+    partials_ = room(*device_, heads * splits_ * (width + kernels::kPartialHead) * 4);
     result_ = room(*device_, heads * width * 4);
   }
 
@@ -237,7 +237,7 @@ class Attention {
   gpu::Operation attention(std::size_t copy) const {
     gpu::Operation operation;
     operation.operands = {queries_, gpu::Range{kv_.buffer, copy * bytes_, bytes_}, table_, rows_,
-                          records_};
+                          partials_};
     const kernels::AttentionSizes sizes{number(shape_.heads),
                                         number(shape_.kv_heads),
                                         number(shape_.head_width),
@@ -257,7 +257,7 @@ class Attention {
     operation.groups = {
         number(tokens_),
         (number(shape_.width) + kernels::kFormElements - 1) / kernels::kFormElements, 1};
-    operation.operands = {records_, rows_, result_, result_, result_, result_};
+    operation.operands = {partials_, rows_, result_, result_, result_, result_};
     operation.set_sizes(kernels::MergeSizes{number(shape_.heads),
                                             number(shape_.head_width),
                                             number(gpu::split_pages_of(shape_)),
@@ -274,7 +274,7 @@ class Attention {
   std::uint32_t splits_ = 1;
   std::size_t bytes_ = 0;  ///< of one KV
   std::size_t copies_ = 0;
-  gpu::Range table_, rows_, queries_, kv_, records_, result_;
+  gpu::Range table_, rows_, queries_, kv_, partials_, result_;
 };
 
 }  // namespace

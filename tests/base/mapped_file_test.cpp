@@ -79,6 +79,18 @@ TEST_CASE("a new file under the same name leaves the mapped one as it is") {
   CHECK(file->intact());
 }
 
+TEST_CASE("what was given back is read from the file again, and nothing else is touched") {
+  const Scratch scratch(4 * kPage);
+  const auto file = MappedFile::open(scratch.path);
+  REQUIRE(file);
+  file->give_back(file->bytes().subspan(10, 3 * kPage));  // pages 1 and 2 are whole
+  CHECK(all(file->bytes(), 'x'));
+  CHECK(file->intact());
+  std::vector<std::byte> own(4 * kPage, std::byte{'y'});
+  file->give_back(own);
+  CHECK(all(own, 'y'));
+}
+
 TEST_CASE("a mapping without a file behind it is not guarded any more") {
   const Scratch scratch(2 * kPage);
   for (int i = 0; i < 200; ++i) {  // more than there are guards

@@ -35,6 +35,8 @@ int run(const CommandLine& line) {
       return run_operations(line);
     case Command::kSteps:
       return run_steps(line);
+    case Command::kForms:
+      return run_forms(line);
     case Command::kSpeed:
       return run_speed(line);
     case Command::kTokenizer:

@@ -20,6 +20,7 @@ class Grammar {
  public:
   Grammar();
   tl::expected<CommandLine, NothingToRun> parse(std::vector<std::string> arguments);
+  const CLI::App& app() const { return app_; }
 
  private:
   void add_replay();
@@ -209,6 +210,11 @@ void Grammar::add_models() {
               "efimd-bench steps model.gguf", Command::kSteps);
   steps->add_option("MODELS", line_.files, "GGUF files")->required();
   steps->add_flag("--mapped", line_.mapped, kMapped);
+  command("forms", "What steps cost from mapped weights and from panels, in turn",
+          "efimd-bench forms model.gguf", Command::kForms)
+      ->add_option("MODEL", line_.files, "A GGUF file")
+      ->required()
+      ->expected(1);
   CLI::App* speed =
       command("speed", "Tokens/s of a prompt of 512 tokens, and of 64 generated after it",
               "efimd-bench speed model.gguf", Command::kSpeed);
@@ -245,6 +251,8 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
 }
 
 }  // namespace
+
+std::vector<service::CommandHelp> command_help() { return service::command_help(Grammar().app()); }
 
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments) {
   return Grammar().parse(std::move(arguments));

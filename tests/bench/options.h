@@ -25,6 +25,7 @@ struct CommandLine {
     kMemory,
     kOperations,
     kSteps,
+    kForms,
     kSpeed,
     kTokenizer,
     kWrite
@@ -53,6 +54,9 @@ struct CommandLine {
   bool mapped = false;                              ///< weights stay in the file's order
   std::vector<std::filesystem::path> vocabularies;  ///< of `tokenizer`
 };
+
+/// For the man page and the shells' completions.
+std::vector<service::CommandHelp> command_help();
 
 /// `arguments` without the program's name.
 tl::expected<CommandLine, service::NothingToRun> parse_command_line(

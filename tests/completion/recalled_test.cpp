@@ -67,6 +67,23 @@ TEST_CASE("A-12: text of a project's files is suggested in that project alone") 
   CHECK(ask(harness, {"/other", "/other/a.cpp"}).item->text == "xyz");
 }
 
+TEST_CASE("A-12: a document that became a secret leaves the index") {
+  Harness harness(says("xyz"));
+  constexpr char kOther[] = "file:///project/b.cpp";
+  harness.set(kRepeated + "^", kOther);
+  const auto ask_other = [&](TextHome home) {
+    Request request = harness.request(kOther);
+    request.home = std::move(home);
+    return harness.submit(std::move(request)).get();
+  };
+  ask_other({"/project", "/project/b.cpp"});
+  harness.set("void fourth() {\n  registry.insert^\n}\n", kUri);
+  REQUIRE(ask(harness).item->text == kRest);
+  ask_other({});
+  const Outcome outcome = ask(harness);
+  CHECK((!outcome.item || outcome.item->text != kRest));
+}
+
 TEST_CASE("A-12: what the user rejected is not recalled again") {
   Harness harness(says("xyz"));
   harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);

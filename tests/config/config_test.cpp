@@ -5,6 +5,7 @@
 #include <map>
 #include <string>
 
+#include "daemon/config/config_keys.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -40,6 +41,7 @@ TEST_CASE("the defaults in the table are those of the code") {
   CHECK(written.warnings.empty());
   CHECK(written.device_kind == plain.device_kind);
   CHECK(written.device_threads == plain.device_threads);
+  CHECK(written.device_weights == plain.device_weights);
   CHECK(written.kv_type == plain.kv_type);
   CHECK(written.cache_memory_mb == plain.cache_memory_mb);
   CHECK(written.completion.tokens_max == plain.completion.tokens_max);
@@ -67,6 +69,7 @@ fim.file_separator = "<f>"
 kind = "cpu"
 memory_mb = 2048
 threads = 3
+weights = "panels"
 [cache]
 memory_mb = 256
 host_mb = 0
@@ -96,6 +99,7 @@ level = "debug"
   CHECK(config.device_kind == "cpu");
   CHECK(config.device_memory_mb == 2048U);
   CHECK(config.device_threads == 3);
+  CHECK(config.device_weights == engine::WeightsForm::kPanels);
   CHECK(config.cache_memory_mb == 256U);
   CHECK(config.cache_host_mb == 0U);
   CHECK(service::host_budget_bytes(config) == 0);
@@ -140,6 +144,7 @@ TEST_CASE("wrong types and values out of bounds are reported and leave the defau
                            "cache.memory_mb = \"much\"",
                            "device.kind = \"abacus\"",
                            "device = 3",
+                           "device.weights = \"panel\"",
                            "device.threads = 1.5",
                            "device.memory_mb = 1",
                            "daemon.idle_exit_s = -5",

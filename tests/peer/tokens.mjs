@@ -33,7 +33,7 @@ function withPreTokenizer(path, name, folder) {
 
 /** The byte-level rules that this build knows, as its source lists them. */
 function rules() {
-  const table = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer_rules.cpp'), 'utf8');
+  const table = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer.cpp'), 'utf8');
   return [...table.matchAll(/PreTokenizerRule\{"([^"]+)"/g)].map((match) => match[1]);
 }
 
@@ -101,7 +101,7 @@ function randomTexts(count) {
 
 /** Characters at which the deepseek-llm rule's letters begin and end, each between two others. */
 function letterBorders() {
-  const rule = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer_rules.cpp'), 'utf8');
+  const rule = readFileSync(join(source, 'engine/tokenizer/pre_tokenizer.cpp'), 'utf8');
   const points = [...rule.matchAll(/\\x\{([0-9A-F]+)\}/g)].map((match) => parseInt(match[1], 16));
   return points.flatMap((point) => [point - 1, point, point + 1])
       .filter((point) => point < 0xd800 || point > 0xdfff)

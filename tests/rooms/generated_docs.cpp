@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "daemon/cli/options.h"
-#include "daemon/config/config.h"
+#include "daemon/config/config_keys.h"
 
 namespace efimd::docs {
 
@@ -18,11 +18,6 @@ std::string cell(std::string_view text) {
   std::string escaped;
   for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
   return escaped;
-}
-
-/// Measurements have a page of their own, docs/benchmarks.md.
-bool is_told_elsewhere(const CommandHelp& help) {
-  return help.name.empty() || help.name == "bench" || help.name.starts_with("bench ");
 }
 
 /// "INT:INT in [1 - 4096]" says its type twice.
@@ -43,7 +38,7 @@ std::string usage(const CommandHelp& help) {
 std::string table_of_commands(std::span<const CommandHelp> helps) {
   std::string table = "| command | does |\n| --- | --- |\n";
   for (const CommandHelp& help : helps)
-    if (!is_told_elsewhere(help) && help.commands.empty())
+    if (!help.name.empty() && help.commands.empty())
       table += fmt::format("| `{}` | {} |\n", usage(help), cell(help.what));
   return table;
 }
@@ -63,7 +58,7 @@ std::string commands_text() {
   const std::vector<CommandHelp> helps = service::command_help();
   std::string text = table_of_commands(helps);
   for (const CommandHelp& help : helps)
-    if (!is_told_elsewhere(help)) text += table_of_options(help);
+    if (!help.name.empty()) text += table_of_options(help);
   return text;
 }
 

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Every command in the shell blocks of README.md and docs/ is run, and ends as the page says: with 0, or as its comment "exits N" says.
 
-    readme_commands_test.py EFIMD
+    readme_commands_test.py EFIMD EFIMD_BENCH
 
-`efimd` commands run in the order in which they stand on their page, in the source tree, with a daemon and folders of their own. `efimd
+`efimd` and `efimd-bench` commands run in the order in which they stand on their page, in the source tree, with a daemon and folders of their own. `efimd
 serve` stays in the foreground: it is started, and must end well when `efimd stop` has come.
 """
 
+import os
 import pathlib
 import re
 import shlex
@@ -23,6 +24,7 @@ from private_daemon import private_daemon  # noqa: E402
 kPatienceS = 180
 # Commands that set up or test the whole project; scripts/test runs the builds, and its own test is that it ends well.
 kProject = {"scripts/bench", "scripts/deps", "scripts/demo", "scripts/test"}
+kPrograms = {"efimd", "efimd-bench"}
 kBuild = re.compile(r"(cmake --preset|cmake --build --preset|ctest --preset) (release|debug|asan|tsan)$")
 kInstall = re.compile(r"mkdir -p ~/\.local/bin && ln -sf \"\$PWD/build/release/\S+/efimd\" ~/\.local/bin/efimd$")
 
@@ -33,7 +35,7 @@ def expected_status(comment):
 
 
 class ReadmeCommands(unittest.TestCase):
-    efimd = None
+    efimd = bench = None
 
     @classmethod
     def setUpClass(cls):
@@ -49,7 +51,7 @@ class ReadmeCommands(unittest.TestCase):
                 if words[0] in kProject:
                     self.assertTrue((kRoot / words[0]).stat().st_mode & 0o100, "is not executable")
                 else:
-                    self.assertTrue(words[0] == "efimd" or kBuild.match(command) or
+                    self.assertTrue(words[0] in kPrograms or kBuild.match(command) or
                                     kInstall.match(command), "is run by no test")
 
     def test_the_line_that_puts_efimd_on_the_path_does_so(self):
@@ -60,9 +62,9 @@ class ReadmeCommands(unittest.TestCase):
             self.assertEqual(link.readlink(), kRoot / "build/release/daemon/cli/efimd")
 
     def test_efimd_commands_end_as_their_page_says(self):
-        commands = {page: [line for line in lines if line[0].startswith("efimd ")]
+        commands = {page: [line for line in lines if line[0].split()[0] in kPrograms]
                     for page, lines in self.lines.items()}
-        for page, least in [("README.md", 6), ("docs/commands.md", 20), ("docs/benchmarks.md", 5)]:
+        for page, least in [("README.md", 6), ("docs/commands.md", 20), ("docs/benchmarks.md", 7)]:
             self.assertGreaterEqual(len(commands[page]), least, page)
         for page, lines in commands.items():
             if lines:
@@ -70,6 +72,7 @@ class ReadmeCommands(unittest.TestCase):
 
     def run_page(self, page, lines):
         with private_daemon(self.efimd) as environment:
+            environment["PATH"] = f"{pathlib.Path(self.bench).parent}{os.pathsep}{environment['PATH']}"
             # A page that does not show it has its daemon from here.
             is_shown = any(command == "efimd serve" for command, _ in lines)
             serving = None if is_shown else self.start("efimd serve", environment)
@@ -111,5 +114,6 @@ class TheReading(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    ReadmeCommands.efimd = sys.argv.pop(1)
+    ReadmeCommands.efimd, ReadmeCommands.bench = sys.argv[1:3]
+    del sys.argv[1:3]
     sys.exit(unittest.main())

@@ -42,6 +42,9 @@ class FakeHost : public service::SessionHost {
     cache_requests.push_back(request);
     done(Json{{"documents", 0}});
   }
+  void look_at_project(const completion::TextHome& home) override {
+    projects.push_back(home.project);
+  }
   void count_silence(const std::string& reason) override { silences.push_back(reason); }
   service::ModelProgress model_progress() const override { return model; }
   Json status() const override { return {{"pid", 1}}; }
@@ -59,6 +62,7 @@ class FakeHost : public service::SessionHost {
   service::Exclusions excluded{{"private/"}, false};
   std::vector<service::CacheRequest> cache_requests;
   std::vector<std::string> silences;
+  std::vector<std::string> projects;
   service::ModelProgress model{completion::EngineState::kReady, 1.0, {}};
   bool stopped = false;
   bool retired = false;

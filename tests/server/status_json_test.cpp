@@ -16,6 +16,7 @@ service::StatusParts ready_parts() {
   parts.model = service::ModelInfo{"m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff", "", ""};
   parts.model_reason = "config.toml";
   parts.device_reason = "configured";
+  parts.weights = "panels of 525 MB";
   parts.service.state = completion::EngineState::kReady;
   parts.service.load_progress = 1;
   parts.service.device_kind = "cpu";
@@ -29,6 +30,7 @@ service::StatusParts ready_parts() {
   parts.service.silence = {{"rare", 1}, {"often", 9}};
   parts.service.sources["recalled"] = {7, 3};
   parts.service.recall = {1, 20, 2, 3000, 7000, 0};
+  parts.projects.push_back({"/p", 20, 3000, false, ""});
   parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
@@ -46,7 +48,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
               "digest": "00ff"},
-    "device": {"kind": "cpu", "name": "a processor", "reason": "configured",
+    "device": {"kind": "cpu", "name": "a processor", "reason": "configured", "weights": "panels of 525 MB",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
                "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true},
@@ -58,7 +60,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "silence": [{"reason": "often", "count": 9}, {"reason": "rare", "count": 1}],
     "sources": [{"source": "recalled", "shown": 7, "accepted": 3}],
     "recall": {"projects": 1, "files": 20, "documents": 2, "textBytes": 3000, "bytes": 7000,
-               "filesDropped": 0},
+               "filesDropped": 0,
+               "folders": [{"project": "/p", "files": 20, "bytes": 3000, "reading": false, "leftOut": ""}]},
     "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
                "considered": ["full, new"]}],
     "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9, "dismissed": 2,

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "engine/engine.h"
-#include "engine/tokenizer/seam_table.h"
+#include "engine/tokenizer/seams.h"
 
 namespace efimd::test {
 

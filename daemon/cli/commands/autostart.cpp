@@ -101,7 +101,8 @@ bool has_manager() {
   return runtime != nullptr && fs::is_directory(fs::path(runtime) / "systemd", error);
 }
 
-/// The socket as the unit names it: by %t where it lies there, since the manager's own value counts.
+/// The socket as the unit names it: by %t where it lies there, since the manager's own value
+/// counts.
 std::string unit_socket(const Paths& paths) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const bool usual =
@@ -114,7 +115,7 @@ Result<void> enable(const Paths& paths, const fs::path& program) {
   if (auto done = write_file(folder / kServiceUnit, service_unit(program)); !done) return done;
   if (auto done = write_file(folder / kSocketUnit, socket_unit(unit_socket(paths))); !done)
     return done;
-  // One that an editor started would go on behind a socket of its own: two models in memory.
+  // A daemon that an editor started would go on with a socket of its own: two models in memory.
   if (run_stop(paths) != 0) return fail(Fault::kIo, "the daemon that runs could not be stopped");
   if (auto done = must_run({"systemctl", "--user", "daemon-reload"}); !done) return done;
   return must_run({"systemctl", "--user", "enable", "--now", kSocketUnit});

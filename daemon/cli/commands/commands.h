@@ -15,24 +15,24 @@ int run_lsp(const Paths& paths);
 int run_serve(const Paths& paths, const CommandLine::Serve& options);
 /// Never starts a daemon.
 int run_status(const Paths& paths, const CommandLine& line);
-/// The status again and again, until q, SIGINT, SIGTERM or stdout's end; it waits for a daemon.
+/// The status every second, until q, SIGINT, SIGTERM or the end of stdout; waits for a daemon.
 int run_status_watch(const Paths& paths, const CommandLine& line);
-/// 1 also where there is no suggestion; the reason is on stderr.
+/// 1 also if there is no suggestion; the reason is on stderr.
 int run_complete(const Paths& paths, const CommandLine& line);
 int run_model_list(const Paths& paths, const CommandLine& line);
 int run_model_info(const Paths& paths, const CommandLine& line);
-/// Asks the daemon, or looks into the store itself where none runs.
+/// Asks the daemon, or reads the store itself if none runs.
 int run_cache(const Paths& paths, const CommandLine& line);
-/// Opens the model first: one that cannot run changes nothing.
+/// Opens the model first, so that one that cannot run changes nothing.
 int run_model_use(const Paths& paths, const CommandLine& line);
-/// 1 when something is wrong.
+/// 1 if something is wrong.
 int run_doctor(const Paths& paths, const CommandLine& line);
-/// 0 also where there is no service manager: the bridge starts the daemon then.
+/// 0 also if there is no service manager, because the bridge starts the daemon then.
 int run_autostart(const Paths& paths, CommandLine::Autostart what);
-/// 0 also when no daemon runs: that is what was asked for.
+/// 0 also if no daemon runs.
 int run_stop(const Paths& paths);
 
-/// Asks the daemon to finish and waits until it did.
+/// Asks the daemon to finish and waits for its end.
 enum class Stopped { kFinished, kNoneRan };
 Result<Stopped> stop_daemon(const Paths& paths);
 

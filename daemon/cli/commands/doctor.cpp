@@ -161,12 +161,14 @@ std::string step_costs_text(const Json& status) {
   return out;
 }
 
-/// "; runs on vulkan, NAME (why)"
+/// "; runs on cpu, NAME (why), weights: panels of 525 MB"
 std::string device_text(const Json& status) {
   const Json device = status.value("device", Json::object());
   if (!device.contains("kind")) return {};
-  return fmt::format("; runs on {}, {} ({})", device.value("kind", ""), device.value("name", ""),
-                     device.value("reason", ""));
+  const std::string weights = device.value("weights", "");
+  return fmt::format("; runs on {}, {} ({}){}{}", device.value("kind", ""),
+                     device.value("name", ""), device.value("reason", ""),
+                     weights.empty() ? "" : ", weights: ", weights);
 }
 
 Finding examine_daemon(const Paths& paths) {

@@ -10,21 +10,21 @@
 
 namespace efimd::service {
 
-/// One thing that was looked at.
+/// The result of one check.
 struct Finding {
   enum class Level { kGood, kNote, kWrong };
   Level level = Level::kGood;
   std::string subject;  ///< "model"
   std::string what;     ///< "efim-boot, llama, 7.9 M parameters, F16"
-  std::string remedy;   ///< what to do; empty when nothing
+  std::string remedy;   ///< what to do; empty if nothing
 };
 
-/// Looks at the machine, the paths, the configuration, the model and the daemon; changes nothing. A
-/// model is opened and validated, not run.
+/// Checks the machine, the paths, the configuration, the model and the daemon; changes nothing.
+/// Opens and validates the model, but does not run it.
 std::vector<Finding> examine(const Paths& paths);
 
-/// Of a kind of GPU, where the configuration names `kind`. To have none is no fault, unless it names that one; what only
-/// lacks a permission is worth a note.
+/// The finding on a kind of GPU, if the configuration names `kind`. A machine without such a GPU is
+/// not wrong unless the configuration names it; a missing permission is worth a note.
 Finding finding_of(const engine::FoundDevice& device, std::string_view kind);
 
 std::string findings_text(const std::vector<Finding>& findings);

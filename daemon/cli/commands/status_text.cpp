@@ -83,6 +83,7 @@ std::string overview(const Json& status) {
        {"model", model_text(model)},
        {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
        {"device", device_text},
+       {"weights", text(at(device, "weights"))},
        {"KV", kv_text(at(model, "kv"))}});
 }
 
@@ -164,6 +165,13 @@ std::string recall_text(const Json& recall) {
       "recall: {} documents, {} files of {} projects; {} of text in {}\n",
       text(at(recall, "documents")), text(at(recall, "files")), text(at(recall, "projects")),
       shown(at(recall, "textBytes"), bytes_text), shown(at(recall, "bytes"), bytes_text));
+  for (const Json& folder : at(recall, "folders")) {
+    if (at(folder, "reading") == true)
+      line += fmt::format("recall: {} is being read\n", text(at(folder, "project")));
+    if (const std::string limit = text(at(folder, "leftOut")); limit != "-")
+      line += fmt::format("recall: {} was not read wholly: too much of it ({})\n",
+                          text(at(folder, "project")), limit);
+  }
   if (number(at(recall, "filesDropped")) > 0)
     line +=
         fmt::format("recall: {} files did not fit its budget\n", text(at(recall, "filesDropped")));

@@ -8,7 +8,7 @@
 namespace efimd::service {
 
 /// Columns of text, aligned for a terminal: the first to the left, the others to the right unless
-/// kLeft is asked. Widths count code points. Cells are made printable().
+/// kLeft is given. Widths count code points. Cells are made printable().
 enum class Align { kLeft, kRight };
 struct Column {
   std::string title;

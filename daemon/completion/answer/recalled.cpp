@@ -52,8 +52,6 @@ std::optional<Item> fitted(const recall::Candidate& candidate, std::size_t bytes
                            const Turn& turn) {
   Fitted shown = fit(std::string_view(candidate.text).substr(0, bytes), turn.context());
   if (shown.text.empty()) return std::nullopt;
-  if (turn.document.rejections.turned_down(turn.snapshot(), turn.cursor, shown.text))
-    return std::nullopt;
   return Item{std::move(shown.text), turn.cursor, shown.replace_end};
 }
 
@@ -75,8 +73,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
   Recalled recalled;
   const Request& request = turn.request();
   if (request.home.path.empty() || !request.options.recall) return recalled;
-  const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor,
-                            recall::Reach::kLine};
+  const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor};
   for (const recall::Candidate& candidate : index.find(query)) {
     if (recalled.draft.empty() && !candidate.boundaries.empty()) {
       recalled.draft = candidate.text.substr(0, kDraftBytesMax);
@@ -86,6 +83,12 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
     if (bytes == 0) continue;
     recalled.item = fitted(candidate, bytes, turn);
     if (!recalled.item) continue;
+    recalled.rejected =
+        turn.document.rejections.turned_down(turn.snapshot(), turn.cursor, recalled.item->text);
+    if (recalled.rejected) {
+      recalled.item.reset();
+      break;
+    }
     recalled.chance = chance_at(candidate, bytes);
     recalled.gain = expected_gain(candidate, bytes);
     break;
@@ -96,8 +99,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
 bool is_better(const Recalled& recalled, const std::vector<Item>& written,
                std::optional<double> confidence) {
   if (!recalled.item) return false;
-  return recalled.gain >=
-         confidence.value_or(0) * static_cast<double>(written.front().text.size());
+  return recalled.gain >= confidence.value_or(0) * static_cast<double>(written.front().text.size());
 }
 
 bool is_welcome(const Turn& turn, std::optional<double> confidence) {

@@ -14,6 +14,7 @@ struct Recalled {
   std::optional<Item> item;  ///< worth showing alone, fitted to the text; unset: nothing is
   double chance = 0;         ///< that the user types all of the item
   double gain = 0;           ///< characters of it that the user may expect to be spared
+  bool rejected = false;     ///< the user turned the best candidate down here
   std::string draft;         ///< how the best match goes on: for the model to judge
   double draft_chance = 0;   ///< that its first boundary is right
 };

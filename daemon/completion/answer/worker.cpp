@@ -128,8 +128,13 @@ void Worker::note_request(Turn& turn) {
     turn.accepted = document.last->shown->source;
   forget_moved(*document.last, snapshot);
   document.rejections.judge(*document.last, snapshot, turn.cursor);
+  if (index_ != nullptr) {
+    // A document that became a secret leaves the index at once.
+    if (request.home.path.empty() && !document.home.path.empty())
+      index_->forget({document.home.project, document.home.path});
+    follow(*index_, turn);
+  }
   document.home = request.home;
-  if (index_ != nullptr) follow(*index_, turn);
   document.last->serial = snapshot.serial();
   document.last->cursor = turn.cursor;
   document.snapshot = request.snapshot;
@@ -164,6 +169,8 @@ Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> writte
                                         const Recalled& recalled) const {
   if (!written && written.error().superseded) return written;
   if (written && !is_welcome(turn, turn.receipt.confidence)) written = nothing(silence::kFinished);
+  // Who waved one suggestion away does not want the next best in its place.
+  if (recalled.rejected) return nothing(silence::kRejected);
   if (!recalled.item) return written;
   const std::string& text = recalled.item->text;
   if (written && written->front().text.starts_with(text)) {

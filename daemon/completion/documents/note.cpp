@@ -123,7 +123,7 @@ std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::
                                           std::ptrdiff_t grown,
                                           const engine::Tokenizer& tokenizer) {
   const std::string_view text = snapshot.bytes();
-  // Modulo 2^64: a place in front of 0 is past the end.
+  // Modulo 2^64: a place below 0 becomes one past the end.
   const auto moved = static_cast<std::size_t>(grown);
   const std::array places = {noted.window_begin, noted.cut, noted.resume + moved,
                              noted.window_end + moved};

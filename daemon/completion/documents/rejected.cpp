@@ -9,7 +9,7 @@ namespace efimd::completion {
 
 namespace {
 
-/// Of the line in front of a suggestion: the rest of a longer one says nothing more.
+/// Of the line before a suggestion: the rest of a longer one says nothing more.
 constexpr std::size_t kLineBeforeBytesMax = 256;
 
 std::string line_before(const text::Snapshot& snapshot, std::size_t byte) {
@@ -38,7 +38,7 @@ bool move_with(std::size_t& begin, const text::Edit& edit) {
   return true;
 }
 
-/// Whether something was written where the suggestion stood, or behind what was typed of it.
+/// Whether something was written where the suggestion stood, or after what was typed of it.
 bool written_at(const LastRequest& last, const text::Snapshot& snapshot) {
   const text::Snapshot::Since since = snapshot.edits_since(last.serial);
   return since.complete && std::ranges::any_of(since.edits, [&](const text::Edit& edit) {

@@ -14,7 +14,7 @@ namespace {
 
 /// Of the cursor's line, on either side: more is a file without lines.
 constexpr std::size_t kLineBytesMax = 16 * 1024;
-/// Lines behind the cursor's in which a bracket's partner is looked for.
+/// Lines after the cursor's in which a bracket's partner is looked for.
 constexpr std::size_t kLinesBelowMax = 512;
 
 /// What the brackets and strings of a text leave undone.
@@ -42,7 +42,7 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
   return undone;
 }
 
-/// Whether the lines behind the cursor's close what `opener` opened on a line of this indentation.
+/// Whether the lines after the cursor's close what `opener` opened on a line of this indentation.
 bool closed_below(const CursorContext& place, std::string_view indentation, char opener) {
   const text::LineIndex& lines = place.snapshot.lines();
   const std::size_t first = lines.line_of(place.cursor) + 1;

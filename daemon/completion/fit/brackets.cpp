@@ -41,7 +41,7 @@ std::size_t char_literal_end(std::string_view text, std::size_t open) {
     const std::size_t end = rest.find('\'', 2);
     return end == kNone ? kNone : open + 1 + end;
   }
-  std::size_t end = 1;  // behind one code point
+  std::size_t end = 1;  // after one code point
   while (end < rest.size() && (static_cast<unsigned char>(rest[end]) & 0xC0U) == 0x80) ++end;
   return end < rest.size() && rest[0] != '\'' && rest[end] == '\'' ? open + 1 + end : kNone;
 }

@@ -44,7 +44,7 @@ std::string converted(std::string_view blanks, const text::Indentation& buffer, 
   return repeated(tabs * buffer.spaces + spaces, ' ');
 }
 
-/// The lines behind the cursor's line that are not blank, `count` at most.
+/// The lines after the cursor's line that are not blank, `count` at most.
 std::vector<std::string_view> following_lines(const CursorContext& place, std::size_t count) {
   std::vector<std::string_view> lines;
   const text::LineIndex& index = place.snapshot.lines();

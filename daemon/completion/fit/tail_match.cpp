@@ -109,7 +109,7 @@ class TailMatch {
     return true;
   }
 
-  /// A bracket of the text that closes one in front of the cursor: the tail's next, or, behind a
+  /// A bracket of the text that closes one before the cursor: the tail's next, or, after a
   /// tail that is used up, another that the cursor's line has open. Behind a tail of auto-closed
   /// brackets, outer ones have theirs as well.
   bool close(char c, std::size_t at) {
@@ -145,7 +145,7 @@ class TailMatch {
   Lexical at_cursor_;
   std::size_t consumed_ = 0;
   int open_before_ = 0;  ///< brackets that the cursor's line has open
-  int closed_ = 0;       ///< of those in front of the cursor, by the text
+  int closed_ = 0;       ///< of those before the cursor, by the text
   int closes_ = 0;       ///< of these, by a bracket that the tail has
   std::string quote_;    ///< of the string that the cursor stands in and the tail closes
   bool quote_in_tail_first_ = false;

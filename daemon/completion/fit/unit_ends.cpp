@@ -10,7 +10,7 @@ namespace efimd::completion {
 
 namespace {
 
-/// The product over the tokens that have bytes in front of `size`.
+/// The product over the tokens that have bytes before `size`.
 double product_up_to(std::span<const TokenChance> chances, std::size_t size) {
   double product = 1;
   for (const TokenChance& chance : chances)
@@ -55,9 +55,9 @@ std::vector<std::size_t> clause_ends(std::string_view text) {
 
 }  // namespace
 
-// The default, kConfidenceDefault, was chosen with the bundled model at 596 random places of 30 files
-// of Go, C++ and Python that it was not trained on; asked for was the rest of the line. "Right" is
-// a suggestion that the line begins with, "whole" one that is all of it.
+// The default, kConfidenceDefault, was chosen with the bundled model at 596 random places of 30
+// files of Go, C++ and Python that it was not trained on; asked for was the rest of the line.
+// "Right" is a suggestion that the line begins with, "whole" one that is all of it.
 //
 //   least  shown    right, whole    right and wrong bytes a place
 //   0       85 %     6 %   3 %          0.24    18.7

@@ -92,7 +92,7 @@ class Courses {
   }
 
  private:
-  /// A passenger that finds no room, or fails, stays behind.
+  /// A passenger that finds no room, or fails, is left out.
   Result<bool> step_with_passenger(std::vector<engine::BatchItem>& items) {
     if (setting_.passenger && items.size() == 1)
       if (const engine::BatchItem passenger = setting_.passenger(); !passenger.tokens.empty()) {

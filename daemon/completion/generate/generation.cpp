@@ -25,8 +25,8 @@ bool means_nothing(TokenId token, const engine::Tokenizer& tokenizer) {
   return tokenizer.is_control(token) && !tokenizer.ends_generation(token);
 }
 
-/// The sampler's choice among tokens that mean something. That the first choice does not is so rare with a trained
-/// model that nothing is done about it beforehand.
+/// The sampler's choice among tokens that mean something. That the first choice does not is so rare
+/// with a trained model that nothing is done about it beforehand.
 TokenId choose(engine::Sampler& sampler, std::span<const float> logits,
                const engine::Tokenizer& tokenizer) {
   const TokenId token = sampler.choose(logits);
@@ -84,7 +84,7 @@ Result<void> Generation::heal() {
       spelling_ ? find_departure(setting_.engine, sequence_, draft, sampler_, *spelling_)
                 : std::nullopt;
   if (!departure || departure->token == engine::kNoToken) {
-    // The draft stands; what is wanted may go on behind it.
+    // The draft stands; what is wanted may go on after it.
     spelling_.reset();
     if (wanted.size() > typed.size() && wanted.starts_with(typed))
       spelling_.emplace(setting_.typed->order, wanted.substr(typed.size()));

@@ -49,8 +49,16 @@ export interface CacheViewData {
   receipts: EfimReceipt[];
 }
 
+/** Where a suggestion is from, if not from the model alone. */
+const kSources: Record<string, string> = {
+  recalled: 'from your own text',
+  'recalled+model': 'from your own text, and the model agrees',
+};
+
 export function receiptText(receipt: EfimReceipt): string {
   const count = (value: number) => value.toLocaleString('en-US');
   const cost = `${count(receipt.evaluatedTokens)} of ${count(receipt.promptTokens)} tokens evaluated, ${receipt.totalMs.toFixed(0)} ms`;
-  return receipt.reason ? `${cost}; no suggestion: ${receipt.reason}` : cost;
+  if (receipt.reason) return `${cost}; no suggestion: ${receipt.reason}`;
+  const source = kSources[receipt.source];
+  return source ? `${cost}; ${source}` : cost;
 }

@@ -11,8 +11,9 @@ namespace {
 /// cores. Rows of the file are read in as many streams as a register has lanes, so they need more.
 constexpr std::size_t kChunkBytes = 128 * 1024;
 constexpr std::size_t kPanelChunkBytes = 64 * 1024;
-/// Rows of a chunk are whole groups of the widest kernel.
+/// Rows of a chunk are whole groups of the widest kernel; with many tokens it takes two panels.
 constexpr int kChunkRows = 16;
+constexpr int kPanelChunkRows = 32;
 
 struct Chunk {
   const Product* product;
@@ -26,9 +27,11 @@ std::vector<Chunk> cut(std::span<const Product> products, int threads) {
   const int fair = std::max(total / (4 * threads), 1);
   std::vector<Chunk> chunks;
   for (const Product& product : products) {
-    const std::size_t bytes = product.weights->panels == nullptr ? kChunkBytes : kPanelChunkBytes;
+    const bool panels = product.weights->panels != nullptr;
+    const std::size_t bytes = panels ? kPanelChunkBytes : kChunkBytes;
+    const int whole = panels ? kPanelChunkRows : kChunkRows;
     const int stream = static_cast<int>(bytes / product.weights->row_bytes);
-    const int taken = std::max(std::min(stream, fair) / kChunkRows, 1) * kChunkRows;
+    const int taken = std::max(std::min(stream, fair) / whole, 1) * whole;
     for (int first = 0; first < product.weights->rows; first += taken)
       chunks.push_back({&product, {first, std::min(first + taken, product.weights->rows)}});
   }

@@ -49,14 +49,14 @@ void PanelStore::tell(std::string text) const {
 
 std::string PanelStore::refusal(std::size_t bytes) const {
   if (options_.form == WeightsForm::kMapped) return "device.weights";
-  if (bytes == 0) return "no matrix of the model has panels";
+  if (bytes == 0) return "no matrix of the model has panels here";
   const bool by_itself = options_.form == WeightsForm::kAuto;
-  const std::size_t most = by_itself ? options_.available_bytes / 2 : options_.available_bytes;
-  if (bytes <= most) return {};
-  if (options_.available_bytes == 0)
+  if (!options_.available_bytes)
     return by_itself ? "the system does not say how much memory is available" : "";
-  return "panels take " + size_text(bytes) + ", and " + size_text(options_.available_bytes) +
-         " are available" + (by_itself ? ", of which at most half is taken" : "");
+  const std::size_t available = *options_.available_bytes;
+  if (bytes <= (by_itself ? available / 2 : available)) return {};
+  return "panels take " + size_text(bytes) + ", and " + size_text(available) + " are available" +
+         (by_itself ? ", of which at most half is taken" : "");
 }
 
 bool PanelStore::reserve(std::size_t bytes) {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <cstddef>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <thread>
@@ -29,9 +30,9 @@ class PanelStore {
 
   struct Options {
     WeightsForm form = WeightsForm::kMapped;
-    std::size_t available_bytes = 0;  ///< of memory; 0: unknown
-    WeightsTold told = {};            ///< may be empty
-    GiveBack give_back = {};          ///< empty: nothing is given back
+    std::optional<std::size_t> available_bytes = {};  ///< of memory; nothing: unknown
+    WeightsTold told = {};                            ///< may be empty
+    GiveBack give_back = {};                          ///< empty: nothing is given back
   };
 
   PanelStore() = default;

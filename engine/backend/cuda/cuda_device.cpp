@@ -1,20 +1,16 @@
-// Buffers, kernels and graphs of an NVIDIA device, over its driver.
+// Buffers, graphs and copies of an NVIDIA device.
 #include "engine/backend/cuda/cuda_device.h"
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <list>
-#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/backend/cuda/cuda_api.h"
+#include "engine/backend/cuda/cuda_context.h"
 #include "kernels/launch.h"
-
-/// The kernels for every architecture of the build (kernels/kernels.cu).
-extern "C" const unsigned char efimd_cuda_module[];
 
 namespace efimd::engine::cuda {
 
@@ -29,45 +25,41 @@ using gpu::Range;
 
 /// Graphs that are kept; an older one is captured again.
 constexpr std::size_t kGraphsMax = 16;
-/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event of the same stream.
+/// Events of copies that were begun, used in turn: finish() of older ones waits for a later event
+/// of the same stream.
 constexpr std::size_t kEvents = 8;
-/// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
-constexpr int kCapabilityMin = 75;
-/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for CUDA 12.3.
-constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
-/// Pairs of rows of a fused product for each multiprocessor, where kernels do not overlap: every block norms the rows anew, and
-/// behind a few of them that takes longer than a kernel of its own. An estimate that no card has confirmed yet.
+/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap: every
+/// block norms the rows anew, and after a few of them that takes longer than a kernel of its own.
+/// An estimate that no card has confirmed yet.
 constexpr std::size_t kFusedPairs = 192;
 /// Blocks of one of several tokens, for each multiprocessor: those that are there at once.
 constexpr std::size_t kFusedBlocks = 2;
-/// Of the free memory, that this program takes at most: the rest is the desktop's.
-constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
 kernels::Launch launch_of(const Operation& operation) {
-  return kernels::launch_of(static_cast<int>(operation.kernel), operation.type, operation.many,
-                            operation.groups);
+  return kernels::launch_of(operation.kernel, operation.type, operation.many, operation.groups);
 }
 
 class CudaDevice final : public gpu::GpuDevice {
  public:
-  CudaDevice(const CudaApi& api, const CudaOptions& options)
-      : api_(api),
-        memory_bytes_(options.memory_bytes),
-        overlap_(options.overlap),
-        fuse_(options.fuse) {}
+  CudaDevice(std::unique_ptr<CudaContext> context, const CudaOptions& options)
+      : context_(std::move(context)), overlap_(options.overlap && context_->can_overlap()) {
+    if (!options.fuse) return;
+    fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * context_->multiprocessors();
+    fused_blocks_max_ = kFusedBlocks * context_->multiprocessors();
+  }
   ~CudaDevice() override;
 
   Result<void> open();
 
   std::string kind() const override { return "cuda"; }
-  std::string name() const override { return name_; }
+  std::string name() const override { return context_->name(); }
   gpu::DeviceLimits limits() const override {
     gpu::DeviceLimits limits;
     limits.range_bytes_max = std::size_t{1} << 32U;
     limits.offset_alignment = 256;
-    limits.memory_bytes = memory_bytes_;
+    limits.memory_bytes = context_->memory_bytes();
     limits.f16_products = limits.f16_attention = true;
-    limits.bf16_products = code_capability_ >= 80;
+    limits.bf16_products = context_->code_capability() >= 80;
     limits.fused_pairs_max = fused_pairs_max_;
     limits.fused_blocks_max = fused_blocks_max_;
     return limits;
@@ -90,16 +82,10 @@ class CudaDevice final : public gpu::GpuDevice {
     CUgraphExec executable = nullptr;
   };
 
-  /// 80 is 8.0.
-  int capability_of(CUdevice device) const;
-  std::size_t multiprocessors() const;
-  Result<void> choose_device();
-  Result<void> load_module();
   CUdeviceptr at(const Range& range) const {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
-  Result<CUfunction> function(const std::string& name);
-  /// `behind_kernel`: what was issued in front of it is a kernel, which it may overlap with.
+  /// `behind_kernel`: the operation issued before it is a kernel, with which it may overlap.
   Result<void> issue(const Operation& operation, CUstream stream, bool behind_kernel);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);
@@ -112,27 +98,18 @@ class CudaDevice final : public gpu::GpuDevice {
     return done;
   }
   Result<void> checked(const char* what, CUresult result) const {
-    if (result == CUDA_SUCCESS) return {};
-    return api_.failed(name_ + ": " + what, result);
+    return context_->checked(what, result);
   }
 
-  const CudaApi api_;
-  std::size_t memory_bytes_;
-  bool overlap_;  ///< after open(): whether kernels do
-  const bool fuse_;
+  const std::unique_ptr<CudaContext> context_;
+  const CudaApi& api_ = context_->api();
+  const bool overlap_;  ///< whether kernels do
   std::size_t fused_pairs_max_ = 0, fused_blocks_max_ = 0;
-  std::string name_ = "CUDA";
-  /// That the kernels were compiled for, of what the module has for this card: it may lack what newer cards can.
-  int code_capability_ = kCapabilityMin;
-  CUdevice device_ = 0;
-  CUcontext context_ = nullptr;
-  CUmodule module_ = nullptr;
   CUstream steps_ = nullptr;
   CUstream copies_ = nullptr;
   std::array<CUevent, kEvents> events_ = {};
   CopyTicket copies_begun_ = 0;
   CopyTicket copies_awaited_ = 0;  ///< by the stream of steps
-  std::map<std::string, CUfunction> functions_;
   std::vector<Buffer> buffers_;
   std::size_t allocated_bytes_ = 0;
   std::list<Graph> graphs_;  ///< used last first
@@ -140,9 +117,8 @@ class CudaDevice final : public gpu::GpuDevice {
 };
 
 CudaDevice::~CudaDevice() {
-  if (context_ == nullptr) return;
   // After a sticky error all of this fails, and the context takes everything with it.
-  api_.cuCtxSetCurrent_(context_);
+  static_cast<void>(context_->make_current());
   if (copies_ != nullptr) api_.cuStreamSynchronize_(copies_);
   for (const Graph& graph : graphs_) api_.cuGraphExecDestroy_(graph.executable);
   for (const Buffer& buffer : buffers_) {
@@ -155,116 +131,21 @@ CudaDevice::~CudaDevice() {
     if (event != nullptr) api_.cuEventDestroy_(event);
   if (steps_ != nullptr) api_.cuStreamDestroy_(steps_);
   if (copies_ != nullptr) api_.cuStreamDestroy_(copies_);
-  if (module_ != nullptr) api_.cuModuleUnload_(module_);
-  api_.cuCtxSetCurrent_(nullptr);
-  api_.cuDevicePrimaryCtxRelease_(device_);
-}
-
-std::string version_text(int version) {
-  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
-}
-
-/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing wrong. A program without the
-/// right to new privileges, as a service is, cannot have it made.
-std::string remedy_of_driver() {
-  std::error_code error;
-  namespace fs = std::filesystem;
-  if (fs::exists("/dev/nvidiactl", error) && !fs::exists("/dev/nvidia-uvm", error))
-    return "run `sudo nvidia-modprobe -u -c0` once, or have the module nvidia-uvm loaded at boot";
-  return "check that NVIDIA's driver is loaded (nvidia-smi)";
 }
 
 Result<void> CudaDevice::open() {
-  if (const CUresult done = api_.cuInit_(0); done != CUDA_SUCCESS)
-    return fail(Fault::kNotFound, "no NVIDIA device: " + api_.name_of(done), remedy_of_driver());
-  int version = 0;
-  api_.cuDriverGetVersion_(&version);
-  if (version < CUDA_VERSION / 1000 * 1000)
-    return fail(Fault::kUnsupported,
-                "NVIDIA's driver is made for CUDA " + version_text(version) +
-                    ", this efimd needs " + version_text(CUDA_VERSION / 1000 * 1000),
-                "update NVIDIA's driver");
-  Result<void> done = choose_device();
-  if (done) done = load_module();
-  overlap_ = overlap_ && code_capability_ >= kOverlapCapability && version >= kOverlapDriver;
-  if (fuse_) {
-    fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * multiprocessors();
-    fused_blocks_max_ = kFusedBlocks * multiprocessors();
-  }
-  if (done) done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
+  Result<void> done = checked("a stream", api_.cuStreamCreate_(&steps_, CU_STREAM_NON_BLOCKING));
   if (done) done = checked("a stream", api_.cuStreamCreate_(&copies_, CU_STREAM_NON_BLOCKING));
   for (CUevent& event : events_)
     if (done) done = checked("an event", api_.cuEventCreate_(&event, CU_EVENT_DISABLE_TIMING));
   return done;
 }
 
-int CudaDevice::capability_of(CUdevice device) const {
-  int major = 0, minor = 0;
-  api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
-  api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
-  return 10 * major + minor;
-}
-
-std::size_t CudaDevice::multiprocessors() const {
-  int count = 0;
-  api_.cuDeviceGetAttribute_(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_);
-  return static_cast<std::size_t>(std::max(count, 1));
-}
-
-Result<void> CudaDevice::choose_device() {
-  int count = 0;
-  api_.cuDeviceGetCount_(&count);
-  std::size_t most = 0;
-  for (int index = 0; index < count; ++index) {
-    CUdevice device = 0;
-    CUcontext context = nullptr;
-    std::size_t free = 0, total = 0;
-    // For older ones there are no kernels.
-    if (api_.cuDeviceGet_(&device, index) != CUDA_SUCCESS ||
-        capability_of(device) < kCapabilityMin ||
-        api_.cuDevicePrimaryCtxRetain_(&context, device) != CUDA_SUCCESS)
-      continue;
-    const bool better = api_.cuCtxSetCurrent_(context) == CUDA_SUCCESS &&
-                        api_.cuMemGetInfo_(&free, &total) == CUDA_SUCCESS && free > most;
-    if (!better) {
-      api_.cuDevicePrimaryCtxRelease_(device);
-      continue;
-    }
-    if (context_ != nullptr) api_.cuDevicePrimaryCtxRelease_(device_);
-    most = free;
-    device_ = device;
-    context_ = context;
-  }
-  if (context_ == nullptr)
-    return fail(Fault::kNotFound, "no NVIDIA device of compute capability 7.5 or newer can be used",
-                "check that nvidia-smi lists one");
-  std::array<char, 128> name = {};
-  api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
-  const int capability = capability_of(device_);
-  name_ = std::string(name.data()) + ", compute capability " + std::to_string(capability / 10) +
-          "." + std::to_string(capability % 10);
-  const std::size_t free = memory_share(most);
-  memory_bytes_ = memory_bytes_ == 0 ? free : std::min(memory_bytes_, free);
-  return checked("the context", api_.cuCtxSetCurrent_(context_));
-}
-
-Result<void> CudaDevice::load_module() {
-  if (const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
-      done != CUDA_SUCCESS)
-    return fail(Fault::kUnsupported,
-                name_ + " does not take this build's kernels: " + api_.name_of(done),
-                "update NVIDIA's driver, or build for this card: -D EFIMD_CUDA_ARCHITECTURES=...");
-  const auto any = function("merge_f32");
-  if (!any) return tl::unexpected(any.error());
-  return checked("the kernels",
-                 api_.cuFuncGetAttribute_(&code_capability_, CU_FUNC_ATTRIBUTE_PTX_VERSION, *any));
-}
-
 Result<BufferId> CudaDevice::allocate(std::size_t bytes, Memory where) {
   if (lost_) return tl::unexpected(*lost_);
   Buffer buffer;
   buffer.bytes = bytes;
-  Result<void> done = checked("the context", api_.cuCtxSetCurrent_(context_));
+  Result<void> done = context_->make_current();
   const std::string amount = std::to_string(bytes >> 20U) + " MiB";
   if (done && where == Memory::kDevice) {
     done = checked(amount.c_str(), api_.cuMemAlloc_(&buffer.device, bytes));
@@ -301,8 +182,7 @@ Result<CopyTicket> CudaDevice::begin_copies(std::span<const Operation> copies) {
 }
 
 Result<void> CudaDevice::issue_copies(std::span<const Operation> copies) {
-  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
-    return current;
+  if (auto current = context_->make_current(); !current) return current;
   if (auto issued = issue_all(copies, copies_); !issued) return issued;
   ++copies_begun_;
   return checked("copies", api_.cuEventRecord_(events_[copies_begun_ % kEvents], copies_));
@@ -310,14 +190,12 @@ Result<void> CudaDevice::issue_copies(std::span<const Operation> copies) {
 
 Result<void> CudaDevice::finish(CopyTicket copies) {
   if (lost_) return tl::unexpected(*lost_);
-  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
-    return noted(current);
+  if (auto current = context_->make_current(); !current) return noted(current);
   return noted(checked("copies", api_.cuEventSynchronize_(events_[copies % kEvents])));
 }
 
 Result<void> CudaDevice::run_on_device(std::span<const Operation> operations) {
-  if (auto current = checked("the context", api_.cuCtxSetCurrent_(context_)); !current)
-    return current;
+  if (auto current = context_->make_current(); !current) return current;
   if (std::ranges::all_of(operations,
                           [](const Operation& each) { return each.kernel == Kernel::kCopy; })) {
     if (auto issued = issue_all(operations, copies_); !issued) return issued;
@@ -355,10 +233,10 @@ Result<CUgraphExec> CudaDevice::graph(std::span<const Operation> operations) {
 }
 
 Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
-  // Functions are looked up in front: a lookup may load code, which a capture does not allow.
+  // Functions are looked up before: a lookup may load code, which a capture does not allow.
   for (const Operation& operation : operations)
     if (operation.kernel != Kernel::kCopy)
-      if (const auto found = function(launch_of(operation).name); !found)
+      if (const auto found = context_->function(launch_of(operation).name); !found)
         return tl::unexpected(found.error());
   if (auto begun = checked("capturing a step",
                            api_.cuStreamBeginCapture_(steps_, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
@@ -373,22 +251,6 @@ Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
   if (graph != nullptr) api_.cuGraphDestroy_(graph);
   if (!done) return tl::unexpected(std::move(done).error());
   return executable;
-}
-
-Result<CUfunction> CudaDevice::function(const std::string& name) {
-  if (const auto known = functions_.find(name); known != functions_.end()) return known->second;
-  CUfunction found = nullptr;
-  if (auto got = checked(name.c_str(), api_.cuModuleGetFunction_(&found, module_, name.c_str()));
-      !got)
-    return tl::unexpected(std::move(got).error());
-  // Code is loaded when it is first needed, which must not be during a capture: asking for an attribute loads it.
-  int registers = 0;
-  if (auto loaded = checked(
-          name.c_str(), api_.cuFuncGetAttribute_(&registers, CU_FUNC_ATTRIBUTE_NUM_REGS, found));
-      !loaded)
-    return tl::unexpected(std::move(loaded).error());
-  functions_.emplace(name, found);
-  return found;
 }
 
 Result<void> CudaDevice::issue_all(std::span<const Operation> operations, CUstream stream) {
@@ -407,7 +269,7 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream, bool
                    api_.cuMemcpyAsync_(at(to), at(operation.operands[0]), to.bytes, stream));
   }
   const kernels::Launch launch = launch_of(operation);
-  const auto entry = function(launch.name);
+  const auto entry = context_->function(launch.name);
   if (!entry) return tl::unexpected(entry.error());
   // A kernel takes the addresses of its operands and then its sizes.
   std::array<CUdeviceptr, gpu::kOperandsMax> addresses = {};
@@ -436,9 +298,9 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream, bool
 }  // namespace
 
 Result<std::unique_ptr<gpu::GpuDevice>> open_cuda_device(const CudaOptions& options) {
-  const auto api = CudaApi::open(options.library);
-  if (!api) return tl::unexpected(api.error());
-  auto device = std::make_unique<CudaDevice>(*api, options);
+  auto context = CudaContext::open(options);
+  if (!context) return tl::unexpected(std::move(context).error());
+  auto device = std::make_unique<CudaDevice>(*std::move(context), options);
   if (auto opened = device->open(); !opened) return tl::unexpected(std::move(opened).error());
   return std::unique_ptr<gpu::GpuDevice>(std::move(device));
 }

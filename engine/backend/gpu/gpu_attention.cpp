@@ -10,9 +10,9 @@ using kernels::u32;
 
 /// With fewer pages the joining of the splits takes as long as these.
 constexpr int kSplitPagesMin = 2;
-/// A row has no more splits than this, so that their records fit step_buffers.h's.
+/// A row has no more splits than this, so that their partials fit step_buffers.h's.
 constexpr int kSplitsMax = 256;
-/// So many rows times heads fill a large card: each then goes through its splits alone, for records would be written and
+/// So many rows times heads fill a large card: each then goes through its splits alone, for partials would be written and
 /// read for nothing.
 constexpr std::size_t kWholeRowsMin = 8192;
 
@@ -25,12 +25,12 @@ int split_pages_of(const ModelShape& shape) {
   return std::max(kSplitPagesMin, (pages + kSplitsMax - 1) / kSplitsMax);
 }
 
-u32 splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t records) {
+u32 splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t partials) {
   // In powers of two, so that a sequence that grows repeats its list of operations.
   u32 splits = 1;
   while (splits * static_cast<u32>(split_pages_of(shape)) < static_cast<u32>(pages)) splits *= 2;
   const bool whole = rows * static_cast<std::size_t>(shape.heads) >= kWholeRowsMin;
-  return whole || rows * splits > records ? 1 : splits;
+  return whole || rows * splits > partials ? 1 : splits;
 }
 
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, u32 head_width) {

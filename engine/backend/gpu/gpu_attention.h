@@ -15,8 +15,8 @@ int split_pages_of(const ModelShape& shape);
 
 /// How many splits a step of so many rows over so many pages has; 1 if each row goes through all
 /// pages.
-///   records  of a head, for which there is room
-std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t records);
+///   partials  of a head that there is room for
+std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t partials);
 
 /// Whether the device attends to such heads by kAttentionTiles.
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, std::uint32_t head_width);

@@ -9,28 +9,11 @@
 #include <type_traits>
 
 #include "base/error.h"
+#include "kernels/operations.h"
 
 namespace efimd::engine::gpu {
 
-/// The operations of a device, each a shader in shaders/ and a kernel in kernels/ of the same name.
-/// Their operands stand there.
-enum class Kernel : std::uint8_t {
-  kEmbedRows,
-  kNormRows,
-  kMatmul,
-  kMatmulHalves,  ///< where DeviceLimits has it for the type; no shader
-  kStoreRows,
-  kAttention,
-  kAttentionTiles,  ///< instead of it where DeviceLimits has it and the head is one of its widths; no shader
-  kMerge,
-  kActivate,
-  kNormHeads,  ///< kNormRows, kMatmul and kStoreRows as one, where DeviceLimits has it; no shader
-  kNormGates,  ///< kNormRows, kMatmul and kActivate; likewise
-  kRoute,
-  kCombine,
-  kCopy,  ///< bytes from operand 0 to operand 1; no workgroups
-};
-inline constexpr int kKernels = 14;
+using kernels::Kernel;
 
 enum class BufferId : std::uint32_t { kNone = 0 };
 

@@ -52,7 +52,7 @@ bool with_norm_gates(const DeviceLimits& limits, const ModelShape& shape, const 
 }
 
 kernels::HeadsSizes heads_sizes(const ModelShape& shape, const GpuLayer& layer,
-                                const GpuMatrix::Part& part, int rows, u32 turned_pairs) {
+                                const GpuMatrix::Part& part, int rows, u32 rotated_pairs) {
   return {part.layout,
           number(layer.qkv.cols),
           number(part.rows),
@@ -63,7 +63,7 @@ kernels::HeadsSizes heads_sizes(const ModelShape& shape, const GpuLayer& layer,
           number(shape.heads),
           number(shape.kv_heads),
           number(shape.head_width),
-          turned_pairs,
+          rotated_pairs,
           shape.rope_pairs == RopePairs::kAdjacent ? 1U : 0U,
           shape.score_scale()};
 }

@@ -17,7 +17,7 @@ bool with_norm_gates(const DeviceLimits& limits, const ModelShape& shape, const 
                      int rows);
 
 kernels::HeadsSizes heads_sizes(const ModelShape& shape, const GpuLayer& layer,
-                                const GpuMatrix::Part& part, int rows, kernels::u32 turned_pairs);
+                                const GpuMatrix::Part& part, int rows, kernels::u32 rotated_pairs);
 kernels::GatesSizes gates_sizes(const ModelShape& shape, const GpuLayer& layer, int rows);
 /// Type and workgroups of either, for this part.
 void set_fused(Operation& operation, const GpuMatrix::Part& part, int rows);

@@ -43,7 +43,8 @@ class Uploader {
   Uploader(GpuDevice& device, BufferId staging)
       : device_(device), staging_(staging), packers_(packers()) {}
 
-  /// Tensors that are there, one below the other. With experts each is a part, for all of it must be reachable at once.
+  /// Tensors that are there, one below the other. With experts each is a part, for all of it must
+  /// be reachable at once.
   Result<GpuMatrix> matrix(const std::vector<const TensorView*>& tensors, int experts = 0) {
     GpuMatrix result;
     std::vector<const TensorView*> alike;
@@ -88,7 +89,8 @@ class Uploader {
  private:
   using Tensors = std::span<const TensorView* const>;
 
-  /// Whether the device multiplies them with inputs of their type: of one type in all of a matrix, for inputs have one.
+  /// Whether the device multiplies them with inputs of their type: of one type in all of a matrix,
+  /// for inputs have one.
   bool takes_halves(const TensorView& tensor, const GpuMatrix& matrix) const {
     const DeviceLimits limits = device_.limits();
     const bool can = (tensor.type == TensorType::kF16 && limits.f16_products) ||
@@ -167,7 +169,8 @@ class Uploader {
   std::vector<std::uint32_t> packed_;  ///< rows on their way to the staging memory
 };
 
-/// Vectors one behind the other, zeros for those that there are not; none where there are none at all.
+/// Vectors one after the other, zeros for those that there are not; none where there are none at
+/// all.
 std::vector<float> joined(
     std::initializer_list<std::pair<const std::vector<float>*, int>> vectors_and_widths) {
   std::vector<float> result;

@@ -12,7 +12,7 @@ namespace {
 
 /// Sixteen rows over the longest context in as many splits as there can be; more where a step has many rows, up to where
 /// they need no splits.
-constexpr std::size_t kRecordsMin = 4096, kRecordsOfRow = 16, kRecordsMax = 8192;
+constexpr std::size_t kPartialsMin = 4096, kPartialsOfRow = 16, kPartialsMax = 8192;
 
 /// Of each buffer its floats.
 std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelShape& shape,
@@ -25,8 +25,8 @@ std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelS
   return {{&StepBuffers::x, rows * width},
           {&StepBuffers::normed, rows * width},
           {&StepBuffers::qkv, rows * (heads + 2 * size(shape.kv_heads)) * head},
-          {&StepBuffers::records,
-           attention_records(tokens_max) * heads * (kernels::kRecordHead + head)},
+          {&StepBuffers::partials,
+           attention_partials(tokens_max) * heads * (kernels::kPartialHead + head)},
           {&StepBuffers::attended, rows * heads * head},
           {&StepBuffers::gate_up, 2 * hidden},
           {&StepBuffers::hidden, hidden},
@@ -41,9 +41,9 @@ std::vector<std::pair<Range StepBuffers::*, std::size_t>> floats_of(const ModelS
 
 }  // namespace
 
-std::size_t attention_records(int tokens_max) {
+std::size_t attention_partials(int tokens_max) {
   const std::size_t rows = size(std::max(1, tokens_max));
-  return std::max(rows, std::clamp(rows * kRecordsOfRow, kRecordsMin, kRecordsMax));
+  return std::max(rows, std::clamp(rows * kPartialsOfRow, kPartialsMin, kPartialsMax));
 }
 
 Result<Range> take(GpuDevice& device, std::size_t count, Memory where) {

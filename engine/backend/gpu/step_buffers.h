@@ -8,15 +8,15 @@
 
 namespace efimd::engine::gpu {
 
-/// Of a head, that attention over splits may write in a step.
-std::size_t attention_records(int tokens_max);
+/// Split-K partials of a head that attention may write in a step.
+std::size_t attention_partials(int tokens_max);
 
 /// What a step's operations hand on, of up to T tokens; with experts a token has `used` rows in the feed-forward.
 struct StepBuffers {
   Range x;                       ///< [T][D], the residual stream
   Range normed;                  ///< [T][D]
   Range qkv;                     ///< [T][H + 2 Hk][E]
-  Range records;                 ///< [T][H][splits][2 + E], of attention
+  Range partials;                ///< [T][H][splits][2 + E], split-K partials of attention
   Range attended;                ///< [T][H E]
   Range gate_up;                 ///< [used T][2 F], or [T][F]
   Range hidden;                  ///< [used T][F]

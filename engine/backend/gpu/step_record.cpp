@@ -39,7 +39,7 @@ Result<void> StepRecord::allocate(GpuDevice& device, const ModelShape& shape, in
   return {};
 }
 
-void StepRecord::lay_out(std::size_t rows, std::size_t turn_width) {
+void StepRecord::lay_out(std::size_t rows, std::size_t rope_width) {
   std::size_t end = 0;
   const auto lay = [&](Range& part, std::size_t words) {
     part = {record_, end, words * sizeof(u32)};
@@ -50,7 +50,7 @@ void StepRecord::lay_out(std::size_t rows, std::size_t turn_width) {
   lay(places_, rows);
   lay(rows_, 2 * rows);
   lay(logits_rows_, rows);
-  lay(turns_, rows * turn_width);
+  lay(rope_table_, rows * rope_width);
   lay(tables_, 0);
   tables_.bytes = host_.size() > end ? host_.size() - end : 0;
 }
@@ -63,7 +63,7 @@ void StepRecord::write(const Step& step, const ModelShape& shape,
   std::ranges::copy(step.tokens, written<TokenId>(tokens_).begin());
   std::ranges::copy(step.logits_rows, written<int>(logits_rows_).begin());
   place_rows(step);
-  turn_rows(step, shape, frequencies);
+  write_rope_table(step, shape, frequencies);
   std::ranges::copy(std::span(host_).first(bytes_), device_->mapped(in_).begin());
 }
 
@@ -94,17 +94,17 @@ void StepRecord::place_rows(const Step& step) {
   bytes_ = tables_.offset + words * sizeof(u32);
 }
 
-void StepRecord::turn_rows(const Step& step, const ModelShape& shape,
-                           std::span<const double> frequencies) {
-  const auto turns = written<float>(turns_);
+void StepRecord::write_rope_table(const Step& step, const ModelShape& shape,
+                                  std::span<const double> frequencies) {
+  const auto rope_table = written<float>(rope_table_);
   const auto rows = written<u32>(rows_);
   const std::size_t half = frequencies.size();
   const double magnitude = static_cast<double>(shape.rope_magnitude);
   for (std::size_t row = 0; row < step.tokens.size(); ++row) {
     for (std::size_t i = 0; i < half; ++i) {
       const double angle = rows[2 * row] * frequencies[i];
-      turns[2 * row * half + i] = static_cast<float>(magnitude * std::cos(angle));
-      turns[(2 * row + 1) * half + i] = static_cast<float>(magnitude * std::sin(angle));
+      rope_table[2 * row * half + i] = static_cast<float>(magnitude * std::cos(angle));
+      rope_table[(2 * row + 1) * half + i] = static_cast<float>(magnitude * std::sin(angle));
     }
   }
 }

@@ -10,8 +10,9 @@
 
 namespace efimd::engine::gpu {
 
-/// What the host says of a step to the device: tokens, where their K and V go, page tables, and how
-/// their positions turn. The host writes it in one piece, which the step's first operation copies.
+/// What the host says of a step to the device: tokens, where their K and V go, page tables, and the
+/// RoPE table of their positions. The host writes it in one piece, which the step's first operation
+/// copies.
 class StepRecord {
  public:
   Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max, int page_count);
@@ -28,24 +29,25 @@ class StepRecord {
   const Range& rows() const { return rows_; }                ///< [T] (position, begin of its table)
   const Range& all_rows() const { return all_rows_; }        ///< 0, 1 .. T - 1
   const Range& logits_rows() const { return logits_rows_; }  ///< rows of which logits are wanted
-  const Range& turns() const { return turns_; }              ///< [T][2][rope_width / 2]
+  const Range& rope_table() const { return rope_table_; }    ///< [T][2][rope_width / 2]
   const Range& tables() const { return tables_; }            ///< page tables of all sequences
 
  private:
   /// The parts of a step of so many rows, one after another, page tables last: a step is as long as
   /// its rows.
-  void lay_out(std::size_t rows, std::size_t turn_width);
+  void lay_out(std::size_t rows, std::size_t rope_width);
   template <class T>
   std::span<T> written(const Range& part);
   void place_rows(const Step& step);
-  void turn_rows(const Step& step, const ModelShape& shape, std::span<const double> frequencies);
+  void write_rope_table(const Step& step, const ModelShape& shape,
+                        std::span<const double> frequencies);
 
   GpuDevice* device_ = nullptr;
   BufferId in_ = BufferId::kNone;  ///< where the host writes
   BufferId record_ = BufferId::kNone;
   std::vector<std::byte> host_;  ///< what it writes
   std::size_t alignment_ = 1;
-  Range all_rows_, tokens_, places_, rows_, logits_rows_, turns_, tables_;
+  Range all_rows_, tokens_, places_, rows_, logits_rows_, rope_table_, tables_;
   std::size_t bytes_ = 0;  ///< in which the step says something
   int pages_max_ = 1;
 };

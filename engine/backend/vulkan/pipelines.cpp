@@ -15,18 +15,39 @@ namespace efimd::engine::vulkan {
 
 namespace {
 
+using gpu::Kernel;
+
 constexpr std::size_t kCacheBytesMax = std::size_t{64} << 20;
 constexpr std::uint32_t kHeaderVersion = 1;
 
-constexpr const char* kShaders[gpu::kKernels] = {
-    "embed_rows", "norm_rows", "matmul", nullptr, "store_rows", "attention", nullptr,
-    "merge",      "activate",  nullptr,  nullptr, "route",      "combine",   nullptr};
+/// The shader of an operation; nullptr if it has none.
+struct Shader {
+  Kernel kernel;
+  const char* name;
+};
+constexpr std::array<Shader, kernels::kKernels> kShaders = {{
+    {Kernel::kEmbedRows, "embed_rows"},
+    {Kernel::kNormRows, "norm_rows"},
+    {Kernel::kMatmul, "matmul"},
+    {Kernel::kMatmulHalves, nullptr},
+    {Kernel::kStoreRows, "store_rows"},
+    {Kernel::kAttention, "attention"},
+    {Kernel::kAttentionTiles, nullptr},
+    {Kernel::kMerge, "merge"},
+    {Kernel::kActivate, "activate"},
+    {Kernel::kNormHeads, nullptr},
+    {Kernel::kNormGates, nullptr},
+    {Kernel::kRoute, "route"},
+    {Kernel::kCombine, "combine"},
+    {Kernel::kCopy, nullptr},
+}};
+static_assert(kernels::rows_stand_at_their_kernels(kShaders));
 
 /// What a workgroup takes of many: tokens in products, heads of tokens in attention.
 std::uint32_t tile_of(const gpu::Operation& operation) {
   if (!operation.many) return 1;
-  if (operation.kernel == gpu::Kernel::kMatmul) return kernels::kTokensOfTile;
-  return operation.kernel == gpu::Kernel::kAttention ? kernels::attention_tile(operation.type) : 1;
+  if (operation.kernel == Kernel::kMatmul) return kernels::kTokensOfTile;
+  return operation.kernel == Kernel::kAttention ? kernels::attention_tile(operation.type) : 1;
 }
 
 }  // namespace
@@ -76,7 +97,7 @@ Result<VkPipeline> Pipelines::of(const gpu::Operation& operation) {
 }
 
 Result<VkPipeline> Pipelines::make(const gpu::Operation& operation) {
-  const char* name = kShaders[static_cast<std::size_t>(operation.kernel)];
+  const char* name = kShaders[static_cast<std::size_t>(operation.kernel)].name;
   const std::span<const std::uint32_t> code = shaders::spirv(name, context_.level);
   VkShaderModuleCreateInfo info = {VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO};
   info.codeSize = code.size_bytes();

@@ -1,4 +1,4 @@
-// Buffers and programs of a Vulkan device.
+// Programs, copies and submissions of a Vulkan device.
 #include "engine/backend/vulkan/vulkan_device.h"
 
 #include <algorithm>
@@ -7,8 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "engine/backend/vulkan/memory_types.h"
+#include "engine/backend/vulkan/command_recorder.h"
 #include "engine/backend/vulkan/pipelines.h"
+#include "engine/backend/vulkan/vulkan_buffers.h"
 #include "engine/backend/vulkan/vulkan_context.h"
 
 namespace efimd::engine::vulkan {
@@ -17,10 +18,8 @@ namespace {
 
 using gpu::BufferId;
 using gpu::CopyTicket;
-using gpu::Kernel;
 using gpu::Memory;
 using gpu::Operation;
-using gpu::Range;
 
 /// Recorded lists of operations that are kept; an older one is recorded again.
 constexpr std::size_t kProgramsMax = 16;
@@ -28,12 +27,13 @@ constexpr std::size_t kProgramsMax = 16;
 constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
-/// A list that takes longer than the limit for a submission is cut into several, but not into ones of fewer operations, about a
-/// layer's: a machine that slept meanwhile is not to make each step slow.
+/// A list that takes longer than the limit for a submission is cut into several, but not into ones
+/// of fewer operations, about a layer's: a machine that slept meanwhile is not to make each step
+/// slow.
 constexpr std::size_t kSubmittedMin = 10;
 /// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
 constexpr std::uint32_t kLargeWorkgroupsMin = 512;
-/// Of a device's memory, that this program takes at most: the rest is the desktop's.
+/// This program takes at most so much of a device's memory; the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 8 * 7; }
 
 class VulkanDevice final : public gpu::GpuDevice {
@@ -54,23 +54,18 @@ class VulkanDevice final : public gpu::GpuDevice {
     return context_->name() + ", " + kLevelNames[static_cast<int>(context_->level)];
   }
   gpu::DeviceLimits limits() const override;
-  std::size_t allocated_bytes() const override { return allocated_bytes_; }
-  Result<BufferId> allocate(std::size_t bytes, Memory where) override;
-  std::span<std::byte> mapped(BufferId buffer) override;
+  std::size_t allocated_bytes() const override { return buffers_.bytes(); }
+  Result<BufferId> allocate(std::size_t bytes, Memory where) override {
+    if (lost_) return tl::unexpected(*lost_);
+    return buffers_.allocate(bytes, where);
+  }
+  std::span<std::byte> mapped(BufferId buffer) override { return buffers_.mapped(buffer); }
   Result<void> run(std::span<const Operation> operations) override;
   Result<CopyTicket> begin_copies(std::span<const Operation> copies) override;
   Result<void> finish(CopyTicket copies) override;
 
  private:
-  struct Buffer {
-    VkBuffer buffer = VK_NULL_HANDLE;
-    VkDeviceMemory memory = VK_NULL_HANDLE;
-    std::size_t bytes = 0;
-    void* mapping = nullptr;
-    bool invalidated = false;  ///< before the host reads what the device wrote
-  };
-  /// What the host is to see anew once a submission is done: whole allocations, whatever the device's atoms are.
-  using Stale = std::vector<VkMappedMemoryRange>;
+  using Stale = VulkanBuffers::Stale;
 
   /// A list of operations, recorded.
   struct Program {
@@ -88,19 +83,9 @@ class VulkanDevice final : public gpu::GpuDevice {
     bool under_way = false;
   };
 
-  const Buffer& at(BufferId id) const { return buffers_[static_cast<std::size_t>(id) - 1]; }
-  Stale stale_of(std::span<const Operation> operations) const;
-  Result<void> bind_memory(Buffer& buffer, Memory where);
   Result<Program*> program(std::span<const Operation> operations);
   VkResult allocate_commands(VkCommandBuffer& commands);
   Result<void> record(Program& program);
-  Result<VkDescriptorSet> operand_set(const Program& program, const Operation& operation);
-  Result<void> record_operation(const Program& program, VkCommandBuffer commands,
-                                const Operation& operation);
-  void record_copy(VkCommandBuffer commands, const Operation& operation);
-  /// Operations behind it see what was written in front of it.
-  void record_between(VkCommandBuffer commands);
-  void record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage, VkAccessFlags to);
   void drop(Program& program);
   Result<void> run(const Program& program);
   /// Cuts lists smaller where this one took too long for its submissions.
@@ -118,12 +103,12 @@ class VulkanDevice final : public gpu::GpuDevice {
   const std::unique_ptr<VulkanContext> context_;
   const VulkanApi& api_ = context_->api;
   Pipelines pipelines_;
+  VulkanBuffers buffers_{*context_};
+  CommandRecorder recorder_{*context_, pipelines_, buffers_};
   const std::size_t range_bytes_max_;
   const std::size_t memory_bytes_;
   const std::chrono::nanoseconds submission_max_;
   std::size_t submitted_max_ = SIZE_MAX;  ///< operations of a submission
-  std::vector<Buffer> buffers_;
-  std::size_t allocated_bytes_ = 0;
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
   std::list<Program> programs_;  ///< used last first
@@ -137,10 +122,6 @@ VulkanDevice::~VulkanDevice() {
   api_.DeviceWaitIdle(device);
   pipelines_.keep();
   for (Program& program : programs_) drop(program);
-  for (const Buffer& buffer : buffers_) {
-    api_.DestroyBuffer(device, buffer.buffer, nullptr);
-    api_.FreeMemory(device, buffer.memory, nullptr);
-  }
   api_.DestroyFence(device, fence_, nullptr);
   for (const Copies& copies : copies_) api_.DestroyFence(device, copies.fence, nullptr);
   api_.DestroyCommandPool(device, pool_, nullptr);
@@ -174,58 +155,11 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
   const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
-  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read more than once.
+  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read
+  // more than once.
   const bool large = context_->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
   limits.shared_attention_min = large ? kLargeWorkgroupsMin : 1;
   return limits;
-}
-
-Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
-  if (lost_) return tl::unexpected(*lost_);
-  Buffer buffer;
-  buffer.bytes = (bytes + 3) / 4 * 4;
-  VkBufferCreateInfo info = {VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO};
-  info.size = buffer.bytes;
-  info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
-               VK_BUFFER_USAGE_TRANSFER_DST_BIT;
-  const VkResult made = api_.CreateBuffer(context_->device, &info, nullptr, &buffer.buffer);
-  if (made != VK_SUCCESS) return vulkan_failed("memory of " + context_->name(), made);
-  if (auto bound = bind_memory(buffer, where); !bound) {
-    api_.DestroyBuffer(context_->device, buffer.buffer, nullptr);
-    api_.FreeMemory(context_->device, buffer.memory, nullptr);
-    return tl::unexpected(std::move(bound).error());
-  }
-  allocated_bytes_ += buffer.bytes;
-  buffers_.push_back(buffer);
-  return static_cast<BufferId>(buffers_.size());
-}
-
-Result<void> VulkanDevice::bind_memory(Buffer& buffer, Memory where) {
-  VkMemoryRequirements needs;
-  api_.GetBufferMemoryRequirements(context_->device, buffer.buffer, &needs);
-  VkResult done = VK_ERROR_OUT_OF_DEVICE_MEMORY;
-  const VkPhysicalDeviceMemoryProperties& memory = context_->memory;
-  for (const std::uint32_t type : memory_types(memory, where, context_->properties.deviceType)) {
-    if ((needs.memoryTypeBits >> type & 1U) == 0) continue;
-    buffer.invalidated =
-        where == Memory::kHostReads && needs_invalidation(memory.memoryTypes[type].propertyFlags);
-    VkMemoryAllocateInfo info = {VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO};
-    info.allocationSize = needs.size;
-    info.memoryTypeIndex = type;
-    done = api_.AllocateMemory(context_->device, &info, nullptr, &buffer.memory);
-    if (done != VK_ERROR_OUT_OF_DEVICE_MEMORY) break;
-  }
-  if (done == VK_SUCCESS)
-    done = api_.BindBufferMemory(context_->device, buffer.buffer, buffer.memory, 0);
-  if (done == VK_SUCCESS && where != Memory::kDevice)
-    done = api_.MapMemory(context_->device, buffer.memory, 0, VK_WHOLE_SIZE, 0, &buffer.mapping);
-  if (done == VK_SUCCESS) return {};
-  return vulkan_failed(std::to_string(needs.size >> 20U) + " MiB of " + context_->name(), done);
-}
-
-std::span<std::byte> VulkanDevice::mapped(BufferId id) {
-  const Buffer& buffer = at(id);
-  return {static_cast<std::byte*>(buffer.mapping), buffer.mapping == nullptr ? 0 : buffer.bytes};
 }
 
 Result<void> VulkanDevice::run(std::span<const Operation> operations) {
@@ -277,12 +211,12 @@ Result<void> VulkanDevice::issue(Copies& copies, std::span<const Operation> oper
                                           VK_COMMAND_BUFFER_USAGE_ONE_TIME_SUBMIT_BIT, nullptr};
   VkResult done = api_.BeginCommandBuffer(copies.commands, &begin);
   if (done != VK_SUCCESS) return vulkan_failed("recording copies", done);
-  for (const Operation& operation : operations) record_copy(copies.commands, operation);
-  record_between(copies.commands);
-  record_barrier(copies.commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+  for (const Operation& operation : operations) recorder_.copy(copies.commands, operation);
+  recorder_.barrier_between(copies.commands);
+  recorder_.barrier_to_host(copies.commands);
   done = api_.EndCommandBuffer(copies.commands);
   if (done != VK_SUCCESS) return vulkan_failed("recording copies", done);
-  copies.stale = stale_of(operations);
+  copies.stale = buffers_.stale_of(operations);
   auto submitted = submit(copies.commands, copies.fence);
   copies.under_way = submitted.has_value();
   return submitted;
@@ -313,7 +247,7 @@ Result<VulkanDevice::Program*> VulkanDevice::program(std::span<const Operation> 
   }
   Program& program = programs_.emplace_front();
   program.operations.assign(operations.begin(), operations.end());
-  program.stale = stale_of(operations);
+  program.stale = buffers_.stale_of(operations);
   if (auto recorded = record(program); !recorded) {
     drop(program);
     programs_.pop_front();
@@ -349,84 +283,14 @@ Result<void> VulkanDevice::record(Program& program) {
     const auto part = rest.first(std::min(submitted_max_, rest.size()));
     rest = rest.subspan(part.size());
     for (const Operation& operation : part) {
-      if (auto recorded = record_operation(program, commands, operation); !recorded)
+      if (auto recorded = recorder_.operation(commands, program.sets, operation); !recorded)
         return recorded;
-      record_between(commands);
+      recorder_.barrier_between(commands);
     }
-    if (rest.empty()) record_barrier(commands, VK_PIPELINE_STAGE_HOST_BIT, VK_ACCESS_HOST_READ_BIT);
+    if (rest.empty()) recorder_.barrier_to_host(commands);
     done = api_.EndCommandBuffer(commands);
   }
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed("recording a step", done);
-}
-
-void VulkanDevice::record_between(VkCommandBuffer commands) {
-  record_barrier(commands, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                 VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |
-                     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT);
-}
-
-void VulkanDevice::record_barrier(VkCommandBuffer commands, VkPipelineStageFlags to_stage,
-                                  VkAccessFlags to) {
-  VkMemoryBarrier barrier = {VK_STRUCTURE_TYPE_MEMORY_BARRIER};
-  barrier.srcAccessMask = VK_ACCESS_SHADER_WRITE_BIT | VK_ACCESS_TRANSFER_WRITE_BIT;
-  barrier.dstAccessMask = to;
-  api_.CmdPipelineBarrier(commands,
-                          VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT,
-                          to_stage, 0, 1, &barrier, 0, nullptr, 0, nullptr);
-}
-
-Result<void> VulkanDevice::record_operation(const Program& program, VkCommandBuffer commands,
-                                            const Operation& operation) {
-  if (operation.kernel == Kernel::kCopy) {
-    record_copy(commands, operation);
-    return {};
-  }
-  const auto pipeline = pipelines_.of(operation);
-  if (!pipeline) return tl::unexpected(pipeline.error());
-  const auto set = operand_set(program, operation);
-  if (!set) return tl::unexpected(set.error());
-  api_.CmdBindPipeline(commands, VK_PIPELINE_BIND_POINT_COMPUTE, *pipeline);
-  api_.CmdBindDescriptorSets(commands, VK_PIPELINE_BIND_POINT_COMPUTE, pipelines_.layout(), 0, 1,
-                             &*set, 0, nullptr);
-  api_.CmdPushConstants(commands, pipelines_.layout(), VK_SHADER_STAGE_COMPUTE_BIT, 0,
-                        gpu::kSizesBytesMax, operation.sizes.data());
-  api_.CmdDispatch(commands, operation.groups[0], operation.groups[1], operation.groups[2]);
-  return {};
-}
-
-void VulkanDevice::record_copy(VkCommandBuffer commands, const Operation& operation) {
-  const Range& from = operation.operands[0];
-  const Range& to = operation.operands[1];
-  const VkBufferCopy region = {from.offset, to.offset, to.bytes};
-  api_.CmdCopyBuffer(commands, at(from.buffer).buffer, at(to.buffer).buffer, 1, &region);
-}
-
-Result<VkDescriptorSet> VulkanDevice::operand_set(const Program& program,
-                                                  const Operation& operation) {
-  VkDescriptorSetLayout layout = pipelines_.operands();
-  VkDescriptorSetAllocateInfo info = {VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO};
-  info.descriptorPool = program.sets;
-  info.descriptorSetCount = 1;
-  info.pSetLayouts = &layout;
-  VkDescriptorSet set = VK_NULL_HANDLE;
-  const VkResult made = api_.AllocateDescriptorSets(context_->device, &info, &set);
-  if (made != VK_SUCCESS) return vulkan_failed("operands of a step", made);
-  std::array<VkDescriptorBufferInfo, gpu::kOperandsMax> buffers;
-  std::array<VkWriteDescriptorSet, gpu::kOperandsMax> writes;
-  std::uint32_t count = 0;
-  for (const Range& range : operation.operands) {
-    if (range.buffer == BufferId::kNone) break;
-    buffers[count] = {at(range.buffer).buffer, range.offset, range.bytes};
-    writes[count] = {VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET};
-    writes[count].dstSet = set;
-    writes[count].dstBinding = count;
-    writes[count].descriptorCount = 1;
-    writes[count].descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER;
-    writes[count].pBufferInfo = &buffers[count];
-    ++count;
-  }
-  api_.UpdateDescriptorSets(context_->device, count, writes.data(), 0, nullptr);
-  return set;
 }
 
 void VulkanDevice::drop(Program& program) {
@@ -443,18 +307,6 @@ Result<void> VulkanDevice::submit(VkCommandBuffer commands, VkFence fence) {
       fence == VK_NULL_HANDLE ? VK_SUCCESS : api_.ResetFences(context_->device, 1, &fence);
   if (done == VK_SUCCESS) done = api_.QueueSubmit(context_->queue, 1, &info, fence);
   return done == VK_SUCCESS ? Result<void>() : vulkan_failed(context_->name() + ": a step", done);
-}
-
-VulkanDevice::Stale VulkanDevice::stale_of(std::span<const Operation> operations) const {
-  Stale stale;
-  for (const Operation& operation : operations)
-    for (const Range& range : operation.operands) {
-      if (range.buffer == BufferId::kNone || !at(range.buffer).invalidated) continue;
-      const VkDeviceMemory memory = at(range.buffer).memory;
-      if (std::ranges::find(stale, memory, &VkMappedMemoryRange::memory) == stale.end())
-        stale.push_back({VK_STRUCTURE_TYPE_MAPPED_MEMORY_RANGE, nullptr, memory, 0, VK_WHOLE_SIZE});
-    }
-  return stale;
 }
 
 Result<void> VulkanDevice::wait(VkFence fence, const Stale& stale) {

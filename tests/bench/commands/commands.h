@@ -20,6 +20,7 @@ int run_healing(const CommandLine& options);
 int run_memory();
 int run_operations(const CommandLine& options);
 int run_steps(const CommandLine& options);
+int run_forms(const CommandLine& options);
 int run_speed(const CommandLine& options);
 int run_tokenizer(const CommandLine& options);
 int run_write(const CommandLine& options);

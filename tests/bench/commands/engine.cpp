@@ -39,6 +39,11 @@ int run_steps(const CommandLine& options) {
   return 0;
 }
 
+int run_forms(const CommandLine& options) {
+  print_forms(options.files.front(), physical_cores());
+  return 0;
+}
+
 int run_speed(const CommandLine& options) {
   const Speed speed = measure_speed(options.files.front(), form_of(options));
   std::printf("%.1f %.1f\n", speed.prompt, speed.generation);

@@ -9,16 +9,16 @@
 
 namespace efimd {
 
-/// Values handed from any thread to one consumer, in order.
+/// Values from any thread to one consumer, in order.
 ///
-/// Thread: any.  Limits: capacity; push() refuses when full, so a producer decides what to drop.
+/// Thread: any.  Limits: capacity; push() refuses if full, so a producer decides what to drop.
 /// close() lets the consumer drain what is queued, then pop() returns nullopt.
 template <class T>
 class BoundedQueue {
  public:
   explicit BoundedQueue(std::size_t capacity) : capacity_(capacity) {}
 
-  /// False when the queue is full or closed; `value` is then untouched.
+  /// False if the queue is full or closed; `value` is then untouched.
   [[nodiscard]] bool push(T&& value) {
     {
       const std::lock_guard lock(mutex_);
@@ -39,7 +39,7 @@ class BoundedQueue {
     return value;
   }
 
-  /// A value that is there already; nullopt when there is none.
+  /// A value that is there already; nullopt if there is none.
   std::optional<T> try_pop() {
     const std::lock_guard lock(mutex_);
     if (values_.empty()) return std::nullopt;

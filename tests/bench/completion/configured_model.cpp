@@ -13,6 +13,7 @@ Result<service::EngineSetup> configured_engine(const service::Config& config) {
   setup.model = model->path;
   setup.device_kind = config.device_kind;
   setup.threads = config.device_threads;
+  setup.weights = config.device_weights;
   setup.kv_budget_bytes = service::kv_budget_bytes(config);
   setup.fim = config.fim;
   return setup;

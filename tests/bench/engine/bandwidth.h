@@ -1,22 +1,41 @@
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
+#include "engine/backend/cpu/worker_pool.h"
+#include "engine/model/model.h"
+
 namespace efimd::bench {
 
-/// How memory is read.
-struct Reading {
-  int threads;
-  int streams;      ///< of a thread, side by side
-  int ahead_bytes;  ///< of a software prefetch; 0: none
-  bool huge_pages;  ///< 2 MiB, as far as the system gives them
+/// GB/s of some rounds.
+struct Rate {
+  double median;
+  double best;  ///< others on the machine only lower it
 };
 
-/// GB/s that adding up 512 MiB reaches; the best of some runs, for others on the machine only lower it.
-double read_bandwidth(const Reading& reading);
+/// What a step of one token cannot be faster than: its loops over memory of the model's size, with
+/// the same threads and the same ends of loops, which only read. Run it in turn with steps: the
+/// level of a shared machine moves within seconds.
+class StepFloor {
+ public:
+  StepFloor(const engine::Model& model, int threads);
+  ~StepFloor();
+  /// Reads it all, as one step does.
+  void read();
+  std::size_t bytes() const { return bytes_; }
 
-/// The best of the readings that kernels could do: what a step's GB/s are held against.
-double best_read_bandwidth(int threads);
+ private:
+  class Memory;
+  std::vector<std::size_t> loops_;  ///< bytes of each loop of a step
+  std::size_t bytes_ = 0;
+  std::unique_ptr<Memory> memory_;
+  engine::cpu::WorkerPool pool_;
+};
 
-/// Prints the table of bandwidth by threads, streams, prefetch and page size.
+/// Prints the table of bandwidth by threads, page size and how threads share memory; or that the
+/// probe itself is too slow here for its numbers to mean anything.
 void print_bandwidth();
 
 }  // namespace efimd::bench

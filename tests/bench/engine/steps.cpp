@@ -1,4 +1,5 @@
 // Whole steps through a model file: what they cost by their number of tokens, and tokens/s as a user sees them.
+#include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
@@ -68,18 +69,20 @@ class Runner {
                                               .weights_told = awaited_.listener()}));
     made_s_ = seconds_of([&] { weights_ = awaited_.wait(); });
   }
-  /// Evaluates tokens at `position`; the logits of the last.
-  std::span<const float> evaluate(std::span<const TokenId> tokens, int position) {
+  /// Evaluates tokens at `position`; the logits of the last, or none.
+  std::span<const float> evaluate(std::span<const TokenId> tokens, int position,
+                                  bool logits = true) {
     const engine::StepSequence sequence{0, static_cast<int>(tokens.size()), position, pages_};
     const int last = static_cast<int>(tokens.size()) - 1;
-    return must(forward(*backend_, model_->shape().layers, {tokens, {&sequence, 1}, {&last, 1}}));
+    return must(forward(*backend_, model_->shape().layers,
+                        {tokens, {&sequence, 1}, {&last, logits ? 1U : 0U}}));
   }
   std::span<const float> evaluate_prompt(std::span<const TokenId> tokens) {
     std::span<const float> logits;
     const auto step = static_cast<std::size_t>(backend_->step_tokens_max());
     for (std::size_t at = 0; at < tokens.size(); at += step)
-      logits =
-          evaluate(tokens.subspan(at, std::min(step, tokens.size() - at)), static_cast<int>(at));
+      logits = evaluate(tokens.subspan(at, std::min(step, tokens.size() - at)),
+                        static_cast<int>(at), at + step >= tokens.size());
     return logits;
   }
   const engine::Model& model() const { return *model_; }
@@ -101,37 +104,79 @@ std::vector<TokenId> some_tokens(int count) {
   return tokens;
 }
 
-/// Bytes that a step of one token reads: every matrix once (a tied output is the embedding) and the KV.
-double bytes_of_a_step(const engine::Model& model) {
-  return static_cast<double>(model.weight_bytes()) +
-         static_cast<double>(model.shape().kv_bytes_per_token()) * kPromptTokens;
+/// A step of one token and only reading as many bytes, run in turn.
+struct AtOneToken {
+  double seconds;  ///< of a step, median
+  double share;    ///< of reading's speed that its matrices reach, median of the rounds
+};
+
+AtOneToken measure_one_token(Runner& runner, int threads) {
+  constexpr int kRounds = 15;
+  StepFloor floor(runner.model(), threads);
+  const std::vector<TokenId> token = some_tokens(1);
+  std::vector<double> steps;
+  std::vector<double> shares;
+  for (int round = 0; round < kRounds; ++round) {
+    const double reading = seconds_of([&] { floor.read(); });
+    steps.push_back(seconds_of([&] { runner.evaluate(token, kPromptTokens); }));
+    shares.push_back(reading / steps.back());
+  }
+  std::sort(steps.begin(), steps.end());
+  std::sort(shares.begin(), shares.end());
+  return {steps[kRounds / 2], shares[kRounds / 2]};
 }
 
 }  // namespace
 
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form) {
-  const double bandwidth = best_read_bandwidth(form.threads);
-  std::printf("A step behind %d tokens in KV, ms, %d threads; memory reads %.1f GB/s\n\n",
-              kPromptTokens, form.threads, bandwidth);
-  std::printf("| model |");
+  std::printf("A step behind %d tokens in KV, ms, %d threads\n\n", kPromptTokens, form.threads);
+  std::printf("| model | weights |");
   for (const int tokens : kSteps) std::printf(" %d |", tokens);
-  std::printf(
-      " GB/s at 1 | share of memory's | 4 : 1 | 8 : 1 |\n| --- | --- | --- | --- | --- | --- | --- "
-      "| --- | --- | --- | --- | --- |\n");
+  std::printf(" GB/s at 1 | of only reading | 4 : 1 | 8 : 1 | 16 : 1 |\n");
+  for (std::size_t i = 0; i < std::size(kSteps) + 7; ++i) std::printf("| --- ");
+  std::printf("|\n");
   for (const std::filesystem::path& path : models) {
     Runner runner(path, form, kSteps[std::size(kSteps) - 1]);
     runner.evaluate_prompt(some_tokens(kPromptTokens));
+    std::printf("| %s | %s |", path.stem().c_str(), runner.weights().c_str());
+    const AtOneToken one = measure_one_token(runner, form.threads);
     std::vector<double> seconds;
-    std::printf("| %s |", path.stem().c_str());
     for (const int tokens : kSteps) {
       const std::vector<TokenId> step = some_tokens(tokens);
       seconds.push_back(median_seconds(kBudget, [&] { runner.evaluate(step, kPromptTokens); }));
       std::printf(" %.1f |", seconds.back() * 1e3);
       std::fflush(stdout);
     }
-    const double rate = bytes_of_a_step(runner.model()) / seconds[0] / 1e9;
-    std::printf(" %.1f | %.0f %% | %.2f | %.2f |\n", rate, 100 * rate / bandwidth,
-                seconds[2] / seconds[0], seconds[3] / seconds[0]);
+    const double rate = static_cast<double>(runner.model().weight_bytes()) / one.seconds / 1e9;
+    std::printf(" %.1f | %.0f %% | %.2f | %.2f | %.2f |\n", rate, 100 * one.share,
+                seconds[2] / seconds[0], seconds[3] / seconds[0], seconds[4] / seconds[0]);
+  }
+}
+
+void print_forms(const std::filesystem::path& path, int threads) {
+  constexpr int kRounds = 15;
+  constexpr int kStepTokensMax = 64;
+  Runner mapped(path, {threads, engine::WeightsForm::kMapped}, kStepTokensMax);
+  Runner panels(path, {threads, engine::WeightsForm::kPanels}, kStepTokensMax);
+  std::printf("Steps behind %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
+              panels.weights().c_str(), mapped.weights().c_str());
+  std::printf("| tokens | mapped, ms | panels, ms | times as fast (quartiles) |\n");
+  std::printf("| --- | --- | --- | --- |\n");
+  for (Runner* runner : {&mapped, &panels}) runner->evaluate_prompt(some_tokens(kPromptTokens));
+  for (const int tokens : kSteps) {
+    if (tokens > kStepTokensMax) break;
+    const std::vector<TokenId> step = some_tokens(tokens);
+    std::vector<double> of_mapped, of_panels, ratios;
+    for (int round = 0; round < kRounds; ++round) {
+      of_mapped.push_back(seconds_of([&] { mapped.evaluate(step, kPromptTokens); }));
+      of_panels.push_back(seconds_of([&] { panels.evaluate(step, kPromptTokens); }));
+      ratios.push_back(of_mapped.back() / of_panels.back());
+    }
+    for (std::vector<double>* each : {&of_mapped, &of_panels, &ratios})
+      std::sort(each->begin(), each->end());
+    std::printf("| %d | %.1f | %.1f | %.2f (%.2f, %.2f) |\n", tokens, of_mapped[kRounds / 2] * 1e3,
+                of_panels[kRounds / 2] * 1e3, ratios[kRounds / 2], ratios[kRounds / 4],
+                ratios[3 * kRounds / 4]);
   }
 }
 

@@ -78,6 +78,25 @@ TEST_CASE("a loop returns only when its slowest chunk is done") {
   CHECK(saw_it);
 }
 
+TEST_CASE("what a thread that is held up has not taken is done by another") {
+  constexpr int kChunks = 100;
+  WorkerPool pool(2);
+  // The first chunk of the first share, or the last of the second: its thread gives up the rest.
+  for (const int held_up : {0, kChunks - 1}) {
+    std::atomic<int> done{0};
+    int done_meanwhile = 0;
+    pool.parallel_for(kChunks, [&](int chunk) {
+      const auto deadline = std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (chunk == held_up && done < kChunks - 1 && std::chrono::steady_clock::now() < deadline)
+        std::this_thread::yield();
+      if (chunk == held_up) done_meanwhile = done;
+      ++done;
+    });
+    CHECK(done_meanwhile == kChunks - 1);
+    CHECK(done == kChunks);
+  }
+}
+
 TEST_CASE("loops run on after the workers fell asleep") {
   WorkerPool pool(3);
   for (int round = 0; round < 20; ++round) {

@@ -1,8 +1,7 @@
-#include "engine/tokenizer/line_cut.h"
-
 #include <catch2/catch.hpp>
 #include <random>
 
+#include "engine/tokenizer/seams.h"
 #include "tests/engine/tokenizer/vocabularies.h"
 #include "tests/support/marked.h"
 

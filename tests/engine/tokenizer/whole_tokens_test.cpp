@@ -1,7 +1,7 @@
-#include "engine/tokenizer/whole_tokens.h"
-
 #include <catch2/catch.hpp>
 #include <random>
+
+#include "engine/tokenizer/vocabulary.h"
 
 using namespace efimd::engine;
 

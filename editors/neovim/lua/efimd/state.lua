@@ -51,13 +51,21 @@ end
 
 function M.forget() told = {} end
 
+--- Where a suggestion is from, if not from the model alone.
+local sources = {
+  recalled = 'from your own text',
+  ['recalled+model'] = 'from your own text, and the model agrees',
+}
+
 --- "3 of 2914 tokens evaluated, 41 ms"; nil before the first answer.
 function M.receipt_text()
   local receipt = M.receipt
   if not receipt then return nil end
   local text = ('%d of %d tokens evaluated, %.0f ms'):format(
     receipt.evaluatedTokens or 0, receipt.promptTokens or 0, receipt.totalMs or 0)
-  return receipt.reason and text .. '; no suggestion: ' .. receipt.reason or text
+  if receipt.reason then return text .. '; no suggestion: ' .. receipt.reason end
+  local source = sources[receipt.source]
+  return source and text .. '; ' .. source or text
 end
 
 return M

@@ -123,7 +123,8 @@ void page_values(const Queries<N>& queries, const std::uint16_t* v, int stride, 
                               Vector::load(queries.record[i] + kRecordHead + first + j * kLanes));
   for (int c = 0; c < tokens; ++c) {
     Reg values[W];
-    for (int j = 0; j < W; ++j) values[j] = Vector::load_half(v + c * stride + first + j * kLanes);
+    for (int j = 0; j < W; ++j)
+      values[j] = Vector::held(Vector::load_half(v + c * stride + first + j * kLanes));
 #pragma GCC unroll 8
     for (int i = 0; i < N; ++i) {
       const Reg weight = Vector::set(weights[i][c]);

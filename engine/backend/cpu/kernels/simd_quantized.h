@@ -16,7 +16,7 @@
 #include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/backend/cpu/kernels/simd_dot.h"
 #include "engine/backend/cpu/kernels/simd_inputs.h"
-#include "engine/backend/cpu/kernels/simd_panels.h"
+#include "engine/backend/cpu/kernels/simd_panel_slabs.h"
 #include "engine/backend/cpu/kernels/simd_rows.h"
 #include "engine/backend/cpu/kernels/simd_unpack.h"
 

@@ -15,6 +15,11 @@ struct Vector {
   static constexpr int kTileTokens = 2;   // 8 sums + 4 weights + 2 inputs of 16 registers
   static constexpr int kTileQueries = 4;  // of attention: 4 x 2 sums + 2 of K or V
 
+  /// `value` in a register: g++ 12 puts what an inner loop uses often into memory.
+  static Reg held(Reg value) {
+    asm("" : "+x"(value));
+    return value;
+  }
   static Reg zero() { return _mm256_setzero_ps(); }
   static Reg set(float value) { return _mm256_set1_ps(value); }
   static Reg load(const float* at) { return _mm256_loadu_ps(at); }

@@ -15,6 +15,11 @@ struct Vector {
   static constexpr int kTileTokens = 4;   // 16 sums + 4 weights + 4 inputs of 32 registers
   static constexpr int kTileQueries = 8;  // of attention: 8 x 2 sums + 2 of K or V
 
+  /// `value` in a register: g++ 12 puts what an inner loop uses often into memory.
+  static Reg held(Reg value) {
+    asm("" : "+v"(value));
+    return value;
+  }
   static Reg zero() { return _mm512_setzero_ps(); }
   static Reg set(float value) { return _mm512_set1_ps(value); }
   static Reg load(const float* at) { return _mm512_loadu_ps(at); }

@@ -17,6 +17,7 @@ struct Words {
   static constexpr bool kSignedBytes = true;
 #endif
   static constexpr int kTokensAtOnce = 4;  // 4 float sums + 4 to 8 integer sums of 16 registers
+  static constexpr int kSlabsAtOnce = 1;
 
   static Reg zero() { return _mm256_setzero_si256(); }
   static Reg set(unsigned word) { return _mm256_set1_epi32(static_cast<int>(word)); }

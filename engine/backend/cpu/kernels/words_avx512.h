@@ -13,6 +13,7 @@ struct Words {
   /// Bytes of weights in a slab are unsigned: vpdpbusd multiplies unsigned by signed.
   static constexpr bool kSignedBytes = false;
   static constexpr int kTokensAtOnce = 8;  // 8 float sums + 8 integer sums of 32 registers
+  static constexpr int kSlabsAtOnce = 2;   // the same registers with half as many tokens
 
   static Reg zero() { return _mm512_setzero_si512(); }
   static Reg set(unsigned word) { return _mm512_set1_epi32(static_cast<int>(word)); }

@@ -41,6 +41,10 @@ Result<PageMemory> PageMemory::open(int page_count, std::size_t page_bytes) {
   void* start = ::mmap(nullptr, size(page_count) * page_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (start == MAP_FAILED) return no_memory(page_count, page_bytes);
+#if defined(MADV_HUGEPAGE)
+  // Attention walks all pages of a layer; a refusal only costs speed.
+  ::madvise(start, size(page_count) * page_bytes, MADV_HUGEPAGE);
+#endif
   memory.data_ = static_cast<std::byte*>(start);
   memory.touched_.resize(size(page_count));
   return memory;

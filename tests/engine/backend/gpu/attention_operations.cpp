@@ -127,7 +127,7 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
   }
   for (int page = 0; page < 7; ++page) table.push_back(number(page));
   const Range at_rows = put(device_, places);
-  const Range records =
+  const Range partials =
       put(device_, std::vector<float>(size(count * of_.heads() * splits * (of_.width + 2)), NAN));
   const Range attended =
       put(device_, std::vector<float>(size(count * of_.heads() * of_.width), NAN));
@@ -143,7 +143,7 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
                                       0,
                                       number(count)};
   // A key's bias is not read.
-  attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, records,
+  attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, partials,
                         at_rows,           at_rows};
   DeviceLimits limits = device_.limits();
   limits.f16_attention = way == Way::kTokens || way == Way::kTiles;
@@ -155,7 +155,7 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
   operations[1].groups = {
       number(count),
       (number(of_.heads() * of_.width) + kernels::kFormElements - 1) / kernels::kFormElements, 1};
-  operations[1].operands = {records, at_rows, attended, attended, attended, attended};
+  operations[1].operands = {partials, at_rows, attended, attended, attended, attended};
   operations[1].set_sizes(kernels::MergeSizes{
       number(of_.heads()), number(of_.width), kSplitPages, number(splits), 1.0F, {1, 0, 0}});
   REQUIRE(device_.run(operations));

@@ -121,7 +121,7 @@ TEST_CASE("CUDA kernels on the CPU: a product's bits are the same in steps of an
 
 TEST_CASE(
     "CUDA: products of some tokens go to tensor cores, prompts' in large tiles that fill a card") {
-  constexpr int kMatmul = static_cast<int>(engine::gpu::Kernel::kMatmul);
+  constexpr auto kMatmul = engine::gpu::Kernel::kMatmul;
   const auto name = [](kernels::Packed type, bool many, std::uint32_t rows, std::uint32_t tiles) {
     return kernels::launch_of(kMatmul, static_cast<std::uint32_t>(type), many, {rows, tiles, 1})
         .name;
@@ -142,7 +142,7 @@ TEST_CASE(
 
 TEST_CASE(
     "CUDA: attention over f16 KV goes to tensor cores, tokens that follow one another in tiles") {
-  constexpr int kTiles = static_cast<int>(engine::gpu::Kernel::kAttentionTiles);
+  constexpr auto kTiles = engine::gpu::Kernel::kAttentionTiles;
   const auto name = [](bool many, std::uint32_t splits) {
     return kernels::launch_of(kTiles, 4, many, {7, 4, splits}).name;
   };
@@ -158,7 +158,7 @@ TEST_CASE(
 TEST_CASE("CUDA: fused products go by pairs of rows, and by gates, for tiles of tokens") {
   const auto told = [](engine::gpu::Kernel kernel, bool many, std::uint32_t pairs,
                        std::uint32_t type = 8) {
-    const auto launch = kernels::launch_of(static_cast<int>(kernel), type, many, {pairs, 1, 1});
+    const auto launch = kernels::launch_of(kernel, type, many, {pairs, 1, 1});
     return launch.name + " " + std::to_string(launch.grid[0]) + " " +
            std::to_string(launch.grid[1]) + " " + std::to_string(launch.block[1]);
   };
@@ -171,7 +171,7 @@ TEST_CASE("CUDA: fused products go by pairs of rows, and by gates, for tiles of 
 }
 
 TEST_CASE("CUDA: products on halves go to tensor cores in all steps, where the card has them") {
-  constexpr int kHalves = static_cast<int>(engine::gpu::Kernel::kMatmulHalves);
+  constexpr auto kHalves = engine::gpu::Kernel::kMatmulHalves;
   const auto told = [](bool many, std::uint32_t rows, std::uint32_t tiles) {
     const auto launch = kernels::launch_of(kHalves, 2, many, {rows, tiles, 1});
     return launch.name + " " + std::to_string(launch.grid[0]) + " " +

@@ -500,7 +500,7 @@ void check_wrong_devices(const OpenDevice& open) {
   REQUIRE(experts.shape.experts > 0);
   experts.options.type = TensorType::kF16;
   const MemoryModel model(experts.shape, experts.options);
-  for (int kernel = 0; kernel + 1 < engine::gpu::kKernels; ++kernel) {
+  for (std::size_t kernel = 0; kernel + 1 < kernels::kKernels; ++kernel) {
     auto device = open();
     if (!device) return;
     const auto left_out = static_cast<Kernel>(kernel);

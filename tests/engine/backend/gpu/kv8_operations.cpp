@@ -237,7 +237,7 @@ struct Scene {
   double element(int c, int head, Half half, int e) const {
     return kv.element(pages[size(c / kP)], head, half, c % kP, e).value();
   }
-  /// The bias as RoPE turns it for a token.
+  /// The bias as RoPE rotates it for a token.
   std::vector<double> turned_bias(int c, int head) const {
     const auto* from = bias.data() + head * of.width;
     std::vector<double> turned(from, from + of.width);
@@ -335,7 +335,7 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
   std::vector<std::uint32_t> rows, table(pages.begin(), pages.end());
   for (int row = 0; row < kRows; ++row) rows.insert(rows.end(), {number(position(row)), 0});
   const auto frequencies = engine::rope_frequencies(shape, {});
-  const auto turns = bias_turns(shape, frequencies, kPages);
+  const auto rope_table = bias_rope_table(shape, frequencies, kPages);
   std::vector<float> qkv;  // of which attention reads no keys and values
   const std::size_t queries = size(shape.heads * of.width);
   for (int row = 0; row < kRows; ++row) {
@@ -344,7 +344,7 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
     qkv.resize(qkv.size() + 2 * size(shape.kv_heads * of.width), NAN);
   }
   const Range at_q = put(device, qkv), at_rows = put(device, rows);
-  const Range records = put(
+  const Range partials = put(
       device, std::vector<float>(size(kRows * shape.heads * splits) * (size(of.width) + 2), NAN));
   const Range attended = put(device, std::vector<float>(q.size(), NAN));
   Operation operations[2];
@@ -352,9 +352,9 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
                             put(device, bytes),
                             put(device, table),
                             at_rows,
-                            records,
+                            partials,
                             bias.empty() ? at_q : put(device, bias),
-                            turns.empty() ? at_q : put(device, turns)};
+                            rope_table.empty() ? at_q : put(device, rope_table)};
   set_attention(operations[0], kernels::Kv::kQ8,
                 kernels::AttentionSizes{
                     number(shape.heads), number(shape.kv_heads), number(of.width),
@@ -366,7 +366,7 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
   const std::uint32_t groups =
       (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;
   operations[1].groups = {kRows, groups, 1};
-  operations[1].operands = {records, at_rows, attended, attended, attended, attended};
+  operations[1].operands = {partials, at_rows, attended, attended, attended, attended};
   operations[1].set_sizes(kernels::MergeSizes{
       number(shape.heads), number(of.width), kSplitPages, number(splits), 1.0F, {1, 0, 0}});
   REQUIRE(device.run(operations));

@@ -41,15 +41,15 @@ struct Inputs {
   Range quants, scales, halves;
 };
 
-/// Values as the records of attention over one token, whose merge is the values themselves: heads of 32.
+/// Values as the partials of attention over one token, whose merge is the values themselves: heads of 32.
 Inputs in_forms(GpuDevice& device, const std::vector<float>& values,
                 TensorType halves = TensorType::kF16) {
   const std::size_t count = values.size();
-  std::vector<float> records;
+  std::vector<float> partials;
   for (std::size_t i = 0; i < count; i += 32) {
-    records.insert(records.end(), {0.0F, 1.0F});  // the maximum and the sum
-    records.insert(records.end(), values.begin() + static_cast<std::ptrdiff_t>(i),
-                   values.begin() + static_cast<std::ptrdiff_t>(i + 32));
+    partials.insert(partials.end(), {0.0F, 1.0F});  // the maximum and the sum
+    partials.insert(partials.end(), values.begin() + static_cast<std::ptrdiff_t>(i),
+                    values.begin() + static_cast<std::ptrdiff_t>(i + 32));
   }
   const Inputs result{put(device, std::vector<std::uint32_t>(count / 4)),
                       put(device, std::vector<float>(count / 16)),
@@ -60,8 +60,8 @@ Inputs in_forms(GpuDevice& device, const std::vector<float>& values,
   Operation operation;
   operation.kernel = Kernel::kMerge;
   operation.groups = {1, (heads * 32 + kernels::kFormElements - 1) / kernels::kFormElements, 1};
-  operation.operands = {put(device, records), rows,          floats,
-                        result.quants,        result.scales, result.halves};
+  operation.operands = {put(device, partials), rows,          floats,
+                        result.quants,         result.scales, result.halves};
   const bool can = device.limits().f16_products;
   const std::uint32_t kind = !can ? 0 : halves == TensorType::kBF16 ? 2 : 1;
   operation.set_sizes(kernels::MergeSizes{heads, 32, 1, 1, 1.0F, {1, 1, kind}});

@@ -1,4 +1,4 @@
-#include "engine/tokenizer/seam_table.h"
+#include "engine/tokenizer/seams.h"
 
 namespace efimd::engine {
 namespace {
@@ -20,6 +20,14 @@ bool ends_word(char left, char right) {
 bool both_source(char left, char right) { return is_source(left) && is_source(right); }
 
 }  // namespace
+
+std::size_t line_cut(std::string_view text, NewlineGlue glue) {
+  const std::size_t terminator = text.find_last_of("\r\n");
+  if (terminator == std::string_view::npos) return 0;
+  if (glue == NewlineGlue::kNone) return terminator + 1;
+  const std::size_t word = text.find_last_not_of(" \t\r\n\v\f", terminator);
+  return word == std::string_view::npos ? 0 : word + 1;
+}
 
 SeamTable::SeamTable(Holds holds) {
   for (std::size_t left = 0; left < kAscii; ++left)

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "engine/backend/cuda/cuda_api.h"
+#include "engine/backend/cuda/cuda_device.h"
+
+namespace efimd::engine::cuda {
+
+/// From the driver to the NVIDIA device with most free memory: its primary context, and the module
+/// of the kernels.
+///
+/// Thread: one.  Owns: module and context; what is made in the context goes before it.
+/// Fails as open_cuda_device().
+class CudaContext {
+ public:
+  static Result<std::unique_ptr<CudaContext>> open(const CudaOptions& options);
+  explicit CudaContext(const CudaApi& api) : api_(api) {}
+  ~CudaContext();
+  CudaContext(const CudaContext&) = delete;
+  CudaContext& operator=(const CudaContext&) = delete;
+
+  const CudaApi& api() const { return api_; }
+  const std::string& name() const { return name_; }
+  /// That this program may take.
+  std::size_t memory_bytes() const { return memory_bytes_; }
+  /// What the kernels were compiled for, of what the module has for this card: it may lack what
+  /// newer cards can. 80 is 8.0.
+  int code_capability() const { return code_capability_; }
+  /// Whether driver and code let kernels of a captured graph overlap.
+  bool can_overlap() const;
+  std::size_t multiprocessors() const;
+
+  Result<void> make_current() const {
+    return checked("the context", api_.cuCtxSetCurrent_(context_));
+  }
+  /// A kernel of the module, with its code loaded.
+  Result<CUfunction> function(const std::string& name);
+  Result<void> checked(const char* what, CUresult result) const {
+    if (result == CUDA_SUCCESS) return {};
+    return api_.failed(name_ + ": " + what, result);
+  }
+
+ private:
+  int capability_of(CUdevice device) const;
+  Result<void> choose_device(std::size_t memory_bytes_max);
+  Result<void> load_module();
+
+  const CudaApi api_;
+  int driver_version_ = 0;
+  std::size_t memory_bytes_ = 0;
+  std::string name_ = "CUDA";
+  int code_capability_ = 0;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  CUmodule module_ = nullptr;
+  std::map<std::string, CUfunction> functions_;
+};
+
+}  // namespace efimd::engine::cuda

@@ -1,0 +1,318 @@
+#include "daemon/recall/index.h"
+
+#include <catch2/catch.hpp>
+#include <random>
+#include <span>
+#include <string>
+
+using namespace efimd;
+using namespace efimd::recall;
+
+namespace {
+
+constexpr Where kTyped{"project", "/project/typed.c"};
+
+struct Marked {
+  std::string text;
+  std::size_t cursor;
+};
+
+/// The text without its "^", and where that was.
+Marked marked(std::string text) {
+  const std::size_t cursor = text.find('^');
+  text.erase(cursor, 1);
+  return {text, cursor};
+}
+
+std::vector<Candidate> find(const Index& index, const std::string& text,
+                            const Where& where = kTyped) {
+  const Marked at = marked(text);
+  return index.find({where, at.text, at.cursor});
+}
+
+bool offers(const Index& index, const std::string& text, const std::string& wanted,
+            const Where& where = kTyped) {
+  for (const Candidate& candidate : find(index, text, where))
+    if (candidate.text == wanted) return true;
+  return false;
+}
+
+text::SnapshotPtr snapshot(const std::string& text) { return text::Document(text).snapshot(); }
+
+/// Lines of code-like text; the same seed gives the same ones.
+std::string code(std::size_t lines, unsigned seed) {
+  std::mt19937 random(seed);
+  std::string text;
+  for (std::size_t line = 0; line < lines; ++line) {
+    text += std::string(random() % 3 * 2, ' ');
+    for (std::size_t word = 0; word < 3 + random() % 4; ++word)
+      text += "name" + std::to_string(random() % 300) + (random() % 2 == 0 ? "(" : ", ");
+    text += ";\n";
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE(
+    "the rest of a line that stands in the project is offered, wherever the cursor is in it") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "int total;\ntotal = compute_total(items, count);\n");
+  const std::string line = "total = compute_total(items, count);";
+  for (std::size_t at = 5; at + 1 < line.size(); ++at) {
+    INFO("cursor at " << at);
+    CHECK(offers(index, "void f(void) {\n  " + line.substr(0, at) + "^\n}\n", line.substr(at)));
+  }
+}
+
+TEST_CASE("text of the same file is offered, from above and from below the cursor") {
+  const Index index;
+  CHECK(offers(index, "call_of(first_thing);\nint x;\ncall_of(fir^\n", "st_thing);"));
+  CHECK(offers(index, "call_of(fir^\nint x;\nint y;\ncall_of(first_thing);\n", "st_thing);"));
+}
+
+TEST_CASE("the next line is offered where the line above was seen before, with other indentation") {
+  Index index;
+  index.add_file({"project", "/project/a.c"},
+                 "    lock_the_door(house);\n    switch_off_light(house);\n");
+  CHECK(offers(index, "void f(void) {\n  lock_the_door(house);\n  ^\n}\n",
+               "switch_off_light(house);"));
+}
+
+TEST_CASE("what stands below the cursor already is not offered as its line") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "lock_the_door(house);\nswitch_off_light(house);\n");
+  CHECK_FALSE(offers(index, "lock_the_door(house);\n^\nswitch_off_light(house);\n",
+                     "switch_off_light(house);"));
+}
+
+TEST_CASE("the cursor's own line is no evidence for itself") {
+  const Index index;
+  for (const Candidate& candidate : find(index, "some_long_name = ano^ther_long_name;\n"))
+    CHECK(candidate.text.empty());
+}
+
+TEST_CASE("the rest of the cursor's line is not doubled") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "call_of(first_thing, second_thing);\n");
+  CHECK(offers(index, "call_of(first^);\n", "_thing, second_thing"));
+}
+
+TEST_CASE("projects never see each other's text") {
+  Index index;
+  index.add_file({"one", "/one/a.c"}, "call_of(first_thing);\n");
+  index.set_document({"one", "/one/b.c"}, snapshot("other_call_of(second_thing);\n"));
+  index.accept({"one", "/one/b.c"}, "third_call(", 11, "third_thing);");
+  CHECK(find(index, "call_of(^\n", {"two", "/two/a.c"}).empty());
+  CHECK(find(index, "other_call_of(^\n", {"two", "/two/a.c"}).empty());
+  CHECK(find(index, "third_call(^\n", {"two", "/two/a.c"}).empty());
+  CHECK(offers(index, "other_call_of(^\n", "second_thing);", {"one", "/one/c.c"}));
+}
+
+TEST_CASE("text of another language is not offered") {
+  Index index;
+  index.add_file({"project", "/project/a.py"}, "call_of(first_thing)\n");
+  CHECK(find(index, "call_of(fir^\n").empty());
+  index.add_file({"project", "/project/a.hpp"}, "call_of(first_thing);\n");
+  CHECK(offers(index, "call_of(fir^\n", "st_thing);"));
+}
+
+TEST_CASE("an open document stands for its file, and the file counts again when it is closed") {
+  Index index;
+  const Where file{"project", "/project/a.c"};
+  index.add_file(file, "call_of(saved_thing);\n");
+  index.set_document(file, snapshot("call_of(edited_thing);\n"));
+  CHECK(offers(index, "call_of(^\n", "edited_thing);"));
+  CHECK_FALSE(offers(index, "call_of(^\n", "saved_thing);"));
+  index.add_file(file, "call_of(newly_saved_thing);\n");
+  CHECK_FALSE(offers(index, "call_of(^\n", "newly_saved_thing);"));
+  index.close_document(file);
+  CHECK(offers(index, "call_of(^\n", "newly_saved_thing);"));
+  CHECK_FALSE(offers(index, "call_of(^\n", "edited_thing);"));
+}
+
+TEST_CASE("a file that is added again replaces what it was") {
+  Index index;
+  const Where file{"project", "/project/a.c"};
+  index.add_file(file, "call_of(old_thing);\n");
+  index.add_file(file, "call_of(new_thing);\n");
+  CHECK(index.usage().files == 1);
+  CHECK(offers(index, "call_of(^\n", "new_thing);"));
+  CHECK_FALSE(offers(index, "call_of(^\n", "old_thing);"));
+  index.remove_file(file);
+  CHECK(index.usage().files == 0);
+  CHECK(find(index, "call_of(^\n").empty());
+}
+
+TEST_CASE("what was deleted is offered, also when it went key by key") {
+  Index index;
+  const std::string gone = "keep_this(first_thing);\n";
+  text::Document document("int a;\n" + gone + "int b;\n");
+  index.set_document(kTyped, document.snapshot());
+  SECTION("at once") {
+    REQUIRE(document.replace(7, 7 + gone.size(), ""));
+    index.set_document(kTyped, document.snapshot());
+  }
+  SECTION("with backspace") {
+    for (std::size_t end = 7 + gone.size(); end > 7; --end) {
+      REQUIRE(document.replace(end - 1, end, ""));
+      index.set_document(kTyped, document.snapshot());
+    }
+  }
+  SECTION("with delete") {
+    for (std::size_t i = 0; i < gone.size(); ++i) {
+      REQUIRE(document.replace(7, 8, ""));
+      index.set_document(kTyped, document.snapshot());
+    }
+  }
+  const auto found = find(index, "int a;\nkeep_this(^\nint b;\n");
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().text == "first_thing);");
+  CHECK(found.front().source == Source::kDeleted);
+}
+
+TEST_CASE("an accepted suggestion is remembered after its text is gone") {
+  Index index;
+  const std::string text = "int a;\ncall_of(first_thing);\n";
+  index.accept(kTyped, text, 15, "first_thing);");
+  const auto found = find(index, "int a;\ncall_of(^\n");
+  REQUIRE_FALSE(found.empty());
+  CHECK(found.front().text == "first_thing);");
+  CHECK(found.front().source == Source::kAccepted);
+}
+
+TEST_CASE("a forgotten file leaves nothing behind") {
+  Index index;
+  const Where file{"project", "/project/a.c"};
+  index.add_file(file, "call_of(saved_thing);\n");
+  text::Document document("call_of(deleted_thing);\ncall_of(edited_thing);\n");
+  index.set_document(file, document.snapshot());
+  REQUIRE(document.replace(0, 24, ""));
+  index.set_document(file, document.snapshot());
+  index.accept(file, document.snapshot()->bytes(), 8, "edited_thing);");
+  REQUIRE_FALSE(find(index, "call_of(^\n").empty());
+  index.forget(file);
+  CHECK(find(index, "call_of(^\n").empty());
+  CHECK(index.usage().text_bytes == 0);
+}
+
+TEST_CASE("a text that many matches agree on comes before one of a single match") {
+  Index index;
+  for (const char* name : {"a", "b", "c", "d"})
+    index.add_file({"project", std::string("/project/") + name + ".c"}, "call_of(common_thing);\n");
+  index.add_file({"project", "/project/e.c"}, "call_of(rare_thing);\n");
+  const auto found = find(index, "call_of(^\n");
+  REQUIRE(found.size() == 2);
+  CHECK(found[0].text == "common_thing);");
+  CHECK(found[0].evidence.votes == 4);
+  CHECK(found[0].evidence.sources == 4);
+  CHECK(found[1].text == "rare_thing);");
+  CHECK(found[0].chance >= found[1].chance);
+}
+
+TEST_CASE("chances fall along a text, and its boundaries end with it") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "call_of(common_thing, first.part, 1);\n");
+  index.add_file({"project", "/project/b.c"}, "call_of(common_thing, second.part, 2);\n");
+  for (const Candidate& candidate : find(index, "call_of(^\n")) {
+    REQUIRE_FALSE(candidate.boundaries.empty());
+    CHECK(candidate.boundaries.back().bytes == candidate.text.size());
+    for (std::size_t i = 1; i < candidate.boundaries.size(); ++i) {
+      CHECK(candidate.boundaries[i].bytes > candidate.boundaries[i - 1].bytes);
+      CHECK(candidate.boundaries[i].chance <= candidate.boundaries[i - 1].chance);
+    }
+    CHECK(candidate.shown <= candidate.text.size());
+  }
+}
+
+TEST_CASE("nothing is shown behind a finished line that ended there elsewhere, too") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "call_of(thing);\ncall_of(thing);\nint x;\n");
+  for (const Candidate& candidate : find(index, "int y;\ncall_of(thing);^\n"))
+    CHECK(candidate.shown == 0);
+}
+
+TEST_CASE("many files that were added one by one are all found, but for those removed") {
+  Index index;
+  const auto name = [](int i) { return "/project/f" + std::to_string(i) + ".c"; };
+  for (int i = 0; i < 100; ++i)
+    index.add_file({"project", name(i)},
+                   "call_number_" + std::to_string(i) + "(thing_" + std::to_string(i) + ");\n");
+  for (int i = 0; i < 100; i += 3) index.remove_file({"project", name(i)});
+  CHECK(index.usage().files == 66);
+  for (int i = 0; i < 100; ++i) {
+    INFO("file " << i);
+    const std::string number = std::to_string(i);
+    CHECK(offers(index, "call_number_" + number + "(^\n", "thing_" + number + ");") ==
+          (i % 3 != 0));
+  }
+}
+
+TEST_CASE("memory is at most three bytes for each byte of text") {
+  Index index;
+  const std::vector<File> files = {{"/project/a.c", code(20'000, 1)}};
+  index.add_files("project", make_batch(files));
+  const Usage usage = index.usage();
+  REQUIRE(usage.files == 1);
+  CHECK(usage.bytes <= 3 * usage.text_bytes);
+}
+
+TEST_CASE("past the budget the project used longest ago loses its files first") {
+  constexpr std::size_t kBudget = 1'000'000;
+  Index index({.budget_bytes = kBudget});
+  const auto add = [&](const std::string& project, unsigned seed) {
+    const std::vector<File> files = {{"/" + project + "/" + std::to_string(seed) + ".c",
+                                      "call_of(" + project + "_thing);\n" + code(4000, seed)}};
+    index.add_files(project, make_batch(files));
+  };
+  add("old", 1);
+  add("new", 2);
+  REQUIRE(index.usage().files == 2);
+  CHECK(offers(index, "call_of(^\n", "old_thing);", {"old", "/old/typed.c"}));
+  for (unsigned seed = 3; index.usage().files_dropped == 0 && seed < 20; ++seed) add("new", seed);
+  CHECK(index.usage().files_dropped == 1);
+  CHECK(index.usage().bytes <= kBudget);
+  CHECK_FALSE(offers(index, "call_of(^\n", "old_thing);", {"old", "/old/typed.c"}));
+  CHECK(offers(index, "call_of(^\n", "new_thing);", {"new", "/new/typed.c"}));
+}
+
+TEST_CASE("deleted text is bounded, the oldest goes first") {
+  Index index({.session_bytes = 2000});
+  text::Document document("");
+  for (int i = 0; i < 100; ++i) {
+    const std::string line = "deleted_call_" + std::to_string(i) + "(deleted_thing);\n";
+    REQUIRE(document.replace(0, 0, line));
+    index.set_document(kTyped, document.snapshot());
+    REQUIRE(document.replace_all("int between;\n"));
+    index.set_document(kTyped, document.snapshot());
+    REQUIRE(document.replace(0, document.snapshot()->bytes().size(), ""));
+    index.set_document(kTyped, document.snapshot());
+    index.accept(kTyped, "", 0, line);
+  }
+  CHECK(index.usage().text_bytes <= 2000);
+  CHECK(offers(index, "deleted_call_99(^\n", "deleted_thing);"));
+  CHECK_FALSE(offers(index, "deleted_call_3(^\n", "deleted_thing);"));
+}
+
+TEST_CASE("a draft goes on over lines") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "open_the_file(name);\nread_it();\nclose_it();\n");
+  CHECK(index.draft({kTyped, "open_the_file(", 14}, 100) == "name);\nread_it();\nclose_it();\n");
+  CHECK(index.draft({kTyped, "open_the_file(", 14}, 8) == "name);\nr");
+  CHECK(index.draft({kTyped, "nothing_known(", 14}, 100).empty());
+}
+
+TEST_CASE("any bytes can be asked about") {
+  std::mt19937 random(1);
+  Index index;
+  index.add_file({"project", "/project/a.c"}, code(200, 1));
+  for (int round = 0; round < 400; ++round) {
+    std::string text(random() % 200, ' ');
+    for (char& c : text) c = static_cast<char>("\n \t\r(ab\0\xC3\xA9;"[random() % 11]);
+    index.set_document({"project", "/project/b.c"}, snapshot(text));
+    for (const Candidate& candidate : index.find({kTyped, text, random() % (text.size() + 3)}))
+      CHECK(candidate.text.find('\n') == std::string::npos);
+  }
+  CHECK(index.find({kTyped, "", 0}).empty());
+  CHECK(index.draft({kTyped, "", 7}, 10).empty());
+}

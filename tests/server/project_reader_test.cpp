@@ -1,0 +1,279 @@
+#include "daemon/server/project_reader.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <cstdlib>
+#include <fstream>
+#include <mutex>
+#include <set>
+
+#include "daemon/recall/index.h"
+
+using namespace efimd;
+using namespace efimd::service;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "efimd-project-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    root = name;
+    fs::create_directory(root / ".git");
+  }
+  ~Folder() { fs::remove_all(root); }
+  void write(const fs::path& file, const std::string& text) const {
+    fs::create_directories((root / file).parent_path());
+    std::ofstream(root / file, std::ios::binary) << text;
+  }
+  fs::path root;
+};
+
+/// Takes what a reader delivers into an index, and waits for the end of what was asked.
+class Owner {
+ public:
+  explicit Owner(ProjectLimits limits = {})
+      : reader_(
+            Exclusions({"*.generated.c"}, true),
+            [this](ProjectUpdate update) { take(std::move(update)); }, limits) {}
+
+  ProjectReader& reader() { return reader_; }
+  void wait() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return ends_ > awaited_; });
+    ++awaited_;
+  }
+  void look_at(const Folder& folder, std::string_view family = "c") {
+    reader_.look_at(folder.root, family);
+    wait();
+  }
+  void changed(const Folder& folder, const fs::path& file) {
+    reader_.changed(folder.root, folder.root / file);
+    wait();
+  }
+  /// What is known of the folder, relative to it.
+  std::set<std::string> files(const Folder& folder) {
+    const std::lock_guard lock(mutex_);
+    std::set<std::string> names;
+    for (const std::string& path : files_)
+      names.insert(fs::path(path).lexically_relative(folder.root).generic_string());
+    return names;
+  }
+  std::vector<std::string> order() {
+    const std::lock_guard lock(mutex_);
+    return families_;
+  }
+  std::string continued(const Folder& folder, const std::string& text) {
+    const std::lock_guard lock(mutex_);
+    const std::string project = folder.root.generic_string(), path = project + "/typed.c";
+    return index_.draft({{project, path}, text, text.size()}, 40);
+  }
+
+ private:
+  void take(ProjectUpdate update) {
+    const std::lock_guard lock(mutex_);
+    for (const std::string& path : update.removed) {
+      files_.erase(path);
+      index_.remove_file({update.project, path});
+    }
+    if (update.files) {
+      for (const std::string& path : recall::paths_of(*update.files)) files_.insert(path);
+      families_.push_back(recall::family_of(recall::paths_of(*update.files).front()));
+      index_.add_files(update.project, update.files);
+    }
+    if (update.is_last) ++ends_;
+    arrived_.notify_all();
+  }
+
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::set<std::string> files_;
+  std::vector<std::string> families_;
+  recall::Index index_;
+  int ends_ = 0, awaited_ = 0;
+  ProjectReader reader_;  ///< last: it delivers until it is gone
+};
+
+using Names = std::set<std::string>;
+
+}  // namespace
+
+TEST_CASE("a project's files are read, in folders, too") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  folder.write("deep/er/b.c", "int b;\n");
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"a.c", "deep/er/b.c"});
+  REQUIRE(owner.reader().status().size() == 1);
+  CHECK(owner.reader().status()[0].files == 2);
+  CHECK(owner.reader().status()[0].left_out.empty());
+}
+
+TEST_CASE("ignored, excluded, secret and hidden files are not read") {
+  const Folder folder;
+  folder.write(".gitignore", "build/\n*.tmp.c\n");
+  folder.write("build/made.c", "int made;\n");
+  folder.write("x.tmp.c", "int x;\n");
+  folder.write("y.generated.c", "int y;\n");
+  folder.write(".env", "KEY=1\n");
+  folder.write("credentials.json", "{}\n");
+  folder.write(".cache/z.c", "int z;\n");
+  folder.write("node_modules/m/m.c", "int m;\n");
+  folder.write("kept.c", "int kept;\n");
+  Owner owner;
+  owner.look_at(folder);
+  const Names files = owner.files(folder);
+  CHECK(files == Names{".gitignore", "kept.c"});
+}
+
+TEST_CASE("a folder that a list of what to keep leaves in is read") {
+  const Folder folder;
+  folder.write(".gitignore", "*\n!*/\n!*.c\n");
+  folder.write("in/kept.c", "int kept;\n");
+  folder.write("in/left.h", "int left;\n");
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"in/kept.c"});
+}
+
+TEST_CASE("binary, huge and machine-made files are left out") {
+  const Folder folder;
+  folder.write("binary.c", std::string("a\0b", 3));
+  folder.write("huge.json", std::string(recall::kFileBytesMax + 1, 'x'));
+  folder.write("minified.js", std::string(20'000, 'x'));
+  folder.write("empty.c", "");
+  folder.write("kept.c", "int kept;\n");
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"kept.c"});
+}
+
+TEST_CASE("links are not followed, so that loops end") {
+  const Folder folder, elsewhere;
+  elsewhere.write("theirs.c", "int theirs;\n");
+  folder.write("in/kept.c", "int kept;\n");
+  fs::create_directory_symlink(folder.root, folder.root / "in/loop");
+  fs::create_directory_symlink(elsewhere.root, folder.root / "out");
+  fs::create_symlink(elsewhere.root / "theirs.c", folder.root / "theirs.c");
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"in/kept.c"});
+  owner.changed(folder, "out/theirs.c");
+  CHECK(owner.files(folder) == Names{"in/kept.c"});
+}
+
+TEST_CASE("what a project may cost is bounded, and the bound is told") {
+  const Folder folder;
+  for (int i = 0; i < 20; ++i)
+    folder.write("d/f" + std::to_string(i) + ".c", "int some_name_here;\n");
+  SECTION("in files") {
+    Owner owner({.files = 5});
+    owner.look_at(folder);
+    CHECK(owner.files(folder).size() == 5);
+    CHECK(owner.reader().status()[0].left_out == "files");
+  }
+  SECTION("in bytes") {
+    Owner owner({.bytes = 100});
+    owner.look_at(folder);
+    CHECK(owner.files(folder).size() == 5);
+    CHECK(owner.reader().status()[0].left_out == "bytes");
+  }
+  SECTION("in depth") {
+    Owner owner({.depth = 0});
+    owner.look_at(folder);
+    CHECK(owner.files(folder).empty());
+    CHECK(owner.reader().status()[0].left_out == "depth");
+  }
+  SECTION("in entries") {
+    Owner owner({.entries = 3});
+    owner.look_at(folder);
+    CHECK(owner.files(folder).size() <= 3);
+    CHECK(owner.reader().status()[0].left_out == "entries");
+  }
+}
+
+TEST_CASE("files of the family that is asked for come first") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  folder.write("b.py", "b = 1\n");
+  Owner owner;
+  owner.look_at(folder, "py");
+  CHECK(owner.order() == std::vector<std::string>{"py", "c"});
+}
+
+TEST_CASE("another look finds what was changed, added and removed") {
+  const Folder folder;
+  folder.write("a.c", "first_function(first_argument);\n");
+  folder.write("b.c", "int b;\n");
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.continued(folder, "first_function(").substr(0, 14) == "first_argument");
+  folder.write("a.c", "first_function(another_argument, 2);\n");
+  fs::remove(folder.root / "b.c");
+  folder.write("c.c", "int c;\n");
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"a.c", "c.c"});
+  CHECK(owner.continued(folder, "first_function(").substr(0, 16) == "another_argument");
+}
+
+TEST_CASE("a notice of one file reads that file alone") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  Owner owner;
+  owner.look_at(folder);
+  folder.write("b.c", "int b;\n");
+  folder.write("c.c", "int c;\n");
+  owner.changed(folder, "b.c");
+  CHECK(owner.files(folder) == Names{"a.c", "b.c"});
+  fs::remove(folder.root / "a.c");
+  owner.changed(folder, "a.c");
+  CHECK(owner.files(folder) == Names{"b.c"});
+}
+
+TEST_CASE("a file that comes to be ignored leaves at once") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  folder.write("b.c", "int b;\n");
+  Owner owner;
+  owner.look_at(folder);
+  folder.write(".gitignore", "b.c\n");
+  owner.changed(folder, ".gitignore");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c"});
+}
+
+TEST_CASE("a file that was code and is binary now leaves") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  Owner owner;
+  owner.look_at(folder);
+  folder.write("a.c", std::string("in\0 a;\n", 7));
+  owner.changed(folder, "a.c");
+  CHECK(owner.files(folder).empty());
+}
+
+TEST_CASE("the reader of a project is gone before what it delivers to") {
+  const Folder folder;
+  for (int i = 0; i < 200; ++i) folder.write("f" + std::to_string(i) + ".c", "int a;\n");
+  for (int i = 0; i < 5; ++i) {
+    Owner owner;
+    owner.reader().look_at(folder.root, "c");
+  }
+  SUCCEED();
+}
+
+TEST_CASE("a project is the innermost workspace folder, or the git working tree") {
+  const Folder folder;
+  folder.write("in/a.c", "int a;\n");
+  const fs::path file = folder.root / "in/a.c";
+  CHECK(project_of(file, {}) == folder.root);
+  const std::vector<fs::path> workspace = {folder.root, folder.root / "in", "/elsewhere"};
+  CHECK(project_of(file, workspace) == folder.root / "in");
+  const std::vector<fs::path> whole = {"/"};
+  CHECK(project_of(file, whole) == std::nullopt);
+  fs::remove_all(folder.root / ".git");
+  CHECK(project_of(file, {}) == std::nullopt);
+}
