@@ -17,10 +17,8 @@
 #include "daemon/config/local_socket.h"
 #include "daemon/config/printable.h"
 #include "daemon/config/version.h"
-#include "daemon/server/connection.h"
+#include "daemon/server/daemon_impl.h"
 #include "daemon/server/file_identity.h"
-#include "daemon/server/lifetime.h"
-#include "daemon/server/project_reader.h"
 #include "daemon/server/status_json.h"
 
 namespace efimd::service {
@@ -28,74 +26,6 @@ namespace efimd::service {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
-
-class Daemon::Impl : public SessionHost, private Lifetime::Host {
- public:
-  /// `listening`: of no use where settings has a passed socket.
-  Impl(Settings settings, LockFile lock, UniqueFd listening);
-  ~Impl() override;
-
-  void run();
-  void stop_from_any_thread();
-  void stop_on_signals();
-
-  // SessionHost
-  const Config& config() const override { return settings_.config; }
-  spdlog::logger& log() override { return *settings_.log; }
-  void complete(completion::Request request,
-                std::function<void(completion::Outcome)> done) override;
-  void close_document(completion::DocumentKey document) override;
-  void open_document(completion::OpenedDocument opened) override;
-  void focus_document(completion::DocumentKey document) override;
-  void dismiss_suggestion(completion::Dismissal dismissal) override;
-  const Exclusions& exclusions() const override { return exclusions_; }
-  void look_at_project(const completion::TextHome& home) override;
-  void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
-  void count_silence(const std::string& reason) override { ++silence_[reason]; }
-  ModelProgress model_progress() const override;
-  lsp::Json status() const override;
-  void stop() override { lifetime_.stop(); }
-  void retire() override { lifetime_.retire(); }
-
- private:
-  // Lifetime::Host
-  void admit(Lifetime::Socket socket) override;
-  std::size_t session_count() const override { return connections_.size(); }
-  void end_sessions() override;
-
-  void ended(std::uint64_t id);
-  /// `factory` with its progress told to the sessions.
-  completion::EngineFactory watched(completion::EngineFactory factory);
-  void post_change();  // from the engine thread
-  void model_changed();
-
-  /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
-  void begin_store();
-  void read_projects();
-  using Answered = std::function<void(Result<lsp::Json>)>;
-  void ask_store(const CacheRequest& request, Answered done);
-  /// Every spelling of the file that the store or a session knows, found on the disk thread.
-  void purge_file(CacheRequest request, Answered done);
-  /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
-  void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
-  /// What the store cannot know of the answer: device tokens, speeds.
-  void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
-
-  Settings settings_;
-  const LockFile lock_;  // D-1: the first in, the last out
-  const Clock::time_point started_ = Clock::now();
-  asio::io_context io_{1};
-  Lifetime lifetime_;
-  asio::signal_set signals_{io_};
-  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
-  std::uint64_t last_session_ = 0;
-  std::map<std::string, std::uint64_t> silence_;
-  std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
-  Exclusions exclusions_;
-  std::atomic<bool> change_posted_ = false;
-  std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
-  std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
-};
 
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     : settings_(std::move(settings)),

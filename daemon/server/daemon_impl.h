@@ -1,0 +1,93 @@
+#pragma once
+
+#include <atomic>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/server/connection.h"
+#include "daemon/server/daemon.h"
+#include "daemon/server/lifetime.h"
+#include "daemon/server/project_reader.h"
+#include "daemon/server/session.h"
+
+namespace efimd::service {
+
+/// The daemon behind its face: sessions, completion service, store, projects.
+///
+/// Thread: io. Members end in the reverse order: first what posts to io, last the lock (D-1).
+class Daemon::Impl : public SessionHost, private Lifetime::Host {
+ public:
+  /// `listening`: of no use where settings has a passed socket.
+  Impl(Settings settings, LockFile lock, UniqueFd listening);
+  ~Impl() override;
+
+  void run();
+  void stop_from_any_thread();
+  void stop_on_signals();
+
+  // SessionHost
+  const Config& config() const override { return settings_.config; }
+  spdlog::logger& log() override { return *settings_.log; }
+  void complete(completion::Request request,
+                std::function<void(completion::Outcome)> done) override;
+  void close_document(completion::DocumentKey document) override;
+  void open_document(completion::OpenedDocument opened) override;
+  void focus_document(completion::DocumentKey document) override;
+  void dismiss_suggestion(completion::Dismissal dismissal) override;
+  const Exclusions& exclusions() const override { return exclusions_; }
+  void look_at_project(const completion::TextHome& home) override;
+  void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
+  void count_silence(const std::string& reason) override { ++silence_[reason]; }
+  ModelProgress model_progress() const override;
+  lsp::Json status() const override;
+  void stop() override { lifetime_.stop(); }
+  void retire() override { lifetime_.retire(); }
+
+ private:
+  // Lifetime::Host
+  void admit(Lifetime::Socket socket) override;
+  std::size_t session_count() const override { return connections_.size(); }
+  void end_sessions() override;
+
+  void ended(std::uint64_t id);
+  /// `factory` with its progress told to the sessions.
+  completion::EngineFactory watched(completion::EngineFactory factory);
+  void post_change();  // from the engine thread
+  void model_changed();
+
+  /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
+  void begin_store();
+  void read_projects();
+  using Answered = std::function<void(Result<lsp::Json>)>;
+  void ask_store(const CacheRequest& request, Answered done);
+  /// Every spelling of the file that the store or a session knows, found on the disk thread.
+  void purge_file(CacheRequest request, Answered done);
+  /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
+  void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
+  /// What the store cannot know of the answer: device tokens, speeds.
+  void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
+
+  Settings settings_;
+  const LockFile lock_;  // D-1: the first in, the last out
+  const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  boost::asio::io_context io_{1};
+  Lifetime lifetime_;
+  boost::asio::signal_set signals_{io_};
+  std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
+  std::uint64_t last_session_ = 0;
+  std::map<std::string, std::uint64_t> silence_;
+  std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
+  Exclusions exclusions_;
+  std::atomic<bool> change_posted_ = false;
+  std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
+  std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
+};
+
+}  // namespace efimd::service
