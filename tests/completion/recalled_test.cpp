@@ -93,6 +93,18 @@ TEST_CASE("A-12: what the user rejected is not recalled again") {
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
 
+TEST_CASE("A-12: what was just deleted is offered again only to who types it") {
+  Harness harness(says("xyz"));
+  harness.set("int main() {\n  return registry.insert_unique(key);^\n}\n", kUri);
+  ask(harness);
+  harness.erase(std::string("registry.insert_unique(key);").size(), kUri);
+  CHECK(ask(harness).receipt.source == "engine");
+  harness.type("regi", kUri);
+  const Outcome outcome = ask(harness);
+  REQUIRE(outcome.item);
+  CHECK(outcome.item->text == "stry.insert_unique(key);");
+}
+
 TEST_CASE("A-12: drafts from recall leave what the model writes as it is") {
   const auto written = [](bool recall) {
     Harness harness(says("_unique(key, std::move(other));"));

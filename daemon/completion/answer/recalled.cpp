@@ -15,6 +15,11 @@ constexpr std::size_t kDraftBytesMax = 96;
 
 recall::Where where_of(const TextHome& home) { return {home.project, home.path}; }
 
+/// Text that was deleted is offered while the user types, not as an answer to deleting it.
+bool is_typing(Event event) {
+  return event == Event::kType || event == Event::kNewline || event == Event::kAccept;
+}
+
 /// Below this a model's text at the end of a finished line is not shown.
 constexpr double kFinishedConfidenceMin = 0.5;
 
@@ -79,6 +84,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
       recalled.draft = candidate.text.substr(0, kDraftBytesMax);
       recalled.draft_chance = candidate.boundaries.front().chance;
     }
+    if (candidate.source == recall::Source::kDeleted && !is_typing(turn.receipt.event)) continue;
     const std::size_t bytes = shown_bytes(candidate, request.options.eagerness);
     if (bytes == 0) continue;
     recalled.item = fitted(candidate, bytes, turn);

@@ -36,8 +36,10 @@ test('inline completion is advertised statically, and nothing is registered late
 });
 
 for (const [offered, expected] of [[undefined, 'utf-16'], [['utf-16'], 'utf-16'], [['utf-8', 'utf-16', 'utf-32'], 'utf-8'], [['utf-32', 'utf-8', 'utf-16'], 'utf-32']])
-  test(`of the encodings ${offered ?? 'that are not told'} one is chosen, and positions count in it`, async () => {
+  test(`of the encodings ${offered ?? 'that are not told'} one is chosen, and positions count in it`, async (t) => {
     const other = await (await Server.start({ encodings: offered })).loaded();
+    let ended = false;
+    t.after(() => ended || other.end()); // a failure must not leave a process behind
     assert.equal(other.initialized.capabilities.positionEncoding, expected);
     const comment = '# é😀'; // 4 characters, 5 UTF-16 code units, 8 bytes
     const length = { 'utf-8': 8, 'utf-16': 5, 'utf-32': 4 }[expected];
@@ -45,6 +47,7 @@ for (const [offered, expected] of [[undefined, 'utf-16'], [['utf-16'], 'utf-16']
     await other.change(kFile, 2, { range: { start: { line: kLine, character: kColumn }, end: { line: kLine, character: kColumn + length } }, text: '' });
     const list = await other.ask(kFile, kLine, kColumn);
     assert.deepEqual(texts(list), texts({ items: await itemsFor(kText, kLine, kColumn) }));
+    ended = true;
     assert.equal(await other.end(), 0);
   });
 
