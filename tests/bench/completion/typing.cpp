@@ -117,6 +117,7 @@ class Typing {
   void ask() {
     completion::Request request;
     request.document = {1, uri_};
+    request.home = {"/typed", uri_};  // the files that are typed are a project of their own
     request.snapshot = document_.snapshot();
     request.cursor = cursor_;
     request.options = bench_.options();
