@@ -61,8 +61,9 @@ void Session::did_open(const lsp::Message& message) {
   OpenDocument& open = entry->second;
   open.exclusion = host_.exclusions().judge(params->uri, params->text);
   open.file = file_name_of(params->uri);
-  if (open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme)
-    open.home = text_home_of(params->uri);
+  const bool shares =
+      open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme;
+  if (shares && host_.config().completion.recall) open.home = text_home_of(params->uri);
   if (open.home.project != open.home.path) host_.look_at_project(open.home);
   if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
     open.unusable = unusable_as(open.exclusion);
