@@ -17,7 +17,8 @@ namespace efimd::completion {
 
 // What is asked of completion and what it answers: values, which every part of it may see.
 
-/// What the user did since the last request for this document; documents/event.h says how it is found, docs/protocol.md what it is named.
+/// What the user did since the last request for this document. documents/event.h says how it is
+/// found, docs/protocol.md how it is named.
 enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
 std::string_view event_name(Event event);
 
@@ -33,19 +34,7 @@ inline constexpr float kConfidenceDefault = 0.1F;
 /// How sure a suggestion must be to be shown.
 enum class Eagerness : std::uint8_t { kLow, kMedium, kHigh };
 
-/// What each stands for: the least chance of text from recall (recall::Candidate::chance).
-constexpr double least_chance(Eagerness eagerness) {
-  switch (eagerness) {
-    case Eagerness::kLow:
-      return 0.6;
-    case Eagerness::kHigh:
-      return 0.25;
-    case Eagerness::kMedium:
-      break;
-  }
-  return 0.4;
-}
-/// And the least confidence in text that the model wrote (Options::confidence).
+/// The least confidence in text that the model wrote (Options::confidence).
 constexpr float least_model_confidence(Eagerness eagerness) {
   switch (eagerness) {
     case Eagerness::kLow:

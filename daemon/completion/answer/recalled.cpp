@@ -23,14 +23,22 @@ bool is_typing(Event event) {
 /// Below this a model's text at the end of a finished line is not shown.
 constexpr double kFinishedConfidenceMin = 0.5;
 
-/// How much of a candidate is shown: what recall finds worth it, less of it or more by eagerness.
-std::size_t shown_bytes(const recall::Candidate& candidate, Eagerness eagerness) {
-  const double least = least_chance(eagerness);
+/// The last boundary whose chance is at least `least`.
+std::size_t bytes_with(const recall::Candidate& candidate, double least) {
   std::size_t bytes = 0;
   for (const recall::Boundary& boundary : candidate.boundaries)
     if (boundary.chance >= least) bytes = boundary.bytes;
-  if (eagerness == Eagerness::kLow) return std::min(bytes, candidate.shown);
-  return eagerness == Eagerness::kHigh ? std::max(bytes, candidate.shown) : candidate.shown;
+  return bytes;
+}
+
+/// How much of a candidate is shown: what recall finds worth it, less of it or more by eagerness.
+std::size_t shown_bytes(const recall::Candidate& candidate, Eagerness eagerness) {
+  constexpr double kSureChance = 0.6, kFairChance = 0.25;
+  if (eagerness == Eagerness::kLow)
+    return std::min(bytes_with(candidate, kSureChance), candidate.shown);
+  if (eagerness == Eagerness::kHigh)
+    return std::max(bytes_with(candidate, kFairChance), candidate.shown);
+  return candidate.shown;
 }
 
 /// Characters of the first `bytes` that the user may expect to be spared: each boundary's with its
