@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "daemon/completion/answer/worker.h"
 #include "tests/completion/harness.h"
 
 using namespace efimd;
@@ -106,19 +107,65 @@ TEST_CASE("A-12: what was just deleted is offered again only to who types it") {
 }
 
 TEST_CASE("A-12: drafts from recall leave what the model writes as it is") {
-  const auto written = [](bool recall) {
-    Harness harness(says("_unique(key, std::move(other));"));
-    harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
-    harness.options.recall = recall;
-    // A model that is never sure enough leaves the suggestion to what is shown; its tokens are told.
-    const Outcome outcome = ask(harness);
-    return std::pair(outcome.receipt.generated_tokens, outcome.receipt.accepted_tokens);
+  // It begins as what recall knows and is longer, so that the model's text is shown. Drafts that are
+  // accepted in part are compared on the real engine (tests/keystrokes/property_test.cpp).
+  const std::string said = "_unique(key, std::move(value_of_another_and_much_longer_name));";
+  const auto script = std::make_shared<test::EngineScript>();
+  script->continues_everywhere = true;  // after the accepted part of a draft, too
+  script->continuation = [&](const test::ScriptedPrompt& prompt) {
+    for (std::size_t already = said.size(); already > 0; --already)
+      if (prompt.increment.ends_with(said.substr(0, already))) return said.substr(already);
+    return said;
   };
-  const auto [with, accepted] = written(true);
-  const auto [without, none] = written(false);
-  CHECK(with == without);
-  CHECK(none == 0);
-  CHECK(accepted >= 0);
+  completion::Budgets budgets;
+  budgets.prompt_tokens_max = budgets.near_tokens_max = 2048;
+  budgets.costs.points = {{1, 10}, {16, 12}};  // drafted tokens are nearly free
+  const test::Marked place = test::marked(kRepeated + "void fourth() {\n  registry.insert^\n}\n");
+  const text::Document document(place.text);
+  const auto answer = [&](bool recall, float temperature) {
+    recall::Index index;
+    completion::Worker worker(std::make_unique<test::ScriptedEngine>(script),
+                              {.budgets = budgets, .index = &index});
+    Request request;
+    request.document = {1, kUri};
+    request.snapshot = document.snapshot();
+    request.cursor = place.cursor;
+    request.home = {"/project", "/project/a.cpp"};
+    request.options.recall = recall;
+    request.options.temperature = temperature;
+    request.options.confidence = 0;
+    const completion::Job job(request, [](const Outcome&) {});
+    return worker.serve(job).outcome;
+  };
+  const Outcome with = answer(true, 0);
+  const Outcome without = answer(false, 0);
+  REQUIRE(with.item);
+  REQUIRE(without.item);
+  CHECK(with.item->text == said);
+  CHECK(without.item->text == said);
+  CHECK(with.receipt.generated_tokens == without.receipt.generated_tokens);
+  CHECK(with.receipt.accepted_tokens > 0);
+  CHECK(with.receipt.drafted_tokens == with.receipt.accepted_tokens);
+  CHECK(without.receipt.drafted_tokens == 0);
+  CHECK(answer(true, 0.5F).receipt.drafted_tokens == 0);
+}
+
+TEST_CASE("eagerness moves what is shown of recalled text and of the model's") {
+  // Three ways on from here: none is sure.
+  const std::string ambiguous =
+      "  emit(alpha, one);\n  x();\n  emit(beta, two);\n  y();\n  emit(gamma, three);\n  emit^\n";
+  const auto shown = [&](Eagerness eagerness) {
+    Harness harness(says(""));
+    harness.set(ambiguous, kUri);
+    harness.options.eagerness = eagerness;
+    const Outcome outcome = ask(harness);
+    return outcome.item ? outcome.item->text.size() : 0;
+  };
+  CHECK(shown(Eagerness::kLow) <= shown(Eagerness::kMedium));
+  CHECK(shown(Eagerness::kMedium) <= shown(Eagerness::kHigh));
+  CHECK(shown(Eagerness::kLow) < shown(Eagerness::kHigh));
+  CHECK(least_model_confidence(Eagerness::kLow) > least_model_confidence(Eagerness::kMedium));
+  CHECK(least_model_confidence(Eagerness::kMedium) > least_model_confidence(Eagerness::kHigh));
 }
 
 TEST_CASE("A-12: a suggestion that was accepted counts for its source") {

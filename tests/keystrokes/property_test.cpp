@@ -137,7 +137,7 @@ class Session {
       : editor_(files(), seed),
         healing_(healing),
         roomy_(kv_bytes >= std::size_t{16} << 20),
-        worker_(open_engine(kv_bytes), {budgets(), 3}) {}
+        worker_(open_engine(kv_bytes), {budgets(), 3, &index_}) {}
 
   void run(int events) {
     for (int at = 0; at < events; ++at) {
@@ -149,6 +149,7 @@ class Session {
     }
   }
 
+  int drafted = 0, accepted = 0;
   int answers = 0, compared = 0, from_memory = 0, healed = 0;
 
  private:
@@ -168,6 +169,7 @@ class Session {
   completion::Request request() {
     completion::Request made;
     made.document = key();
+    made.home = {"/project", made.document.uri};  // so that recall drafts
     made.snapshot = editor_.file().document.snapshot();
     made.cursor = editor_.file().cursor;
     made.options.tokens_max = 6;
@@ -195,7 +197,9 @@ class Session {
     for (const completion::KeptAnchor& kept : document->anchors)
       check_anchor(kept.anchor, *document, Spine::kOlder, tokenizer());
     const std::size_t cursor = document->asked->cursor;
-    if (receipt.source == "engine") {
+    drafted += receipt.drafted_tokens;
+    accepted += receipt.accepted_tokens;
+    if (receipt.prompt_tokens > 0) {  // the model was asked
       const prompt::Anchor& anchor = document->anchors.front().anchor;
       const Suggestion& suggestion = document->suggestions.front();
       // A generation that went on has the plan that it began with, and the tail that was typed then.
@@ -235,7 +239,7 @@ class Session {
     CHECK(item.text.find('\r') == std::string::npos);
   }
 
-  /// KV-5 and in what they come to: the same tokens, one for one.
+  /// KV-5 and in what they come to: the same tokens, one for one.
   void compare(const Suggestion& suggestion, const DocumentState& document) {
     const prompt::Anchor& anchor = document.anchors.front().anchor;
     const int typed = healing_ == completion::Healing::kOn
@@ -271,6 +275,7 @@ class Session {
   RandomEditor editor_;
   const completion::Healing healing_;
   const bool roomy_;
+  recall::Index index_;
   completion::Worker worker_;
   Uncached uncached_;
 };
@@ -285,6 +290,8 @@ TEST_CASE(
   session.run(200);
   CHECK(session.compared > 20);
   CHECK(session.from_memory > 5);
+  CHECK(session.accepted > 0);
+  CHECK(session.drafted > session.accepted);
 }
 
 TEST_CASE("random editing with healing") {

@@ -51,7 +51,11 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
   const Prompted prompted{kept, plan};
   std::optional<Generated> begun;
-  if (draft.text.empty() || typed_tokens(turn.request(), kept.anchor) > 0) {
+  // A sample depends on how many tokens were drawn before it, so a draft would change it.
+  const bool drafts = !draft.text.empty() && is_greedy(turn.request().options) &&
+                      worthwhile(draft.chance) > 0 &&
+                      typed_tokens(turn.request(), kept.anchor) == 0;
+  if (!drafts) {
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
   } else {
     Or<Generated> held = prefill_draft(turn, prompted, draft);
