@@ -6,7 +6,7 @@
 
 namespace efimd {
 
-/// What kind of failure it was, for code that must decide; people read Error::message().
+/// The kind of a failure, for code that must decide; people read Error::message().
 enum class Fault {
   kBadInput,     ///< a file, frame or option is malformed
   kUnsupported,  ///< well-formed, but not something this build can do

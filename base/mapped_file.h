@@ -37,8 +37,8 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Whether the file is unchanged since it was opened, by its size and time. Costs a system call.
   bool intact() const;
-  /// Takes whole pages of `bytes`, which lie in bytes(), out of this process's memory; read again,
-  /// they come back from the system's cache or the file. Any thread.
+  /// Takes whole pages of `bytes`, which lie in bytes(), out of this process's memory. If they are
+  /// read again, they come back from the system's cache or the file. Any thread.
   void give_back(std::span<const std::byte> bytes) const;
 
  private:

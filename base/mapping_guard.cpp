@@ -17,7 +17,7 @@ namespace {
 constexpr int kMappingsMax = 64;
 constexpr int kNone = -1;
 
-/// What the handler may read at any moment: begin is written last and taken back first.
+/// The handler may read these at any moment, so `begin` is written last and taken back first.
 struct Slot {
   std::atomic<bool> taken = false;
   std::atomic<std::uintptr_t> begin = 0;  ///< 0: nothing is guarded

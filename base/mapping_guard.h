@@ -5,7 +5,7 @@
 
 namespace efimd {
 
-/// Keeps this process alive if a mapped file is shortened or its disk fails: instead of ending by
+/// Keeps this process alive if a mapped file is shortened or its disk fails. Instead of ending by
 /// SIGBUS, the process reads zeros from there on, and was_cut() says so. Code that computes with
 /// the bytes asks afterwards, and discards the result.
 ///

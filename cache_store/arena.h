@@ -20,8 +20,8 @@ struct ArenaKey {
   std::size_t page_bytes = 0;
 };
 
-/// A file of fixed slots, one page each, as they are in memory: no compression, because loading is
-/// the fast path.
+/// A file of fixed slots, one page each, as they are in memory. Loading is the fast path, so
+/// nothing is compressed.
 ///
 ///   byte 0      magic "efimdkv1"
 ///        8      u64 slot bytes: page bytes rounded up to 4096
@@ -68,7 +68,7 @@ class Arena {
   void release(std::uint32_t slot);
   /// The number of slots in the file, the last perhaps in part.
   std::uint32_t slots() const;
-  /// The bytes that the file takes on the disk.
+  /// Bytes that the file takes on the disk.
   std::size_t disk_bytes() const;
 
  private:

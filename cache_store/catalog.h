@@ -20,7 +20,7 @@ namespace efimd::store {
 /// Row of a document in the database; never 0.
 using SourceId = std::int64_t;
 
-/// Where a page's bytes are, and their hash.
+/// The place of a page's bytes, and their hash.
 struct PagePlace {
   std::shared_ptr<Arena> arena;
   int arena_id = 0;
@@ -39,13 +39,13 @@ struct StoredPage {
   std::uint64_t last_use = 0;  ///< counts uses; no clock that could jump
 };
 
-/// The pages of the store by digest, and the order in which they are evicted: leaves first; among
-/// them those of documents that no editor has open; among them the longest unused. Pinned pages are
+/// The pages of the store by digest, and the order in which they are evicted. Leaves go first;
+/// among them, documents that no editor has open; among those, the longest unused. Pinned pages are
 /// never evicted.
 ///
-/// Thread: any; one (the disk thread) changes it. A lock and not a message: whether a page is there
-/// is asked on the path of a keystroke, and must not wait for a write. Only look-ups and links are
-/// done under the lock.
+/// Thread: any; one (the disk thread) changes it. A lock and not a message, because a keystroke
+/// asks whether a page is there and must not wait for a write. Only look-ups and links are done
+/// under the lock.
 class Catalog {
  public:
   bool holds(const Digest& page) const;

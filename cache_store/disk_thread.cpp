@@ -114,8 +114,9 @@ void DiskThread::run() {
 void DiskThread::stay_in_place() {
   if (store->is_in_place() || Clock::now() < reopen_after) return;
   if (!failing)
-    tell(fmt::format("{}: what the store had open there is gone: it opens what is there now",
-                     settings.store.folder.string()));
+    tell(fmt::format(
+        "{}: the files that the store had open are gone; it opens those that are there now",
+        settings.store.folder.string()));
   const Result<void> reopened = store->reopen();
   if (reopened) return;
   reopen_after = Clock::now() + settings.retry_after;
@@ -173,7 +174,7 @@ void DiskThread::write_batch() {
   if (fresh.empty()) return;
   if (day_allowance(bytes) <= 0) {
     if (!std::exchange(day_full, true))
-      tell(fmt::format("{} MiB were written to the store today: no more until tomorrow",
+      tell(fmt::format("{} MiB were written to the store today; no more until tomorrow",
                        settings.write_bytes_per_day_max >> 20U));
     return;
   }
@@ -197,7 +198,7 @@ void DiskThread::write_batch() {
 
 void DiskThread::failed(const Error& error) {
   if (!std::exchange(failing, true))
-    tell(fmt::format("the store cannot be written: {}; tried again every {} s", error.message(),
+    tell(fmt::format("the store cannot be written: {}; the next try is in {} s", error.message(),
                      seconds(settings.retry_after)));
   const std::lock_guard lock(mutex);
   write_after = Clock::now() + settings.retry_after;
@@ -233,7 +234,7 @@ std::optional<Loader::Bytes> DiskThread::read(const Digest& page) {
     tasks.emplace_back([page](Store& each) { static_cast<void>(each.drop(page)); });
     lock.unlock();
     changed.notify_all();
-    if (first) tell("a page of the store is damaged: it is removed and evaluated again");
+    if (first) tell("a page of the store is damaged; it is removed and evaluated again");
   }
   return std::nullopt;
 }

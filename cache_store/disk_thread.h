@@ -23,12 +23,12 @@ namespace efimd::store {
 ///
 /// Thread: run() is the disk thread's, `loader.run()` the loading thread's. `arena`, `reopen_after`,
 /// `failing`, `day_full` and `store` are the disk thread's alone; `mutex` guards the fields that
-/// others use, too. Owner: both threads and the service share it, so that a thread that is left
-/// behind still finds it.  Limits and failures: StoreService's.
+/// others use, too. Owner: both threads and the service share it, so that an abandoned thread still
+/// finds it. Limits and failures: StoreService's.
 struct DiskThread {
   using Clock = std::chrono::steady_clock;
 
-  /// Bytes in a time, since the start.
+  /// Bytes and the time that they took, since the start.
   struct Speed {
     double bytes = 0, time_s = 0;
     double bytes_per_s() const { return time_s > 0 ? bytes / time_s : 0; }

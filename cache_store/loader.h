@@ -18,8 +18,8 @@
 
 namespace efimd::store {
 
-/// Reads pages before they are needed, on a thread of its own, because a read must not wait for a
-/// write's sync, and a keystroke must not wait for a read that it does not need.
+/// Reads pages before they are needed, on a thread of its own. So a read does not wait for a
+/// write's sync, and a keystroke does not wait for a read that it does not need.
 ///
 /// Thread: want() and load() from one, run() on its own until close(). A lock and not a message,
 /// because the caller that waits for a page gives up after a time.  Owns: pages that were read and
@@ -30,8 +30,8 @@ class Loader {
   using Bytes = std::vector<std::byte>;
   /// Reads one page, on the loader's thread; nullopt if there is none.
   using Read = std::function<std::optional<Bytes>(const Digest&)>;
-  /// Lets the system begin with a page that is read soon, on the loader's thread, so that the disk
-  /// is not idle while a page is checked.
+  /// Lets the system begin to read a page, on the loader's thread, so that the disk is not idle
+  /// while another page is checked.
   using WillRead = std::function<void(const Digest&)>;
   /// Pages that the system reads at a time.
   static constexpr std::size_t kAheadPages = 8;
@@ -60,7 +60,7 @@ class Loader {
   std::mutex mutex_;
   std::condition_variable_any changed_;
   std::deque<Digest> queue_;
-  std::size_t ahead_ = 0;  ///< about so many of the queue's first were said to will_read_
+  std::size_t ahead_ = 0;  ///< about how many of the queue's first pages will_read_ has announced
   std::optional<Digest> reading_;
   std::optional<Digest> awaited_;  ///< by load(): read also when bytes_max is reached
   std::unordered_map<Digest, Bytes> loaded_;

@@ -1,6 +1,8 @@
 #include "cache_store/metadata.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <random>
@@ -54,6 +56,18 @@ Result<void> run(Database& database, std::string_view sql, Bind bind) {
   return statement->run();
 }
 
+/// SQLite says the same of a lock that another holds and of locks that do not work; the kernel does not.
+bool is_locked_by_another(const fs::path& file) {
+  const int opened = ::open(file.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (opened < 0) return false;
+  struct flock lock {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;  // to the end, wherever SQLite's bytes are
+  const bool locked = ::fcntl(opened, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+  ::close(opened);
+  return locked;
+}
+
 }  // namespace
 
 void Metadata::remove(const fs::path& file) {
@@ -66,11 +80,14 @@ void Metadata::remove(const fs::path& file) {
 Result<Metadata> Metadata::open(const fs::path& file, std::vector<std::string>& notes) {
   Result<Metadata> opened = open_with(file, nullptr, notes);
   if (opened || opened.error().fault != Fault::kIo) return opened;
+  if (is_locked_by_another(file))
+    return fail(Fault::kIo, file.string() + ": another program has locked it",
+                "end that program, as a backup, then run 'efimd stop'");
   // A file system whose locks do not work: the store's own lock file, where that works, is enough.
   Result<Metadata> unlocked = open_with(file, "unix-none", notes);
   if (!unlocked) return opened;
   notes.push_back("the store's file system has no locks for SQLite (" + opened.error().what +
-                  "): it is used without");
+                  "); it is used without locks");
   return unlocked;
 }
 

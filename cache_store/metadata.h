@@ -17,7 +17,7 @@
 
 namespace efimd::store {
 
-/// A page's row is named by where the page lies.
+/// A page's row is named by the page's place.
 constexpr std::int64_t page_row_id(int arena, std::uint32_t slot) {
   return (std::int64_t{arena} << 32) | slot;
 }
@@ -51,8 +51,8 @@ inline constexpr std::int64_t kUsesMax = std::int64_t{1} << 62;
 
 /// The store's tables (schema.h): rows in, rows out, no policy.
 ///
-/// Thread: disk.  Fails with kBadInput if the database is damaged or of another schema (start it
-/// over), with kIo if it cannot be reached or written.
+/// Thread: disk. Fails with kBadInput if the database is damaged or has another schema (start it
+/// over). Fails with kIo if it cannot be reached or written.
 class Metadata {
  public:
   /// Opens or makes the database. Adds to `notes` what a user should know about it.

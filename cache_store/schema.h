@@ -12,10 +12,10 @@ namespace efimd::store {
 //         slot is a miss and is removed.
 //   ST-2  Files are 0600 in a 0700 folder. Nothing of an excluded document is ever written; the
 //         daemon's exclusions decide which those are.
-//   ST-3  Another schema, a damaged database or an arena of another generation: that part is
-//         started over, and the log says so once.
+//   ST-3  A part with another schema, damage or an arena of another generation is started over, and
+//         the log says so once.
 //
-// If power fails, the last moments of writing are lost: WAL with synchronous=NORMAL keeps the
+// If power fails, the last moments of writing are lost. WAL with synchronous=NORMAL keeps the
 // database whole, and a row without its slot's bytes is a miss by ST-1.
 
 /// PRAGMA user_version. Any other, higher or lower, is started over, because this is a cache.
@@ -46,7 +46,7 @@ CREATE TABLE sources (
 CREATE TABLE pages (
   id       INTEGER PRIMARY KEY,  -- arena << 32 | slot
   digest   BLOB NOT NULL UNIQUE, -- KV-1
-  parent   BLOB,                 -- digest of the page in front of it, NULL for a first one
+  parent   BLOB,                 -- digest of the page before it, NULL for a first one
   checksum INTEGER NOT NULL,     -- XXH3-64 of the slot's page, seeded with that of id, digest, parent
   last_use INTEGER NOT NULL
 );

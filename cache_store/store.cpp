@@ -222,7 +222,7 @@ Result<std::size_t> Store::keep(int arena, std::span<const NewPage> pages) {
       continue;
     done = put(*home, page, batch);
   }
-  // What was written before a failure is kept all the same.
+  // Pages written before a failure stay.
   const std::size_t kept = batch.added.size();
   if (kept > 0 || !batch.removed.empty()) {
     std::vector<std::uint32_t> slots;

@@ -54,15 +54,15 @@ struct Purged {
   std::size_t pages = 0;
 };
 
-/// KV pages on disk by digest, within a budget. The invariants ST-1 to ST-3 are schema.h's.
+/// KV pages on disk by digest, within a budget. schema.h has its invariants, ST-1 to ST-3.
 ///
 /// It knows no tokens and no editor: a page is bytes with a digest, a parent and its documents.
 ///
 /// Thread: holds(), page_bytes(), will_read() and read() from any; the rest from one, the disk
 /// thread.  Owns: the folder, by a lock in it.
 /// Limits: budget_bytes, files and database together; kDiskShareLeft of the file system stays free.
-/// Fails: open() if the folder cannot be used (kIo) or another process uses it (kNotReady); the
-/// rest with kIo if writing does. Drops a damaged part and reports it through `tell`.
+/// Fails: open() if the folder cannot be used (kIo) or another process uses it (kNotReady). The
+/// rest fails with kIo if writing does. Drops a damaged part and reports it through `tell`.
 class Store {
  public:
   /// This share of the file system stays free for others.
@@ -71,7 +71,8 @@ class Store {
   static constexpr std::size_t kMetadataBytes = std::size_t{2} << 20;
   /// Larger pages are not kept.
   static constexpr std::size_t kPageBytesMax = std::size_t{64} << 20;
-  /// Documents that are remembered; past it those without pages are forgotten, oldest first.
+  /// Documents that are remembered. Past the limit, those without pages are forgotten, oldest
+  /// first.
   static constexpr std::size_t kSourcesMax = 8192;
 
   struct Settings {
@@ -86,8 +87,8 @@ class Store {
   void close_database() { metadata_ = {}; }
 
   /// Whether all open files are still those in its folder. False if the folder was removed, moved,
-  /// unmounted or replaced; also after a failure that left nothing open: then all calls find and
-  /// keep nothing.
+  /// unmounted or replaced, or if a failure left nothing open. Then all calls find and keep
+  /// nothing.
   bool is_in_place() const;
   /// Closes everything and opens the folder that has the name now; fails as open() does.
   Result<void> reopen();
@@ -95,7 +96,7 @@ class Store {
   bool holds(const Digest& page) const { return catalog_.holds(page); }
   /// nullopt if it is not there.
   std::optional<std::size_t> page_bytes(const Digest& page) const;
-  /// Announces that the page will be read soon: the system may begin now.
+  /// Announces that the page will be read soon, so that the system may begin now.
   void will_read(const Digest& page) const;
   enum class Read { kDone, kMissing, kDamaged };
   /// Fills `bytes` with the page's and checks them against its checksum. kDamaged: drop() it.
@@ -146,7 +147,7 @@ class Store {
     std::shared_ptr<Arena> arena;
     std::vector<std::uint32_t> free;  ///< last in, first out
   };
-  /// What one keep() has done so far.
+  /// The work of one keep() so far.
   struct Batch {
     std::vector<std::int64_t> removed;
     std::vector<PageRow> added;
@@ -171,7 +172,7 @@ class Store {
   Result<void> load_sources();
   Result<void> forget_old_sources();
   void remove_stray_files();
-  /// Passes `result` on. Starts a damaged database over; then a change counts as done, because its
+  /// Passes `result` on. Starts a damaged database over. Then a change counts as done, because its
   /// row is gone, and a question gives kIo.
   Result<void> or_start_over(Result<void> result);
   template <class T>

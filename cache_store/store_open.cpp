@@ -134,7 +134,7 @@ Result<void> Store::load_pages() {
     add_to_catalog(*home, std::move(row));
   }
   for (const auto& [arena, pages] : lost)
-    tell(fmt::format("{}: is gone or not what the store wrote: {} pages are lost",
+    tell(fmt::format("{}: is gone or not the store's; {} pages are lost",
                      arena_file(arena).string(), pages));
   for (auto& [id, home] : shelves_)
     for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)

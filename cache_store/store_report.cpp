@@ -61,7 +61,7 @@ Result<Verified> Store::verify() {
 
 Result<std::size_t> Store::erase_pages(std::span<const Digest> pages) {
   std::vector<std::int64_t> removed;
-  // Erased before their rows go: what a crash leaves behind is rows that are misses (ST-1).
+  // The slots are erased before their rows go, so a crash leaves only rows that are misses (ST-1).
   for (const Digest& page : pages) {
     const std::optional<PagePlace> place = catalog_.find(page);
     if (!place) continue;
@@ -124,7 +124,7 @@ Result<Purged> Store::purge_model(std::string_view name) {
       arenas.push_back(id);
   if (arenas.empty())
     return fail(Fault::kNotFound, "the store has nothing of a model " + std::string(name),
-                "'efimd cache list' names those that it has");
+                "'efimd cache list' names the models in it");
   for (const int id : arenas)
     if (const auto done = erase_arena(id); !done) return tl::unexpected(done.error());
   return Purged{before - catalog_.size()};

@@ -41,20 +41,20 @@ struct DiskThread;
 /// The store and its two threads: **disk** (SQLite, writing) and **loading** (reading ahead).
 ///
 /// Never fails its owner: without a usable folder nothing is kept, and `tell` says why. If the
-/// folder is removed or unmounted, the folder that then has its name is opened, and that is
-/// reported once.
+/// folder is removed or unmounted, the service opens the folder that then has its name, and reports
+/// that once.
 ///
-/// Thread: any, except want() and load(): one, the engine's. A lock and not BoundedQueue: commands
-/// overtake pages, and pages are counted in bytes.
-/// Limits: write_queue_bytes_max of pages wait; more are refused. Writes at most
-/// write_bytes_per_s_max on average, and write_bytes_per_day_max, also over restarts. Destruction
-/// writes waiting pages for at most kCloseWriteMax and takes at most kCloseMax; then it abandons a
-/// thread that a dead file system holds.
+/// Thread: any, except want() and load(): one, the engine's. A lock and not a plain queue, because
+/// commands overtake pages and pages are counted in bytes. Limits: write_queue_bytes_max of pages
+/// wait; more are refused. Writes at most write_bytes_per_s_max on average, and
+/// write_bytes_per_day_max, also over restarts. Destruction writes waiting pages for at most
+/// kCloseWriteMax and takes at most kCloseMax. Then it abandons a thread that a dead file system
+/// holds.
 class StoreService {
  public:
   static constexpr auto kCloseWriteMax = std::chrono::milliseconds(1000);
   static constexpr auto kCloseMax = std::chrono::milliseconds(1900);
-  /// Rows of so many bytes of pages share a sync.
+  /// Rows of this many bytes of pages share a sync.
   static constexpr std::size_t kBatchBytes = std::size_t{8} << 20;
 
   /// Messages that wait for a listener; more are dropped.
@@ -110,8 +110,8 @@ class StoreService {
   StoreStatus status() const;
   /// StoreStatus::load_bytes_per_s; costs nothing.
   double load_bytes_per_s() const;
-  /// Reports failures to `tell` from here on, on the thread that found them, under a lock; those
-  /// that nobody heard yet, at once. nullptr: nobody listens.
+  /// From here on, reports failures to `tell` on the thread that found them, under a lock.
+  /// Failures that nobody heard yet are reported at once. nullptr: nobody listens.
   void listen(std::function<void(const std::string&)> tell);
 
  private:

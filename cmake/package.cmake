@@ -17,7 +17,7 @@ set(CPACK_DEBIAN_PACKAGE_DESCRIPTION
 each keystroke costs the evaluation of a few tokens, and no text leaves the
 machine. A small model is included.")
 
-# What Debian wants of every package.
+# Debian demands these of every package.
 set(doc ${CMAKE_BINARY_DIR}/package)
 file(MAKE_DIRECTORY ${doc})
 configure_file(${CMAKE_SOURCE_DIR}/LICENSE ${doc}/copyright COPYONLY)

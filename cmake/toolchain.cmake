@@ -13,7 +13,9 @@ if(EFIMD_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${EFIMD_CCACHE})
 endif()
 
+include(cmake/unity.cmake)
 include(cmake/sanitizers.cmake)
+include(cmake/hardening.cmake)
 
 add_library(efimd_options INTERFACE)
 target_include_directories(efimd_options INTERFACE ${CMAKE_SOURCE_DIR})

@@ -32,17 +32,18 @@ struct PrefillOptions {
 struct BatchItem {
   SequenceId sequence{};
   std::span<const TokenId> tokens;
-  int logits_rows = 0;  ///< how many of the last tokens need logits
+  /// How many of the last tokens need logits; at most Engine::kLogitsRowsMax.
+  int logits_rows = 0;
 };
 
-/// What holding a prompt cost.
+/// The cost of making a sequence hold a prompt.
 struct PromptCost {
   int reused = 0;     ///< leading tokens whose KV was there
   int evaluated = 0;  ///< reused + evaluated == the prompt's tokens
   int restored = 0;   ///< of the reused ones, those that came from the store and are used first now
 };
 
-/// What the KV room holds, for the status.
+/// The contents of the KV room, for the status.
 struct KvUsage {
   std::size_t budget_bytes = 0;
   std::size_t used_bytes = 0;  ///< pages that hold tokens, referenced or cached
@@ -55,62 +56,66 @@ struct KvUsage {
 /// The daemon sees only this interface; tests implement it with a scripted engine.
 class Engine {
  public:
-  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. More
-  /// that a prefill() asked for live until the next.
+  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. If a
+  /// prefill() or a step() asked for more, they live until its next.
   static constexpr int kLogitsRowsKept = 4;
-  /// Logits rows that prefill() gives: those of a draft and the one before it.
+  /// Logits rows that one call gives: those of a draft and the one before it.
   static constexpr int kLogitsRowsMax = 17;
 
   virtual ~Engine() = default;
 
   virtual const Tokenizer& tokenizer() const = 0;
-  /// Whether the model was trained on words that are broken at the prompt's end, so that they need
-  /// no healing.
+  /// Whether the model was trained on words that break at the prompt's end. Such a model needs no
+  /// healing.
   virtual bool fragment_trained() const = 0;
   virtual int window_tokens() const = 0;  ///< most tokens that one sequence may hold
   virtual int step_tokens() const = 0;    ///< most tokens of one step()
+  /// Most tokens of a prompt that burdens neither the memory nor generation. Three such prompts fit
+  /// the KV memory. A step of one token costs at most 1.3 times what it costs behind 512 tokens. The
+  /// model's shape says so, so that it is the same on every start.
+  virtual int ample_tokens() const { return window_tokens(); }
 
   virtual SequenceId open_sequence() = 0;
   /// Its full pages can still be found by content until they are evicted (KV-3).
   virtual void close_sequence(SequenceId sequence) = 0;
-  /// A new sequence that holds what `sequence` holds, its last token's logits included; only the
-  /// partial page is copied (KV-2). kWindowFull when there is no page for that.
+  /// A new sequence with the tokens of `sequence`, and its last token's logits. Only the partial
+  /// page is copied (KV-2). kWindowFull when there is no page for that.
   virtual Result<SequenceId> fork(SequenceId sequence) = 0;
 
   /// Prefill: makes the sequence hold exactly `tokens` (not empty), and makes the logits after its
   /// last tokens ready. Reuses the sequence's own leading tokens, then pages with the same identity
-  /// (KV-1), resident or stored (KV-7), and evaluates the rest in steps. If all of the
-  /// prompt is in KV, it costs only the tokens whose logits are wanted and no longer at hand.
-  /// kStopped between steps when the stop token fires: what was evaluated stays. kWindowFull past
-  /// window_tokens(), and if other sequences hold too much of the KV budget: close some and call
-  /// again.
+  /// (KV-1), resident or stored (KV-7). It evaluates the rest in steps. If KV holds all of the
+  /// prompt, only tokens whose logits are wanted and gone are evaluated. kStopped between steps
+  /// when the stop token fires: what was evaluated stays. kWindowFull past window_tokens(), and if
+  /// other sequences hold too much of the KV budget: close some and call again.
   virtual Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
                                      PrefillOptions options) = 0;
-  /// Rewinds the sequence to as many leading tokens of `tokens` as there is KV for, and nothing
-  /// else; returns how many. Never evaluates.
+  /// Rewinds the sequence to the leading tokens of `tokens` that have KV, and does nothing else.
+  /// Returns how many those are. Never evaluates.
   virtual Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) = 0;
-  /// Leading tokens of `tokens` whose KV is resident in full pages, whoever holds them, or would be
-  /// loaded from the store rather than evaluated (KV-7). Changes nothing.
+  /// Leading tokens of `tokens` whose KV need not be evaluated: full pages of any sequence hold it,
+  /// or loading it from the store is faster (KV-7). Changes nothing.
   virtual int resident(std::span<const TokenId> tokens) const = 0;
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
-  /// named twice, a token outside the vocabulary or more tokens than step_tokens(); kWindowFull as
-  /// prefill(). kStopped within the time of a layer if `stop` fires, and what it evaluated is lost;
-  /// for idle work, which must yield at once.
+  /// named twice, a token outside the vocabulary or more tokens than step_tokens(). kWindowFull as
+  /// in prefill(). kStopped within the time of a layer if `stop` fires; then the step's work is
+  /// lost. Idle work needs that, because it must yield at once.
   virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
   /// Evaluates one more token after those that the sequence holds: a generation step.
   Result<void> append(SequenceId sequence, TokenId token) {
     const BatchItem item{.sequence = sequence, .tokens = {&token, 1}, .logits_rows = 1};
     return step({&item, 1});
   }
-  /// Logits after the token that is `back` places before the sequence's last, [V]; valid until the
-  /// next prefill() or step() of any sequence. Empty if they were not asked for or are no longer kept.
+  /// Logits [V] after the token that is `back` places before the sequence's last. Valid until the
+  /// next prefill() or step() of any sequence. Empty if they were not asked for or are no longer
+  /// kept.
   virtual std::span<const float> logits(SequenceId sequence, int back = 0) const = 0;
   /// Tokens whose KV the sequence holds now.
   virtual std::span<const TokenId> held(SequenceId sequence) const = 0;
 
-  /// Says whose text the sequence holds: its full pages may be stored as that document's (KV-6).
-  /// Without it, or with kNone, none are.
+  /// Says whose text the sequence holds, so that its full pages may be stored as that document's
+  /// (KV-6). Without it, or with kNone, none are stored.
   virtual void set_source(SequenceId, SourceId) {}
   /// Makes leading full pages of `tokens` resident from the store, for `source`; returns the tokens
   /// that are resident then. Never evaluates. For idle time, because it waits for the disk; it sees

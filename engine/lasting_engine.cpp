@@ -12,7 +12,7 @@ bool is_devices(const Error& error) {
   return error.fault == Fault::kDeviceLost || error.fault == Fault::kNoMemory;
 }
 
-/// More devices than there are kinds cannot fail one after the other.
+/// One after another, at most as many devices can fail as there are kinds.
 constexpr int kDevicesMax = 4;
 
 }  // namespace
@@ -36,6 +36,8 @@ Result<void> LastingEngine::use_device(const Error* lost) {
   // Plans are made within these: a later device may have more room, which stays unused.
   window_tokens_ = window_tokens_ == 0 ? engine_->window_tokens()
                                        : std::min(window_tokens_, engine_->window_tokens());
+  ample_tokens_ = ample_tokens_ == 0 ? engine_->ample_tokens()
+                                     : std::min(ample_tokens_, engine_->ample_tokens());
   step_tokens_ =
       step_tokens_ == 0 ? engine_->step_tokens() : std::min(step_tokens_, engine_->step_tokens());
   device_kind_ = engine_->device_kind();
@@ -95,7 +97,7 @@ Result<void> LastingEngine::ensure_held(Sequence& sequence) {
   if (sequence.tokens.empty()) return {};
   auto held = engine_->prefill(sequence.inner, sequence.tokens, {});
   if (held) return {};
-  // What it must hold is not forgotten by a failure to hold it.
+  // A failure does not forget the tokens that the sequence must hold.
   engine_->close_sequence(sequence.inner);
   sequence.open = false;
   return tl::unexpected(std::move(held).error());

@@ -12,26 +12,28 @@
 
 namespace efimd::engine {
 
-/// An engine whose device may go and whose sequences stay.
+/// An engine that keeps its sequences if its device goes.
 ///
-///   lost      An operation fails with kDeviceLost or kNoMemory: the next device is opened, the sequences are held
-///             there, and the operation is done again, so that the request that met the failure is answered. Only the
+///   lost      An operation fails with kDeviceLost or kNoMemory. The next device is opened, holds the
+///             sequences, and does the operation again, so that the request is answered. Only the
 ///             last device's failure reaches the caller.
-///   released  release_device() gives device memory back: pages go to the store as far as it takes them, to the
-///             host's memory before the disk, and the next operation opens the best device again, also one that failed.
-///             The CPU is only released for that, `retry_after` a failure: what failed then may have passed.
+///   released  release_device() gives device memory back. Pages go to the store as far as it takes
+///             them, to the host's memory before the disk. The next operation opens the best device
+///             again, also one that failed. If the CPU stands in, it is released only `retry_after`
+///             after the failure, because the reason for that may have passed by then.
 ///
-/// KV is not moved: what a sequence held is reused from the store or evaluated again, when the sequence is used next.
+/// KV is not moved. When a sequence is used next, its tokens are reused from the store or evaluated
+/// again.
 ///
 /// Thread: engine.  Owns: the engine over the device in use.
 class LastingEngine final : public Engine {
  public:
-  /// Opens the best device that has not failed since it was last called with null. `lost` is the error that the one in use
-  /// failed with, null where none did; an error where there is no device left.
+  /// Opens the best device that has not failed since the last call with null. `lost` is the error
+  /// of the device in use, null if that did not fail. Gives an error if no device is left.
   using Open = std::function<Result<std::unique_ptr<Engine>>(const Error* lost)>;
   static constexpr std::chrono::seconds kRetryAfter = std::chrono::minutes(10);
 
-  /// `tokenizer` and `store`, that of the engines that `open` makes, outlive them all.
+  /// `tokenizer` and `store` belong to the engines that `open` makes, too, and outlive them all.
   static Result<std::unique_ptr<LastingEngine>> make(
       std::shared_ptr<const Tokenizer> tokenizer, Open open,
       std::shared_ptr<PageStore> store = nullptr, std::chrono::seconds retry_after = kRetryAfter);
@@ -40,6 +42,7 @@ class LastingEngine final : public Engine {
   bool fragment_trained() const override { return fragment_trained_; }
   int window_tokens() const override { return window_tokens_; }
   int step_tokens() const override { return step_tokens_; }
+  int ample_tokens() const override { return ample_tokens_; }
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
@@ -65,7 +68,7 @@ class LastingEngine final : public Engine {
     SequenceId inner{};  ///< of the engine in use; open where `open` says so
     bool open = false;
     SourceId source = SourceId::kNone;
-    std::vector<TokenId> tokens;  ///< held when it was closed; what it must hold again
+    std::vector<TokenId> tokens;  ///< held when it was closed, so it must hold them again
   };
 
   LastingEngine(std::shared_ptr<const Tokenizer> tokenizer, Open open,
@@ -75,15 +78,15 @@ class LastingEngine final : public Engine {
         store_(std::move(store)),
         retry_after_(retry_after) {}
   Result<void> use_device(const Error* lost);
-  /// Remembers what the sequences hold and drops the engine.
+  /// Remembers the tokens of the sequences and drops the engine.
   void close_engine();
   Sequence* find(SequenceId sequence);
   const Sequence* find(SequenceId sequence) const;
   /// Opens the sequence in the engine in use.
   void ensure_open(Sequence& sequence);
-  /// The same, holding what it held.
+  /// The same, with the tokens that it held.
   Result<void> ensure_held(Sequence& sequence);
-  /// operation(), which returns a Result; after a device's failure again on the next.
+  /// Calls operation(), which returns a Result; if its device fails, calls it again on the next.
   template <class Operation>
   auto lasting(const Operation& operation) -> decltype(operation());
 
@@ -91,11 +94,12 @@ class LastingEngine final : public Engine {
   const Open open_;
   const std::shared_ptr<PageStore> store_;  ///< may be null
   const std::chrono::seconds retry_after_;
-  /// When the CPU began to stand in.
+  /// The time at which the CPU began to stand in.
   std::optional<std::chrono::steady_clock::time_point> lost_at_;
   std::unique_ptr<Engine> engine_;  ///< null while the device is released
   bool fragment_trained_ = false;
   int window_tokens_ = 0;
+  int ample_tokens_ = 0;
   int step_tokens_ = 0;
   std::string device_kind_, device_name_;
   std::uint64_t next_id_ = 1;

@@ -58,6 +58,13 @@ LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenize
 
 LocalEngine::~LocalEngine() = default;
 
+int LocalEngine::ample_tokens() const {
+  constexpr int kPrompts = 3;
+  const int in_memory = pool_.page_count() / kPrompts * kPageTokens;
+  const int soon = facts_.soon_tokens > 0 ? facts_.soon_tokens : window_tokens_;
+  return std::min({soon, window_tokens_, in_memory});
+}
+
 SequenceId LocalEngine::open_sequence() {
   const SequenceId id{next_id_++};
   sequences_.emplace(std::piecewise_construct, std::forward_as_tuple(id),
@@ -247,6 +254,7 @@ void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
   const auto row_values = static_cast<std::size_t>(facts_.vocabulary);
   Sequence& sequence = *find(id);
   LogitsRows& kept = sequence.holding ? sequence.prompt_logits : sequence.logits;
+  if (!sequence.holding) kept.make_room(rows);
   for (int row = 0; row < rows; ++row)
     kept.add(first_position + row,
              logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
@@ -310,7 +318,7 @@ Result<void> LocalEngine::check_items(std::span<const BatchItem> items) const {
     if (sequence == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
     if (item.tokens.empty()) return fail(Fault::kBadInput, "a batch item has no tokens");
     if (item.logits_rows < 0 || item.logits_rows > static_cast<int>(item.tokens.size()))
-      return fail(Fault::kBadInput, "a batch item wants the logits of tokens that it has not");
+      return fail(Fault::kBadInput, "a batch item wants the logits of tokens that it lacks");
     for (const BatchItem& other : items.first(at))
       if (other.sequence == item.sequence)
         return fail(Fault::kBadInput, "a batch names a sequence twice");
@@ -329,6 +337,14 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
   return fail(Fault::kWindowFull,
               fmt::format("{} tokens do not fit the window of {}", tokens, window_tokens_),
               "show the model less text, or raise the window or the KV budget");
+}
+
+void LocalEngine::overwrite_free_pages() {
+  const std::vector<PageIndex> stale = pool_.take_stale();
+  if (stale.empty()) return;
+  const std::vector<std::byte> zeros(backend_->page_bytes());
+  // A device that fails here is lost, and its memory with it.
+  for (const PageIndex page : stale) static_cast<void>(backend_->write_page(page, zeros));
 }
 
 }  // namespace efimd::engine

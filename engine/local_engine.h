@@ -15,20 +15,22 @@
 
 namespace efimd::engine {
 
-/// What the engine needs to know of a model in addition to its tokenizer.
+/// The facts of a model that the engine needs in addition to its tokenizer.
 struct ModelFacts {
   Digest digest = {};
   int layers = 0;
   int vocabulary = 0;
   int context_tokens = 0;
   bool fragment_trained = false;
+  int soon_tokens =
+      0;  ///< behind which a step is not much longer, see Engine::ample_tokens(); 0: any
 };
 
 /// The engine over a Backend: pages, sequences, steps.
 ///
 /// Thread: engine.  Owns: the backend and every sequence.
-/// Limits: kLogitsKeptMax sequences keep their last logits (at most kLogitsRowsMax rows of V floats
-/// each); an older one evaluates its last tokens again.
+/// Limits: kLogitsKeptMax sequences keep their last logits, at most kLogitsRowsMax rows of V floats
+/// each. An older one evaluates its last tokens again.
 class LocalEngine final : public Engine {
  public:
   static constexpr std::size_t kLogitsKeptMax = 8;
@@ -44,6 +46,7 @@ class LocalEngine final : public Engine {
   bool fragment_trained() const override { return facts_.fragment_trained; }
   int window_tokens() const override { return window_tokens_; }
   int step_tokens() const override { return step_tokens_; }
+  int ample_tokens() const override;
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override;
   Result<SequenceId> fork(SequenceId sequence) override;
@@ -60,6 +63,7 @@ class LocalEngine final : public Engine {
   WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }
   void forget(SourceId source) override {
     pool_.forget(source);
+    overwrite_free_pages();
     if (store_) store_->forget(source);
   }
   KvUsage kv_usage() const override;
@@ -69,6 +73,8 @@ class LocalEngine final : public Engine {
   const KvPool& pool() const { return pool_; }
 
  private:
+  /// What was forgotten is in no page any more, also not in those that were given up before.
+  void overwrite_free_pages();
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
@@ -90,8 +96,8 @@ class LocalEngine final : public Engine {
   Result<void> check_items(std::span<const BatchItem> items) const;
   Result<void> check_window(std::size_t tokens) const;
   Result<void> check_prompt(const Sequence* sequence, std::span<const TokenId> tokens) const;
-  /// Leaves the sequence with a prefix of `tokens`: as much as there is KV for, so that the logits
-  /// from `logits_begin` on are at hand or will be evaluated. Makes room for the rest.
+  /// Leaves the sequence with a prefix of `tokens`, as long as KV allows. The logits from
+  /// `logits_begin` on are then at hand or will be evaluated. Makes room for the rest.
   Result<void> prepare(Sequence& sequence, std::span<const TokenId> tokens, int logits_begin,
                        const std::stop_token& stop);
   Result<PromptCost> evaluate_prompt(SequenceId id, Sequence& sequence,

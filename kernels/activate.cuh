@@ -20,13 +20,13 @@ __device__ __forceinline__ float gated(const float2& values, const float* bias, 
 }
 
 // activation(gate) * up * scale, or activation(x) * scale, element by element.
-//   x [T][2 F] f32, gates in front, or [T][F]   result [T][F] of s.forms
+//   x [T][2 F] f32, gates first, or [T][F]   result [T][F] of s.forms
 //   grid (F / kElementThreads, T), block (kElementThreads)
 __device__ __forceinline__ void activate(const float* x, const Result& result,
                                          const ActivateSizes& s) {
   await_operands();
   const u32 k = blockIdx.x * kElementThreads + threadIdx.x;
-  if (k >= s.width) return;  // where it is quantized, whole warps
+  if (k >= s.width) return;  // whole warps, if the result is quantized
   const float* row = x + static_cast<size_t>(blockIdx.y) * s.width * (s.gated != 0 ? 2 : 1);
   const float active = activated(row[k], s.gelu);
   write_form(result, s.forms, static_cast<size_t>(blockIdx.y) * s.width + k,

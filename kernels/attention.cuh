@@ -26,8 +26,9 @@ __device__ __forceinline__ float score_of(const float* query, const u32* key, u3
   return score;
 }
 
-/// Byte 0 .. 3 of a word of signed bytes with their sign bits flipped, as a float. Put into the mantissa of 2^23 and
-/// taken out again, exact: conversions run at a quarter of the rate of these two.
+/// Byte 0 .. 3 of a word of signed bytes with their sign bits flipped, as a float. Put into the
+/// mantissa of 2^23 and taken out again, exactly. Conversions run at a quarter of the rate of these
+/// two.
 __device__ __forceinline__ float byte_of(u32 flipped, u32 byte) {
   return __uint_as_float(__byte_perm(flipped, 0x4B000000U, 0x7440U | byte)) - 8388736.0F;
 }
@@ -70,11 +71,13 @@ __device__ __forceinline__ float score_of_bytes(const float* query, const u32* q
 //   q . R(c) b = sum over pairs i of  x_i cos(c w_i) + y_i sin(c w_i)
 //   x_i = q[first] b[first] + q[second] b[second]     y_i = q[second] b[first] - q[first] b[second]
 // and with c = P * page + slot the pairs (x, y) are rotated once a page, by all lanes, then by each lane for its slot.
-// Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
-//   rope_table: float2 (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
+// Elements that are not rotated add the same to the scores of all tokens. That moves no weight, so
+//   they are left out. rope_table: float2 (cosine, sine) [half][P] of the slots, times RoPE's
+//   magnitude, then [page of the sequence][half]
 class BiasOfKeys {
  public:
-  /// query and bias [E], of which nothing is read where half is 0; `rotated` [half] in shared memory is this warp's own.
+  /// query and bias [E], of which nothing is read if half is 0; `rotated` [half] in shared memory
+  /// is this warp's own.
   __device__ __forceinline__ BiasOfKeys(const float* query, const float* bias,
                                         const float2* rope_table, float2* rotated,
                                         const AttentionSizes& s)
@@ -173,8 +176,8 @@ struct RunningSoftmax {
   float most = -INFINITY, sum = 0;
   float2 acc[4] = {};
 
-  /// Takes the scores of a page's tokens, one a lane, -INFINITY of those that are not seen; by the whole warp. What the
-  /// lane's token weighs.
+  /// Takes the scores of a page's tokens, one a lane, -INFINITY of those that are not seen; by the
+  /// whole warp. Gives the weight of the lane's token.
   __device__ __forceinline__ float take(float score) {
     const float raised = fmaxf(most, warp_max(score));
     const float kept = exp_from(most, raised);
@@ -218,9 +221,9 @@ struct RunningSoftmax {
 //   key_bias [Hk][E], rope_table as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
 //   grid (T, H / kAttentionWarps, splits), block (32, kAttentionWarps): a warp for each head; a lane scores one token of
 //   a page, then holds words lane, lane + 32, ... of the result, two elements each
-//   E even, <= 256.  Splits behind the row are left alone.  Softmax online, in f32.
-//   must read 4 C Hk E bytes, in 8 bits 2.125 C Hk E at heads of 64: heads that share K and V run together, so that the
-//   cache serves all but the first.
+//   E even, <= 256. Splits past the row are left alone. Softmax online, in f32. must read 4 C Hk E
+//   bytes, in 8 bits 2.125 C Hk E at heads of 64. Heads that share K and V run together, so that
+//   the cache serves all but the first.
 template <Kv kForm>
 __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const u32* pages,
                                           const uint2* rows, float* partials, const float* key_bias,

@@ -3,13 +3,15 @@
 #include "kernels/joined.cuh"
 #include "kernels/mma.cuh"
 
-// Attention over KV in f16 on the tensor cores. A tile is 16 heads of tokens, all of one KV head: row i of a step is head
-// i % G of token i / G, with G = H / Hk heads that share their K and V. Of lane 4g + c are rows g and g + 8, and
+// Attention over KV in f16 on the tensor cores. A tile is 16 heads of tokens, all of one KV head.
+// Row i of a step is head i % G of token i / G, with G = H / Hk heads that share their K and V. Of
+// lane 4g + c are rows g and g + 8, and
 //   scores   of each 8 tokens of a page those of 2c, 2c + 1: four groups
 //   values   elements of the result, which differ from kernel to kernel
-// Queries and weights are rounded to f16, as K and V are; sums are f32. A weight's rounded value is what goes into the
-// softmax's sum as well. A row's bits are the same in all kernels and tiles: the order of its pages, of the products and
-// of the sums is; what other rows see and it does not weighs 0, which adds nothing.
+// Queries and weights are rounded to f16, as K and V are; sums are f32. The softmax's sum uses a
+// weight's rounded value, too. A row's bits are the same in all kernels and tiles, because its
+// pages, products and sums have the same order. Tokens that only other rows see weigh 0, which adds
+// nothing.
 namespace efimd::kernels {
 
 constexpr u32 kUpper = 0, kLower = 1;  ///< rows g and g + 8
@@ -35,7 +37,8 @@ __device__ __forceinline__ TileRow tile_row(u32 token, u32 head, const uint2* ro
   return row;
 }
 
-/// What a lane holds of the queries of 16 rows: of each piece of 32 elements 8c .. 8c + 7, as two products take them.
+/// A lane's part of the queries of 16 rows: of each piece of 32 elements 8c .. 8c + 7, as two
+/// products take them.
 template <u32 kPieces>
 struct TileQueries {
   u32 halves[kPieces][2][4];
@@ -44,7 +47,8 @@ struct TileQueries {
                                          const AttentionSizes& s) {
 #pragma unroll
     for (u32 r = 0; r < 2; ++r) {
-      // Where there is no row the first is read, and sees nothing: no branch stands between the loads.
+      // If there is no row, the first is read and sees nothing, so that no branch stands between
+      // the loads.
       const bool there = rows[r].token < s.tokens;
       const size_t row = static_cast<size_t>(rows[r].token) * (s.heads + 2 * s.kv_heads);
       const float* q = qkv + (there ? row + rows[r].head : 0) * (32 * kPieces);
@@ -88,7 +92,7 @@ __device__ __forceinline__ float row_sum(float value) {
   return value + __shfl_xor_sync(kWholeWarp, value, 2);
 }
 
-/// What two scores of a row weigh against its maximum, and their sum.
+/// The weights of two scores of a row against its maximum, and their sum.
 struct TwoWeights {
   u32 halves;
   float sum;
@@ -118,8 +122,9 @@ struct TileSoftmax {
   }
 };
 
-/// What a warp knows of rows g and g + 8: of the split in progress its softmax and the values that it weighs, in groups of 8
-/// elements of the result; and of all splits in front of it, where one goes through them all.
+/// A warp's state of rows g and g + 8: the softmax of the split in progress and the values that it
+/// weighs, in groups of 8 elements of the result. If the warp goes through all splits, also the
+/// state of those before it.
 template <u32 kEights, bool kJoins>
 struct RowSums {
   TileSoftmax softmax;
@@ -166,7 +171,7 @@ __device__ __forceinline__ void add_values(const u32 (&weights)[4], const u32 (&
   mma_f16(weights, highs, high);
 }
 
-/// Token of a page whose value is word i of add_values(), for its first or second 16 tokens.
+/// The token of a page whose value is word i of add_values(), for its first or second 16 tokens.
 __device__ __forceinline__ u32 value_token(u32 sixteen, u32 i) {
   return 16 * sixteen + 8 * (i / 2) + 2 * (threadIdx.x % 4) + i % 2;
 }

@@ -52,7 +52,7 @@ __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv,
       keys[i] = {there ? key.x : 0, there ? key.y : 0, there ? key.z : 0, there ? key.w : 0};
     }
   };
-  // Where a page lies is known two pages ahead of it, its keys are on their way one ahead.
+  // A page's place is read two pages ahead, its keys one page ahead.
   const auto place_of = [&](u32 of_page) {
     return pages[place.y + (of_page < last_page ? of_page : last_page - 1)];
   };
@@ -64,7 +64,7 @@ __device__ __forceinline__ void attention_token(const float* qkv, const u32* kv,
     float scores[4] = {};
 #pragma unroll
     for (u32 i = 0; i < kPieces; ++i) add_scores(queries.halves[i], keys[i], scores);
-    // What comes next is on its way while the warps wait for one another.
+    // The next keys are on their way while the warps wait for one another.
     if (page + 1 < last_page) read_keys(page + 1, at_next, keys);
     const u32* value = page_of(kv, at_page, kv_head, 32 * kWords, s) + 32 * kWords;
     at_page = at_next, at_next = place_of(page + 2);

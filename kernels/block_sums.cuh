@@ -4,8 +4,8 @@
 
 namespace efimd::kernels {
 
-/// What the warps of a block have of the products of 16 rows with 8 kColumns tokens, as mma.cuh lays it out, in shared memory,
-/// to be added up in their order.
+/// The partial products of a block's warps, of 16 rows with 8 kColumns tokens, laid out as in
+/// mma.cuh. They lie in shared memory and are added up in the warps' order.
 template <u32 kWarps, u32 kColumns>
 struct BlockSums {
   float parts[kWarps][8 * kColumns][16];
@@ -17,7 +17,7 @@ struct BlockSums {
     for (u32 i = 0; i < 4 * kColumns; ++i)
       parts[threadIdx.y][i / 4 * 8 + 2 * c + i % 2][g + i % 4 / 2 * 8] = sums[i / 4][i % 4];
   }
-  /// Behind a barrier.
+  /// Call it after a barrier.
   __device__ __forceinline__ float sum(u32 token, u32 row) const {
     float total = 0;
 #pragma unroll

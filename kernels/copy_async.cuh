@@ -2,8 +2,9 @@
 
 #include "kernels/device.cuh"
 
-// Copies of 16 aligned bytes from device memory to shared memory that pass by the registers and are waited for later:
-// what a thread starts belongs to the batch that it closes next. Compute capability 7.5 copies at once.
+// Copies of 16 aligned bytes from device memory to shared memory, without registers. A thread's
+// copies belong to the batch that it closes next, and it waits for the batch later. Compute
+// capability 7.5 copies at once.
 #if defined(__CUDACC__)
 namespace efimd::kernels {
 

@@ -1,7 +1,7 @@
 #pragma once
 
-// What the kernels use of CUDA, and nothing else: tests/support/simt.h, put in front by a C++ compiler's -include, gives
-// it the same names, so that the kernels run, thread by thread, on a CPU.
+// The part of CUDA that the kernels use, and nothing else. tests/support/simt.h has the same names.
+// If a C++ compiler includes that first (-include), the kernels run, thread by thread, on a CPU.
 #include "kernels/sizes.h"
 
 #if defined(__CUDACC__)
@@ -22,7 +22,8 @@ namespace efimd::kernels {
 
 constexpr u32 kWholeWarp = 0xFFFFFFFFU;
 
-/// exp(value - most), of -INFINITY 0 whatever `most` is. Not by a branch, behind which later loads would wait.
+/// exp(value - most); of -INFINITY it is 0 for any `most`. Without a branch, because later loads
+/// would wait for that.
 __device__ __forceinline__ float exp_from(float value, float most) {
   return expf(value == -INFINITY ? -INFINITY : value - most);
 }

@@ -1,8 +1,8 @@
 #pragma once
 
-// The kernels by the names that the host asks for: each operation's own with what its values are kept in, and for
-// weights of a type its name and the type's number, for products also the tokens of a tile; attention_token and
-// attention_tiles with the pieces of a head.
+// The kernels by the names that the host asks for: the operation's own with the form of its values.
+// For weights of a type it is the name and the type's number, for products also the tokens of a
+// tile. attention_token and attention_tiles have the pieces of a head.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
 #include "kernels/attention_tiles.cuh"

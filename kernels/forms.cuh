@@ -4,7 +4,7 @@
 
 namespace efimd::kernels {
 
-/// Where a result goes whose form kernels::Forms says.
+/// The place of a result; kernels::Forms says its form.
 struct Result {
   float* floats;
   u32* quants;
@@ -33,7 +33,8 @@ struct Levels {
   }
 };
 
-// Writes element `at` of a result, this lane's. Where it is quantized the whole warp calls this, its lanes for the elements of a group.
+// Writes element `at` of a result, this lane's. If the result is quantized, the whole warp calls
+// this, its lanes for the elements of a group.
 __device__ __forceinline__ void write_form(const Result& to, const Forms& forms, size_t at,
                                            float value) {
   if (forms.floats != 0) to.floats[at] = value;

@@ -3,18 +3,20 @@
 #include "kernels/mma.cuh"
 #include "kernels/weights.cuh"
 
-// Products of a group of 32 quantized weights of 16 rows with 8 tokens, on the tensor cores. Of types with one scale a lane
-// takes eight neighbours of a row and of a token, of others quads of both halves.
+// Products of a group of 32 quantized weights of 16 rows with 8 tokens, on the tensor cores. Of
+// types with one scale, a lane takes eight neighbours of a row and of a token; of others, quads of
+// both halves.
 namespace efimd::kernels {
 
-// The integer that is added to a sum of products of a group, |sum| < 2^19: the bits are then those of the float
-// 1.5 * 2^23 + sum, and a subtraction makes the sum a float. Conversions run at a quarter of that rate or less.
+// The integer that is added to a sum of products of a group, |sum| < 2^19. The bits are then those
+// of the float 1.5 * 2^23 + sum, and a subtraction makes the sum a float. Conversions run at a
+// quarter of that rate or less.
 constexpr int kFloatBits = 0x4B400000;
 __device__ __forceinline__ float float_of_sum(int sum) {
   return __uint_as_float(static_cast<u32>(sum)) - 12582912.0F;
 }
 
-/// What this lane gives of a row's group, whose words in the planes of low and high bits begin there.
+/// This lane's part of a row's group, whose words in the planes of low and high bits begin there.
 template <Packed kType>
 __device__ __forceinline__ void row_quads(const u32* low, const u32* high, u32& first,
                                           u32& second) {
@@ -52,8 +54,9 @@ __device__ __forceinline__ float2 row_scales(const typename Weights<kType>::Scal
   return make_float2(scales.low, Weights<kType>::kHalves ? scales.high : scales.minimum);
 }
 
-/// Adds a group's products to the sums of its class: of rows g and g + 8, with their scales, and tokens 2c and 2c + 1, with
-/// theirs and, of types with a minimum, the sums of their quants times these.
+/// Adds a group's products to the sums of its class: of rows g and g + 8 and tokens 2c and 2c + 1,
+/// each with its scales. Types with a minimum also need the sums of the tokens' quants times their
+/// scales.
 template <Packed kType>
 __device__ __forceinline__ void add_products(const u32 (&a)[4], const u32 (&b)[2],
                                              const float2 (&of_rows)[2], const float2& of_tokens,

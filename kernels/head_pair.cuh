@@ -26,8 +26,8 @@ struct HeadPair {
   }
 };
 
-// A token's pair of a head, without its bias, where store_rows() has it: rotated, queries to qkv, keys and values to their pages
-// of f16.
+// Writes a token's pair of a head, without its bias, to store_rows()'s places. It is rotated;
+// queries go to qkv, keys and values to their pages of f16.
 __device__ __forceinline__ void store_pair(const HeadPair& of, float2 pair, const float* bias,
                                            u32 token, float* qkv, const float* rope_table, u32* kv,
                                            const u32* places, const HeadsSizes& s) {

@@ -4,12 +4,13 @@
 
 namespace efimd::kernels {
 
-/// The softmaxes of a row's splits, joined one after another: the same bits whoever joins them.
+/// The softmaxes of a row's splits, joined one after another: every kernel that joins them gets the
+/// same bits.
 struct Joined {
   float most = -INFINITY, sum = 0;
 
-  /// Takes the next, or one over nothing (-INFINITY, 0), which changes no bit. What the values so far are to be multiplied
-  /// with (x), and those of the next (y).
+  /// Takes the next, or one over nothing (-INFINITY, 0), which changes no bit. The factors of the
+  /// values so far (x) and of the next ones (y).
   __device__ __forceinline__ float2 take(float next_most, float next_sum) {
     const float raised = fmaxf(most, next_most);
     const float2 shares = make_float2(exp_from(most, raised), exp_from(next_most, raised));

@@ -55,7 +55,7 @@ constexpr std::uint32_t kLargeTilesMin = 128;
 
 std::uint32_t over(std::uint32_t count, std::uint32_t by) { return (count + by - 1) / by; }
 
-/// Where there are that many tokens, the larger of two tiles if its blocks fill a card.
+/// For that many tokens: the larger of two tiles if its blocks fill a card.
 std::uint32_t prompt_tile(const std::array<std::uint32_t, 3>& groups, std::uint32_t small,
                           std::uint32_t large) {
   const std::uint32_t blocks =
@@ -65,7 +65,7 @@ std::uint32_t prompt_tile(const std::array<std::uint32_t, 3>& groups, std::uint3
 
 bool is_quantized(std::uint32_t type) { return static_cast<Packed>(type) >= Packed::kQ8_0; }
 
-/// What a block of a product takes.
+/// A block's share of a product.
 struct Shape {
   std::uint32_t rows, tokens, warps;
 };
@@ -87,7 +87,7 @@ Shape shape_of_product(Kernel kernel, std::uint32_t type, bool many,
 }
 static_assert((kPromptTilesMin - 1) * kTokensOfTile == kHalvesTokens);
 
-// Of products the first axis of the grid goes through tokens.
+// In products, the first axis of the grid goes through tokens.
 
 Launch launch_of_product(Kernel kernel, std::uint32_t type, bool many,
                          const std::array<std::uint32_t, 3>& groups) {

@@ -6,9 +6,10 @@
 
 namespace efimd::kernels {
 
-// The lanes' sums as one, the same bits in every lane: fours of lanes as (0 + 1) + (2 + 3), then these in order, on zero.
-// A kernel that walks a whole row finds the classes of groups that the lanes stand for one after another, and so has to
-// keep four sums and the total (matmul_tiles.cuh). Eight independent shuffles: no later than a tree's last three.
+// The sum of the lanes' sums, the same bits in every lane. Fours of lanes are added as (0 + 1) + (2
+// + 3), then these in order, on zero. A kernel that walks a whole row meets the lanes' classes of
+// groups one after another. So it must keep only four sums and the total (matmul_tiles.cuh). Eight
+// independent shuffles: no later than a tree's last three.
 __device__ __forceinline__ float sum_of_classes(float value) {
   value += __shfl_xor_sync(kWholeWarp, value, 1);
   value += __shfl_xor_sync(kWholeWarp, value, 2);
@@ -59,7 +60,8 @@ struct TileTokens {
 #pragma unroll
     for (u32 t = 0; t < kTile; ++t) begin[t] = (first + t) / s.share * width;
   }
-  /// Known of a tile of one when it is compiled: no branch stands in front of the next loads.
+  /// For a tile of one this is known when the kernel is compiled, so no branch delays the next
+  /// loads.
   __device__ __forceinline__ bool has(u32 t) const { return kTile == 1 || t < count; }
 };
 

@@ -5,11 +5,12 @@
 #include "kernels/outputs.cuh"
 #include "kernels/overlap.cuh"
 
-// Products of quantized weights with some tokens, on the tensor cores, bit for bit those of matmul(). There a token alone is
-// bound by the reading of weights; with eight the reading of tokens, once for every row, would take longer than that.
+// Products of quantized weights with some tokens, on the tensor cores, bit for bit those of
+// matmul(). There the reading of weights bounds a single token. With eight tokens, reading them
+// once for every row would take longer than that.
 //
-// A block has 16 rows; each of its warps the groups of four neighbouring classes (those 32 apart), which are a four of
-// sum_of_classes().
+// A block has 16 rows. Each of its warps has the groups of four neighbouring classes (those 32
+// apart), which are a four of sum_of_classes().
 namespace efimd::kernels {
 
 /// Four groups of the rows g and g + 8, as a lane has them: its part of each, and lane 4g + c the scales of group c.
@@ -19,7 +20,7 @@ struct FourGroups {
   u32 quads[4][4];
   float2 scales[2];
 
-  /// Groups behind the last repeat it.
+  /// Groups past the last repeat it.
   __device__ __forceinline__ void load(const u32* upper, const u32* lower, const RowLayout& layout,
                                        u32 first, u32 groups) {
     const u32 own = at_most(first + threadIdx.x % 4, groups);
@@ -43,13 +44,14 @@ struct FourGroups {
   }
 };
 
-/// Where a lane finds tokens: the quants of token 8 i + g, and the scales of tokens 8 i + 2c and 8 i + 2c + 1.
+/// The places of a lane's tokens: the quants of token 8 i + g, and the scales of tokens 8 i + 2c
+/// and 8 i + 2c + 1.
 template <u32 kColumns>
 struct FewTokens {
   const u32* quants[kColumns];
   const float2* scales[kColumns][2];
 
-  /// Rows of `stride` words; tokens behind the last repeat it.
+  /// Rows of `stride` words; tokens past the last repeat it.
   __device__ __forceinline__ FewTokens(const u32* x, const float2* of_x, u32 first, u32 count,
                                        u32 stride, u32 groups) {
     const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
@@ -64,12 +66,13 @@ struct FewTokens {
   }
 };
 
-/// What a warp adds up of the products of 16 rows with tokens.
+/// A warp's sums of the products of 16 rows with tokens.
 template <Packed kType, u32 kColumns>
 struct ClassSums {
   float classes[4][kColumns][4] = {};
 
-  // Four groups from `first` on. Groups behind the last are taken and left out: a branch would keep loads behind it.
+  // Four groups from `first` on. Groups past the last are read and left out, because loads would
+  // wait for a branch.
   __device__ __forceinline__ void add(const FourGroups<kType>& weights,
                                       const FewTokens<kColumns>& tokens, u32 first, u32 groups) {
 #pragma unroll
@@ -102,7 +105,7 @@ struct ClassSums {
   }
 };
 
-// What a warp has of the products of 16 rows, of which `upper` and `lower` are this lane's.
+// A warp's products of 16 rows, of which `upper` and `lower` are this lane's.
 template <Packed kType, u32 kColumns>
 __device__ __forceinline__ void multiply_few(const u32* upper, const u32* lower,
                                              const RowLayout& layout, u32 groups,
@@ -128,7 +131,7 @@ __device__ __forceinline__ void matmul_few(const u32* w, const u32* x, const flo
   __shared__ BlockSums<kFewWarps, kColumns> fours;
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kFewRows;
   const u32 g = threadIdx.x / 4, groups = s.cols / 32;
-  // What lies behind the last row or token repeats it.
+  // Rows and tokens past the last repeat it.
   const u32* upper = w + static_cast<size_t>(at_most(first_row + g, s.rows)) * s.row.row_words;
   const u32* lower = w + static_cast<size_t>(at_most(first_row + g + 8, s.rows)) * s.row.row_words;
   fetch_weights<kFewRows, kFewWarps>(w, s);

@@ -7,9 +7,9 @@
 #include "kernels/overlap.cuh"
 #include "kernels/sizes.h"
 
-// Products of f16 and bf16 weights with inputs of the same type, on the tensor cores, of one token as of many: products of
-// halves are exact in f32, but tensor cores add them in an order of their own, so that all steps have to go this way for a
-// token's sum to be the same in each.
+// Products of f16 and bf16 weights with inputs of the same type, on the tensor cores, for one token
+// as for many. Products of 16-bit numbers are exact in f32, but tensor cores add them in an order
+// of their own. So all steps must go this way if a token's sum is to be the same in each.
 //
 // A row is cut into chunks of 64 columns, these into pieces of 32. A piece is two products of K = 16: lane 4g + c has columns
 // 8c .. 8c + 7 of it, the first four in the first. Chunks c, c + 8, ... are a class, added up one after another; then the
@@ -103,7 +103,7 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
   const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
   const u32* part =
       w + (s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows * s.row.row_words : 0);
-  // What lies behind the last row or token repeats it.
+  // Rows and tokens past the last repeat it.
   const u32* upper =
       part + static_cast<size_t>(at_most(first_row + g, s.rows)) * s.row.row_words + 4 * c;
   const u32* lower =
@@ -125,7 +125,7 @@ __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const 
   }
 }
 
-// The piece behind `piece`: through the chunks of a class, then the next class.
+// The piece after `piece`: through the chunks of a class, then the next class.
 __device__ __forceinline__ u32 piece_behind(u32 piece, u32 pieces) {
   if (piece % 2 == 0 && piece + 1 < pieces) return piece + 1;
   const u32 chunk = piece / 2;
@@ -134,7 +134,8 @@ __device__ __forceinline__ u32 piece_behind(u32 piece, u32 pieces) {
   return next < kHalvesWarps && 2 * next < pieces ? 2 * next : pieces;
 }
 
-/// A piece of the rows and tokens of a tile, in shared memory, row by row: lanes of a warp read other banks without padding.
+/// A piece of the rows and tokens of a tile, in shared memory, row by row. Lanes of a warp read
+/// other banks without padding.
 template <u32 kTile>
 struct HalvesStage {
   alignas(16) u32 w[kTile * kPieceWords];

@@ -24,7 +24,8 @@ struct TileStage {
   float x_sums[Of::kMinimum ? 4 : 1][kTile];  ///< only of types with a minimum
 };
 
-/// One block's part of a product: kTile rows and as many tokens. What lies behind the last of them repeats it.
+/// One block's part of a product: kTile rows and as many tokens. Rows and tokens past the last
+/// repeat it.
 template <Packed kType, u32 kTile>
 struct Tile {
   using Of = Weights<kType>;
@@ -96,7 +97,8 @@ struct Tile {
   }
 };
 
-/// The sums of a warp's outputs: 16 rows and half of the tile's tokens, eight by eight, each as mma.cuh lays it out.
+/// The sums of a warp's outputs: 16 rows and half of the tile's tokens, eight by eight, each laid
+/// out as in mma.cuh.
 template <u32 kColumns>
 using TileSums = float[kColumns][4];
 
@@ -131,8 +133,8 @@ __device__ __forceinline__ void add_group_of_tile(const TileStage<kType, kTile>&
   }
 }
 
-// Where a row is walked on behind four groups: through a class and those beside it by steps of 32 groups, then with the
-// next four classes.
+// The place in a row after four groups. A walk goes through a class and its neighbours by steps of
+// 32 groups, then on to the next four classes.
 __device__ __forceinline__ u32 groups_behind(u32 group, u32 groups) {
   if (group + 32 < groups) return group + 32;
   const u32 next = group % 32 + 4;
@@ -144,8 +146,9 @@ __device__ __forceinline__ u32 groups_behind(u32 group, u32 groups) {
 //   grid (T / kTile, min(N, 32768) / kTile, N / 32768), block (32, kTile / 8): a block for kTile rows and tokens, a warp
 //   for 16 rows and half of the tokens
 //   must do 2 N K T operations, and read the part once for each kTile tokens and the tokens once for each kTile rows:
-//   judge it in TFLOP/s.  Numerics as of matmul(): products of a group in integers, exact; in f32 classes of groups, those
-//   32 apart, in order; then fours of classes and the total as sum_of_classes() has them.
+//   judge it in TFLOP/s. Numerics as of matmul(). Products of a group are summed in integers,
+//   exactly. Classes of groups, those 32 apart, are summed in f32, in order; then fours of classes
+//   and the total as in sum_of_classes().
 // Halves have matmul_halves.cuh; f32 weights stay with matmul(), for tensor cores would round them.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const float2* scales,

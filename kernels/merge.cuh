@@ -13,7 +13,7 @@ __device__ __forceinline__ void merge(const float* partials, const uint2* rows,
                                       const Result& result, const MergeSizes& s) {
   await_operands();
   const u32 at = blockIdx.y * kElementThreads + threadIdx.x;
-  if (at >= s.heads * s.head_width) return;  // where it is quantized, whole warps
+  if (at >= s.heads * s.head_width) return;  // whole warps, if the result is quantized
   const size_t head = static_cast<size_t>(blockIdx.x) * s.heads + at / s.head_width;
   const u32 width = kPartialHead + s.head_width;
   const float* begin = partials + head * s.splits * width;

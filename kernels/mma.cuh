@@ -10,13 +10,14 @@
 // Of halves, K = 16, with sums in f32, each word two of them:
 //   a  a[g][2c ..], a[g + 8][2c ..], a[g][8 + 2c ..], a[g + 8][8 + 2c ..]
 //   b  b[g][2c ..], b[g][8 + 2c ..]
-// Since K is summed over, any order of it will do that a and b share. How the sixteen products of a sum are added is the
-// device's, the same for every row and column (PTX does not say so; the tests on a card do).
+// K is summed over, so any order of it will do if a and b share it. The device decides how the
+// sixteen products of a sum are added. It is the same for every row and column (PTX does not say
+// so; the tests on a card do).
 #if defined(__CUDACC__)
 namespace efimd::kernels {
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-// What compute capability 7.5 has: a quarter of the larger one.
+// Compute capability 7.5 has this one: a quarter of the larger.
 __device__ __forceinline__ void mma_8x8x16(u32 a, u32 b, int& left, int& right) {
   asm("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32 {%0, %1}, {%2}, {%3}, {%0, %1};"
       : "+r"(left), "+r"(right)

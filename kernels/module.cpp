@@ -1,4 +1,4 @@
-// The kernels that nvcc built, as bytes of the program: they are given to the driver where there is one.
+// The kernels that nvcc built, as bytes of the program. The driver, if there is one, loads them.
 asm(".section .rodata\n"
     ".balign 64\n"
     ".global efimd_cuda_module\n"

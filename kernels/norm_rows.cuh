@@ -5,7 +5,7 @@
 
 namespace efimd::kernels {
 
-/// What a row of `width` is multiplied with whose squares have this sum.
+/// The factor of a row of `width` whose squares have this sum.
 __device__ __forceinline__ float norm_scale(float squares, u32 width, float epsilon) {
   return 1.0F / sqrtf(squares / static_cast<float>(width) + epsilon);
 }

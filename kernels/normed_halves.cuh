@@ -9,8 +9,8 @@
 // after another.
 namespace efimd::kernels {
 
-/// The RMS norm of a row in the shared memory of a block of kHalvesWarps warps, in the weights' type, and what the block has of
-/// its products.
+/// The RMS norm of a row in the shared memory of a block of kHalvesWarps warps, in the weights'
+/// type, and the block's part of its products.
 template <Packed kType, u32 kSixteens>
 struct NormedHalves {
   alignas(16) u32 words[kNormedColsMax / 2];
@@ -44,7 +44,7 @@ struct NormedHalves {
     classes[sixteen].put(sums);
   }
 
-  /// The product of a row of these 16; behind a barrier.
+  /// The product of a row of these 16. Call it after a barrier.
   __device__ __forceinline__ float product(u32 sixteen, u32 row) const {
     return classes[sixteen].sum(0, row);
   }

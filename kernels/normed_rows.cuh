@@ -5,12 +5,13 @@
 
 namespace efimd::kernels {
 
-/// The sum of a row's squares by kNormBlock threads, of which this is number `own`: each warp's share to `parts`.
+/// The sum of a row's squares by kNormBlock threads. This one is number `own`: each warp's share to
+/// `parts`.
 __device__ __forceinline__ void sum_squares(const float* row, u32 cols, u32 own, float* parts) {
   const float squares = warp_sum(share_of_squares(row, 0, cols, own));
   if (own % 32 == 0) parts[own / 32] = squares;
 }
-/// What such a row is multiplied with: the bits of norm_rows().
+/// The factor of such a row: the bits of norm_rows().
 __device__ __forceinline__ float scale_of_parts(const float* parts, u32 cols, float epsilon) {
   float squares = 0;
 #pragma unroll

@@ -6,9 +6,10 @@
 #include "kernels/normed_rows.cuh"
 #include "kernels/overlap.cuh"
 
-// Products of one token with quantized weights, in one kernel with the norm in front and with what follows: where few tokens
-// are evaluated, what the kernels between cost is not their work but the time from one to the next. Every block norms the row
-// anew. The same bits as norm_rows(), matmul() and store_rows() or activate() one after another.
+// Products of one token with quantized weights, in one kernel with the norm before it and the
+// operation after it. At few tokens, the kernels between cost not their work but the time from one
+// to the next. Every block norms the row anew. The same bits as norm_rows(), matmul() and
+// store_rows() or activate() one after another.
 namespace efimd::kernels {
 
 /// Two rows of a quantized matrix against a normed row, by a warp. Its first weights are on their way from here on.
@@ -27,7 +28,7 @@ class TwoRows {
     first_[1] = Of::words(rows_[1], layout, threadIdx.x);
   }
 
-  /// What both give, in every lane.
+  /// The products of both, in every lane.
   __device__ __forceinline__ float2 times(const u32* x, const float2* scales) const {
     float2 sums = make_float2(0, 0);
     if (threadIdx.x < groups_) {

@@ -5,8 +5,8 @@
 
 namespace efimd::kernels {
 
-/// The operations of a device. Each is a kernel here and a shader in shaders/ of the same name,
-/// where its operands stand; sizes.h has its sizes. Tables of operations are indexed by it.
+/// The operations of a device. Each is a kernel here and a shader of the same name in shaders/;
+/// both list the operands. sizes.h has the sizes. Tables of operations are indexed by it.
 enum class Kernel : std::uint8_t {
   kEmbedRows,
   kNormRows,

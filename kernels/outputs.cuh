@@ -4,7 +4,7 @@
 
 namespace efimd::kernels {
 
-/// An index, or the last of `count` for those behind it.
+/// An index, or the last of `count` for those past it.
 __device__ __forceinline__ u32 at_most(u32 index, u32 count) {
   return index < count ? index : count - 1;
 }

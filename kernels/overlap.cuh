@@ -3,12 +3,13 @@
 #include "kernels/device.cuh"
 
 // A step's kernels beside one another (programmatic dependent launch, compute capability 9.0 on; CUDA C++ Programming
-// Guide, PTX ISA: griddepcontrol). The next kernel's blocks begin when all of this one have, and are on the card, with
-// their first weights on the way, when it ends. Kernels of older cards, and those launched one after another, have
-// nothing to wait for.
+// Guide, PTX ISA: griddepcontrol). The next kernel's blocks begin when all of this one have begun.
+// When this one ends they are on the card, with their first weights on the way. Kernels of older
+// cards, and those launched one after another, have nothing to wait for.
 //
-// Every thread of every kernel calls await_operands() before it touches what a kernel or a copy writes. No pointer is
-// `__restrict__`: a compiler may take what such a one reads in front of the wait.
+// Every thread of every kernel calls await_operands() before it touches what a kernel or a copy
+// writes. No pointer is `__restrict__`, because a compiler may move the reads of such a pointer
+// before the wait.
 namespace efimd::kernels {
 
 #if defined(__CUDACC__)

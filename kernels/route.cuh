@@ -5,8 +5,8 @@
 
 namespace efimd::kernels {
 
-// The experts of each row: those with the largest logits, the lower index first among equals; their weights are the
-// softmax over these logits.
+// The experts of each row: those with the largest logits, the lower index first among equals. Their
+// weights are the softmax over these logits.
 //   logits [T][experts]   chosen, weights [T][used], likeliest first
 //   grid (T / kElementThreads), block (kElementThreads): a thread for each row
 __device__ __forceinline__ void route(const float* logits, u32* chosen, float* weights,

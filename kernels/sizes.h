@@ -3,8 +3,9 @@
 /// Arguments of the device operations, shared by the host, the CUDA kernels and (as push constants, field by field in
 /// the same order) the shaders. Plain 32-bit fields: at most 128 bytes, which every Vulkan device takes.
 ///
-/// Letters, here and in the kernels: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV heads, E head
-/// width, F feed-forward width, V vocabulary, P tokens per page. A row is a token of the step.
+/// Letters, here and in the kernels: L layers, T tokens of the step, C tokens in KV, D width, H
+/// heads, Hk KV heads. E head width, F feed-forward width, V vocabulary, P tokens per page. A row
+/// is a token of the step.
 namespace efimd::kernels {
 
 using u32 = unsigned int;
@@ -17,27 +18,28 @@ inline constexpr u32 kTokensOfTile = 8;
 inline constexpr u32 kElementThreads = 64;
 /// Elements of a workgroup in operations that go element by element and write one of kernels::Forms.
 inline constexpr u32 kFormElements = 256;
-// Blocks of the CUDA kernels, where they are not those of the shaders.
+// Blocks of the CUDA kernels, if they differ from those of the shaders.
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
 inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
-/// What a block of matmul_few takes on the tensor cores: rows; and its warps, each for four classes of groups.
+/// A block of matmul_few on the tensor cores: its rows; and its warps, each for four classes of
+/// groups.
 inline constexpr u32 kFewRows = 16;
 inline constexpr u32 kFewWarps = 8;
-/// Of one token, warps of a block in norm_heads and norm_gates, each for two rows at once; columns that a row of theirs may
-/// have; outputs of a block in norm_gates: a group.
+/// norm_heads and norm_gates of one token: warps of a block, each for two rows at once; columns
+/// that a row may have. Outputs of a block in norm_gates are a group.
 inline constexpr u32 kNormedWarps = 16;
 inline constexpr u32 kNormedColsMax = 4096;
 inline constexpr u32 kNormedGates = 32;
 /// Heads of tokens that a warp of the tensor cores takes, and a block of them in steps of many tokens.
 inline constexpr u32 kHeadsOfWarp = 16;
 inline constexpr u32 kHeadsOfTile = 64;
-/// Rows and tokens of a block in matmul_tiles: as many as shared memory takes, and fewer for products that would not
-/// fill a card with these.
+/// Rows and tokens of a block in matmul_tiles: as many as shared memory takes. Fewer for products
+/// that would not fill a card with these.
 inline constexpr u32 kTileLarge = 64;
 inline constexpr u32 kTileSmall = 32;
-/// What a block of matmul_halves takes on the tensor cores: rows, and tokens at most; warps, which is in how many sums each
-/// product is added up. Columns come in whole pieces.
+/// A block of matmul_halves on the tensor cores: its rows, its tokens at most, and its warps; each
+/// product is the sum of as many sums as there are warps. Columns come in whole pieces.
 inline constexpr u32 kHalvesRows = 16;
 inline constexpr u32 kHalvesTokens = 16;
 inline constexpr u32 kHalvesWarps = 8;
@@ -65,23 +67,24 @@ enum class Packed : u32 {
   kQ6_K
 };
 
-/// What K and V are kept in, by number as in engine/backend/kv_type.h. A page of a layer is [Hk][2] (K, then V) of
+/// The form of K and V, by number as in engine/backend/kv_type.h. A page of a layer is [Hk][2] (K,
+/// then V) of
 ///
 ///   kF16  [P][E]  f16, two a word
 ///   kQ8   [P][E]  signed bytes, four a word, the last word of a token filled with zeros; then
 ///         [P][ceil(E / 32)]  f16 scales of each 32 elements, two a word, the last word filled with a zero
 ///
-/// Elements and scales mean what they mean in engine/backend/cpu/kv/kv8_memory.h; tokens lie one behind the other, so that
-/// the lane that scores a token reads its key in one piece.
+/// Elements and scales are those of engine/backend/cpu/kv/kv8_memory.h. Tokens lie one after
+/// another, so that the lane that scores a token reads its key in one piece.
 enum class Kv : u32 { kF16, kQ8 };
 
-/// What attention is made for: what K and V are kept in, and pieces of 32 elements of a head.
+/// A kind of attention: the form of K and V, and pieces of 32 elements of a head.
 constexpr u32 attention_type(Kv form, u32 head_width) {
   return static_cast<u32>(form) | (head_width + 31) / 32 << 8U;
 }
 constexpr Kv attention_form(u32 type) { return static_cast<Kv>(type & 0xFFU); }
-/// Heads of tokens that share a workgroup of the shader where there are several: so many that what a thread keeps of them
-/// fits the registers of Intel's GPUs; with twice as many it does not.
+/// Heads of tokens that share a workgroup of the shader, if there are several. A thread's values of
+/// these fit the registers of Intel's GPUs; of twice as many they do not.
 constexpr u32 attention_tile(u32 type) { return type >> 8U <= 4 ? 4 : 2; }
 
 /// A packed matrix: words (of 4 bytes) from row to row, and where a row's planes begin.
@@ -100,9 +103,9 @@ struct EmbedSizes {
   float scale;
 };
 
-/// In what a result is written that products read. Those of quantized weights read quants: signed bytes in groups of 32
-/// with (scale, sum of quants * scale), where scale = max|x| / 127 and quant = nearest(x / scale); a group under 1e-30 is
-/// all zero. Rows are whole groups then.
+/// The form of a result that products read. Products of quantized weights read quants: signed bytes
+/// in groups of 32 with (scale, sum of quants * scale). There scale = max|x| / 127 and quant =
+/// nearest(x / scale); a group under 1e-30 is all zero. Rows are whole groups then.
 struct Forms {
   u32 floats;  ///< 1: f32
   u32 quants;  ///< 1: quants, and their scales

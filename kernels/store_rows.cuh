@@ -20,8 +20,9 @@ __device__ __forceinline__ void store_halves(const float* head, u32* block, size
   }
 }
 
-// The same in 8 bits. A scale is the smallest f16 that is no less than the largest of its 32 elements / 127; elements
-// past 60000 are held there. Its product with 127 is exact, so that every device finds the same one.
+// The same in 8 bits. A scale is the smallest f16 that is no less than the largest of its 32
+// elements / 127. Elements past 60000 are cut to that. Its product with 127 is exact, so that every
+// device finds the same one.
 __device__ __forceinline__ void store_bytes(const float* head, u32* block, size_t slot, u32 width) {
   const u32 lane = threadIdx.x, words = quant_words_of(width), scale_words = scale_words_of(width);
   auto* quants = reinterpret_cast<signed char*>(block + slot * words);

@@ -9,9 +9,9 @@ namespace efimd::lsp {
 /// \xNN.
 std::string excerpt(std::string_view bytes);
 
-/// An error's message without what the peer sent, so that a log can keep it: quoted runs, as
-/// excerpt() writes them, become "...", and what Field::refuse() found at a path is cut off.
-/// Positions, limits and field paths stay.
+/// An error's message without the peer's text, so that a log can keep it. Quoted runs, as excerpt()
+/// writes them, become "..."; what Field::refuse() found at a path is cut off. Positions, limits
+/// and field paths stay.
 std::string without_excerpts(std::string_view message);
 
 }  // namespace efimd::lsp

@@ -12,8 +12,8 @@
 
 namespace efimd::lsp {
 
-/// The first fault of a message. The readers below go on with harmless values after a fault, so
-/// that a parse is a plain list of its fields and checks for faults once, at its end.
+/// The first fault of a message. After a fault, the readers below go on with harmless values. So a
+/// parse is a plain list of its fields and checks for faults once, at its end.
 class Reading {
  public:
   void refuse(std::string what) {
@@ -31,8 +31,8 @@ class Reading {
 
 /// One place in a message, present or not, with its path for errors ("params.position.line").
 ///
-/// Lives only while `params` and the Reading do. An absent member and a null one are the same; an
-/// empty array passes for an empty object, which is how Lua clients write one.
+/// Lives only while `params` and the Reading do. An absent member and a null one are the same. An
+/// empty array passes for an empty object, because Lua clients write one so.
 class Field {
  public:
   Field(Reading& reading, const Json& value, std::string path)

@@ -10,7 +10,7 @@ namespace efimd::lsp {
 
 namespace {
 
-/// Memory that one huge message may leave behind in an idle connection.
+/// Memory that an idle connection may keep after one huge message.
 constexpr std::size_t kIdleBytesMax = std::size_t{1} << 20;
 
 constexpr const char* kRemedy = "close the connection: where its next message starts is unknown";
@@ -141,8 +141,8 @@ void FrameReader::end_frame() {
   in_body_ = false;
 }
 
-/// Called when what is left is an unfinished frame, at most once per feed(): moving it to the front
-/// costs no more than its arrival did, as long as more bytes were consumed than remain.
+/// Called at most once per feed(), when only an unfinished frame is left. Moving it to the front
+/// costs no more than its arrival did if more bytes were consumed than remain.
 void FrameReader::drop_consumed() {
   if (consumed_ < pending_.size() - consumed_) return;
   pending_.erase(0, consumed_);

@@ -25,12 +25,12 @@ inline constexpr std::size_t kSkippedBytesMax = std::size_t{4} << 30;
 ///   {"jsonrpc":"2.0",...}         52 bytes
 ///
 /// Thread: its owner's.  Limits: holds one body and what was fed after it; each byte is copied at
-/// most twice. Fails with kBadInput, naming the bytes, if a header is malformed. From there on it
-/// is unknown where frames begin: every further next() gives the same error, and the caller closes
-/// the connection.
+/// most twice. Fails with kBadInput, naming the bytes, if a header is malformed. After that nobody
+/// knows where frames begin: every further next() gives the same error, and the caller closes the
+/// connection.
 class FrameReader {
  public:
-  /// What happens to bodies over kMessageBytesMax: they end the stream, or they are dropped as they
+  /// The fate of bodies over kMessageBytesMax. They end the stream, or they are dropped as they
   /// come, so that an editor which opens a huge file keeps its server.
   enum class Oversized { kRefused, kSkipped };
   FrameReader() = default;
@@ -38,14 +38,16 @@ class FrameReader {
 
   /// Bytes as they came, cut anywhere.
   void feed(std::string_view bytes);
-  /// The next whole body; nullopt if it has not arrived yet. To be called until nullopt after each
+  /// The next whole body; nullopt if it has not arrived yet. Call it until nullopt after each
   /// feed().
   Result<std::optional<std::string>> next();
-  /// The size of the body that next() skipped since the last call of this; 0 if it skipped none.
+  /// The size of the body that next() skipped since the last call; 0 if it skipped none.
   std::size_t take_skipped() { return std::exchange(skipped_, 0); }
-  /// Whether the stream stands inside a frame: an end of the stream here is a cut message,
-  /// elsewhere a clean one.
+  /// Whether the stream stands inside a frame. If it ends here, a message was cut; elsewhere the
+  /// end is clean.
   bool inside_frame() const;
+  /// Bytes that wait for the rest of their message.
+  std::size_t waiting_bytes() const { return pending_.size() - consumed_; }
 
  private:
   Result<void> read_header_line(std::string_view line);
@@ -60,7 +62,7 @@ class FrameReader {
 
   Oversized oversized_ = Oversized::kRefused;
   std::size_t skipped_ = 0;
-  std::size_t dropped_ = 0;  ///< of the body that is being skipped
+  std::size_t dropped_ = 0;  ///< bytes left of the body that next() skips
   std::string pending_;      ///< fed bytes; those before consumed_ are done with
   std::size_t consumed_ = 0;
   /// No header line ends before this byte of pending_ that was not read yet.

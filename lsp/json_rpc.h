@@ -20,7 +20,7 @@ inline constexpr int kJsonDepthMax = 128;
 /// about 2,000.
 inline constexpr std::size_t kJsonValuesMax = std::size_t{4} << 20;
 
-/// Names a request; monostate is null, which only answers to unreadable requests carry.
+/// Names a request. monostate is null: only answers to unreadable requests carry it.
 using Id = std::variant<std::monostate, std::int64_t, std::string>;
 
 Json to_json(const Id& id);
@@ -68,9 +68,9 @@ struct BadMessage {
 };
 
 /// Parses one body. Invalid UTF-8 and lone surrogate escapes ("\ud800") become U+FFFD: an editor
-/// must not lose sync over half an emoji. Refused: text that is not JSON (kParseError, naming the
-/// byte), nesting and counts past the limits above, batches, and what is neither request,
-/// notification nor response (kInvalidRequest).
+/// must not lose sync over half an emoji. Refuses text that is not JSON (kParseError, naming the
+/// byte), and nesting and counts past the limits above. Refuses batches, and anything else that is
+/// no request, notification or response (kInvalidRequest).
 tl::expected<Message, BadMessage> parse_message(std::string_view body);
 
 /// JSON under the same limits and repairs; for files and command output in the protocol's format.

@@ -87,6 +87,14 @@ std::vector<std::string> encodings_in(const Field& list) {
   return names;
 }
 
+std::vector<std::string> folders_in(const Field& list) {
+  std::vector<std::string> uris;
+  const std::size_t count = std::min(list.array_size(), kWorkspaceFoldersMax);
+  for (std::size_t i = 0; i < count; ++i)
+    uris.push_back(list.element(i).member("uri").string(kUriBytesMax));
+  return uris;
+}
+
 TextDocumentContentChangeEvent change_in(const Field& field) {
   TextDocumentContentChangeEvent change;
   if (const Field range = field.member("range"); range.there()) change.range = range_in(range);
@@ -127,12 +135,18 @@ Result<InitializeParams> params_of(const Json& params) {
   out.clientInfo.name = client.member("name").optional_string(kNameBytesMax).value_or("");
   out.clientInfo.version = client.member("version").optional_string(kNameBytesMax).value_or("");
   out.rootUri = root.member("rootUri").optional_string(kUriBytesMax);
+  out.workspaceFolders = folders_in(root.member("workspaceFolders"));
   out.workDoneToken = id_in(root.member("workDoneToken"));
   const Field capabilities = root.member("capabilities");
   out.positionEncodings = encodings_in(capabilities.member("general").member("positionEncodings"));
   out.inlineCompletion = capabilities.member("textDocument").member("inlineCompletion").there();
   out.workDoneProgress =
       capabilities.member("window").member("workDoneProgress").optional_boolean().value_or(false);
+  out.registersWatchers = capabilities.member("workspace")
+                              .member("didChangeWatchedFiles")
+                              .member("dynamicRegistration")
+                              .optional_boolean()
+                              .value_or(false);
   out.efim = efim_options_in(root.member("initializationOptions").member("efim"));
   return reading.finish(std::move(out));
 }
@@ -183,6 +197,27 @@ Result<InlineCompletionParams> params_of(const Json& params) {
   const Field context = root.member("context");
   out.triggerKind = trigger_in(context);
   out.selectedCompletionInfo = selected_in(context.member("selectedCompletionInfo"));
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<DidChangeWatchedFilesParams> params_of(const Json& params) {
+  Reading reading;
+  const Field changes = root_of(reading, params).member("changes");
+  DidChangeWatchedFilesParams out;
+  const std::size_t count = changes.array_size();
+  out.more = count > kWatchedFilesMax;
+  for (std::size_t i = 0; i < std::min(count, kWatchedFilesMax); ++i)
+    out.uris.push_back(changes.element(i).member("uri").string(kUriBytesMax));
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<DidChangeWorkspaceFoldersParams> params_of(const Json& params) {
+  Reading reading;
+  const Field event = root_of(reading, params).member("event");
+  DidChangeWorkspaceFoldersParams out{folders_in(event.member("added")),
+                                      folders_in(event.member("removed"))};
   return reading.finish(std::move(out));
 }
 

@@ -14,13 +14,17 @@
 
 namespace efimd::lsp {
 
-// The structures of LSP 3.18 that are in use, under LSP's own names. Unknown members are ignored,
-// absent and null members are the same where LSP lets them be absent.
+// The structures of LSP 3.18 that are in use, under LSP's own names. Unknown members are ignored.
+// Absent and null members are the same if LSP lets them be absent.
 
 inline constexpr std::size_t kUriBytesMax = 32 * 1024;
 /// Documents that one editor may hold open. The daemon logs and ignores further ones; requests for
 /// them get empty answers.
 inline constexpr std::size_t kDocumentsMax = 4096;
+/// Of more workspace folders the rest is not looked at.
+inline constexpr std::size_t kWorkspaceFoldersMax = 64;
+/// Of more files in one notification the rest is found by looking at whole projects.
+inline constexpr std::size_t kWatchedFilesMax = 1024;
 inline constexpr std::int64_t kMaxTokensMax = 4096;  ///< initializationOptions.efim.maxTokens
 inline constexpr double kTemperatureMax = 10.0;
 
@@ -58,12 +62,24 @@ struct InitializeParams {
   std::optional<std::int64_t> processId;
   ClientInfo clientInfo;
   std::optional<std::string> rootUri;
+  std::vector<std::string> workspaceFolders;  ///< URIs, at most kWorkspaceFoldersMax
   std::optional<Id> workDoneToken;
   // Of `capabilities`:
   std::vector<std::string> positionEncodings;
-  bool inlineCompletion = false;  ///< textDocument.inlineCompletion is there
-  bool workDoneProgress = false;  ///< window.workDoneProgress
+  bool inlineCompletion = false;   ///< textDocument.inlineCompletion is there
+  bool workDoneProgress = false;   ///< window.workDoneProgress
+  bool registersWatchers = false;  ///< workspace.didChangeWatchedFiles.dynamicRegistration
   EfimOptions efim;
+};
+
+/// Created, changed or deleted: whoever is told looks for itself.
+struct DidChangeWatchedFilesParams {
+  std::vector<std::string> uris;  ///< at most kWatchedFilesMax
+  bool more = false;              ///< there were more
+};
+
+struct DidChangeWorkspaceFoldersParams {
+  std::vector<std::string> added, removed;  ///< URIs, at most kWorkspaceFoldersMax each
 };
 
 struct DidOpenTextDocumentParams {
@@ -166,14 +182,16 @@ struct ServerIdentity {
   std::string version;
 };
 
-/// InitializeResult: documents are synchronized incrementally; inline completion is advertised
-/// statically (Neovim takes no dynamic registration); `commands` are those that
+/// InitializeResult. Documents are synchronized incrementally. Inline completion is advertised
+/// statically, because Neovim takes no dynamic registration. `commands` are those that
 /// workspace/executeCommand takes.
 Json initialize_result(PositionEncoding encoding, const ServerIdentity& server,
                        std::span<const std::string> commands);
 
 // Progress: the request window/workDoneProgress/create, then $/progress notifications with the same
 // token.
+/// client/registerCapability for notices of all files.
+Json watch_files_params(std::string_view registration);
 Json work_done_create_params(const Id& token);
 Json progress_begin_params(const Id& token, std::string_view title);
 /// `percentage` is clamped to 0..100.

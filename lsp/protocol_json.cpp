@@ -50,9 +50,20 @@ Json initialize_result(PositionEncoding encoding, const ServerIdentity& server,
       {"inlineCompletionProvider", true},
       {"executeCommandProvider",
        {{"commands", Json(Json::array_t(commands.begin(), commands.end()))}}},
+      {"workspace", {{"workspaceFolders", {{"supported", true}, {"changeNotifications", true}}}}},
   };
   return {{"capabilities", std::move(capabilities)},
           {"serverInfo", {{"name", server.name}, {"version", server.version}}}};
+}
+
+Json watch_files_params(std::string_view registration) {
+  Json watchers = Json::array();
+  watchers.push_back({{"globPattern", "**/*"}});
+  Json registrations = Json::array();
+  registrations.push_back({{"id", registration},
+                           {"method", "workspace/didChangeWatchedFiles"},
+                           {"registerOptions", {{"watchers", std::move(watchers)}}}});
+  return {{"registrations", std::move(registrations)}};
 }
 
 Json work_done_create_params(const Id& token) {

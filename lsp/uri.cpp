@@ -68,7 +68,7 @@ bool is_drive(std::string_view path) {
   return path.size() >= 2 && is_letter(path[0]) && path[1] == ':';
 }
 
-/// What stands after "scheme:", without an authority's slashes, query and fragment.
+/// The text after "scheme:", without an authority's slashes, query and fragment.
 std::string_view opaque_part(std::string_view uri) {
   const std::size_t scheme = scheme_length(uri);
   std::string_view rest = scheme == 0 ? uri : uri.substr(scheme + 1);

@@ -29,7 +29,7 @@ std::string file_uri(std::string_view path);
 /// "Untitled-1".
 std::string base_name(std::string_view uri);
 
-/// For people: the path of a file: URI, else the decoded URI. Control characters are shown as "?",
+/// The path of a file: URI, else the decoded URI; for people. Control characters are shown as "?",
 /// so that a name cannot write to a terminal.
 std::string display(std::string_view uri);
 

@@ -3,8 +3,8 @@
 
     demo.py EFIMD
 
-Every keystroke is sent and answered. What a person would take, because it is what was going to be typed, is accepted. The daemon is this
-demo's own: it starts with it, ends with it, and knows no file of the user's.
+Every keystroke is sent and answered. A suggestion is accepted if it is the text that was going to be typed. The daemon is this demo's
+own: it starts with it, ends with it, and knows no file of the user's.
 """
 
 import pathlib
@@ -57,7 +57,7 @@ class Typist:
         self.wanted = self.wanted[len(piece):]
 
     def suggestion(self):
-        """What would stand as ghost text at the cursor, and its receipt."""
+        """The ghost text at the cursor, and its receipt."""
         items, receipt = self.editor.complete(self.uri, position_of(self.text, self.cursor))
         if not items:
             return "", receipt
@@ -87,7 +87,8 @@ class Typist:
                 print(" " * 7 + styled("32", f"accepted: {taken.strip()!r}"))
 
     def looks_up(self):
-        """Whether a person would look here: behind a word or an opening bracket, and where a line begins."""
+        """Whether a person would look here: after a word or an opening bracket, or at the start of a
+        line."""
         line = self.text[self.text.rfind("\n", 0, self.cursor) + 1:self.cursor]
         if not line.strip():
             return bool(self.wanted[:1].strip())

@@ -54,7 +54,7 @@ def capture(efimd, neovim):
             screen_when(lambda screen: "1 class" in plain(screen))  # numbers: the client is there
             run("send-keys", "G", "o")
             run("send-keys", "-l", kTyped)
-            # Ghost text is the one thing behind what was typed.
+            # Ghost text is the only text after the typed text.
             return screen_when(lambda screen: re.search(re.escape(kTyped) + r"\S", plain(screen)))
         finally:
             run("kill-server")

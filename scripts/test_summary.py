@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Adds up JUnit files that ctest wrote: names each test that failed or was skipped, the latter with its reason, and ends with
-one line "N passed, N failed, N skipped". Exit status 1 if a test failed, a file is missing or nothing ran.
+"""Adds up JUnit files that ctest wrote. Names each test that failed or was skipped, the latter with its reason. Ends with one
+line "N passed, N failed, N skipped". Exit status 1 if a test failed, a file is missing or nothing ran.
 
 A junit-again.xml beside a file has tests that failed and were run once more. That second run counts only for a test that
 tests/quarantine.txt names, with a day at most 90 days ago and a reason.

@@ -1,7 +1,7 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 // activation(gate) * up * scale, or activation(x) * scale, element by element.
-//   x [T][2 F] f32, gates in front, or [T][F]   result [T][F] in its forms
+//   x [T][2 F] f32, gates first, or [T][F]   result [T][F] in its forms
 //   grid (F / 256, T), threads 64: four elements each
 layout(local_size_x = 64) in;
 layout(std430, binding = 0) readonly buffer X { float x[]; };

@@ -1,14 +1,15 @@
 #version 450
 #extension GL_GOOGLE_include_directive : require
 #include "head.glsl"
-// Causal attention of a tile of heads of tokens, of one KV head, over one split of their pages, or over all of them, split
-// by split: rows are (token, head of its G = H / Hk), and those of a tile share what they read.
+// Causal attention of a tile of heads of tokens, of one KV head, over one split of their pages, or
+// over all of them, split by split. Rows are (token, head of its G = H / Hk); those of a tile share
+// their reading.
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   partials [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], rope_table as below: only 8 bits read them, where s.half_width is not 0
 //   grid (T G / kTile, Hk, splits), threads 32: a lane scores one token of a page, then holds elements lane, lane + 32, ...
-//   E even, <= 256.  Splits behind a row are left alone.  Softmax online, in f32; a row's bits are the same in every tile:
-//   what it does not see weighs 0, which adds nothing.
+//   E even, <= 256. Splits past a row are left alone. Softmax online, in f32. A row's bits are the
+//   same in every tile, because tokens that it does not see weigh 0, which adds nothing.
 layout(local_size_x = 32) in;
 layout(constant_id = 1) const uint kTile = 1;    // rows
 layout(constant_id = 2) const uint kPieces = 8;  // of 32 elements
@@ -27,7 +28,7 @@ layout(push_constant) uniform Sizes {
 #include "joined.glsl"
 
 const uint kTileMax = 4;  // what is reduced at once
-shared vec4 queries[kTile * kPieces * 8];  // with zeros behind E
+shared vec4 queries[kTile * kPieces * 8];  // with zeros after E
 shared float weights[kTile * 32];
 shared vec2 rotated[kTile * kPieces * 16];
 
@@ -90,8 +91,9 @@ void score_bytes(uint quants, uint scales) {
 //   q . R(c) b = sum over pairs i of  x_i cos(c w_i) + y_i sin(c w_i)
 //   x_i = q[first] b[first] + q[second] b[second]     y_i = q[second] b[first] - q[first] b[second]
 // and with c = P * page + slot the pairs (x, y) are rotated once a page, by all lanes, then by each lane for its slot.
-// Elements that are not rotated add the same to the scores of all tokens, which moves no weight: they are left out.
-//   rope_table: (cosine, sine) [half][P] of the slots, times RoPE's magnitude, then [page of the sequence][half]
+// Elements that are not rotated add the same to the scores of all tokens. That moves no weight, so
+//   they are left out. rope_table: (cosine, sine) [half][P] of the slots, times RoPE's magnitude,
+//   then [page of the sequence][half]
 vec2 bias_pair(uint r, uint bias, uint i) {
   const uint first = s.adjacent != 0 ? 2 * i : i;
   const uint second = s.adjacent != 0 ? 2 * i + 1 : i + s.half_width;
@@ -127,7 +129,8 @@ void score_bias(uint slot) {
   for (uint r = 0; r < kTile; ++r) scores[r] += sums[r];
 }
 
-// Of each row the softmax and the values that it weighs, of the split in progress; and of all splits in front of it.
+// Each row's softmax and the values that it weighs, of the split in progress; and of all splits
+// before it.
 float most[kTileMax], sum[kTileMax], acc[kTileMax][8];
 Joined joined[kTileMax];
 float all[kTileMax][8];

@@ -1,10 +1,12 @@
-// A result that products read, in the forms that kernels::Forms in kernels/sizes.h says. Whoever includes this declares the
-// buffers `result_floats`, `result_quants` and `result_scales`, and the push constants `s` with `floats` and `quants`.
+// A result that products read, in the forms that kernels::Forms in kernels/sizes.h says. The file
+// that includes this declares the buffers `result_floats`, `result_quants` and `result_scales`, and
+// the push constants `s` with `floats` and `quants`.
 shared float form_largest[gl_WorkGroupSize.x];
 shared int form_sums[gl_WorkGroupSize.x];
 
-// Writes elements at .. at + 3, this thread's; at % 4 == 0. All threads of the workgroup call it, neighbours with neighbouring
-// fours, the first thread with the beginning of a group; `inside`: how many of the four there are.
+// Writes elements at .. at + 3, this thread's; at % 4 == 0. All threads of the workgroup call it.
+// Neighbours have neighbouring fours, and the first thread has the beginning of a group; `inside`:
+// how many of the four there are.
 void write_form(uint at, vec4 values, uint inside) {
   if (s.floats != 0)
     for (uint i = 0; i < inside; ++i) result_floats[at + i] = values[i];

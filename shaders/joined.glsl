@@ -1,5 +1,5 @@
-// The softmaxes of a row's splits, joined one after another, with the same bits whoever joins them: what a compiler
-// could contract is said to be precise.
+// The softmaxes of a row's splits, joined one after another. Every shader that joins them gets the
+// same bits, because everything that a compiler could contract is declared precise.
 const float kNone = -1.0 / 0.0;
 struct Joined { float most, sum; };
 
@@ -15,11 +15,11 @@ vec4 join(vec4 values, vec4 next, vec2 shares) {
   return joined;
 }
 
-// Takes the next, or one over nothing (kNone, 0), which changes no bit. What the values so far are to be multiplied with
-// (x), and those of the next (y).
+// Takes the next, or one over nothing (kNone, 0), which changes no bit. The factors of the values
+// so far (x) and of the next ones (y).
 vec2 take(inout Joined all, float most, float sum) {
   const float raised = max(all.most, most);
-  // Both in any case, not behind a branch, where later loads would wait for them.
+  // Both are computed in any case, because later loads would wait for a branch.
   const float kept = exp(all.most - raised), joining = exp(most - raised);
   const vec2 shares = vec2(all.most == kNone ? 0 : kept, most == kNone ? 0 : joining);
   all = Joined(raised, join(all.sum, sum, shares));

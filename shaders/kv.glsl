@@ -1,5 +1,6 @@
-// Where K and V lie, as kernels::Kv in kernels/sizes.h has it: a specialization constant, so that what the other form
-// would need is gone when the pipeline is made. Words of one token's K or V of a head of `width` elements.
+// The places of K and V, as kernels::Kv in kernels/sizes.h says. The form is a specialization
+// constant, so that the pipeline lacks the code of the other form. Words of one token's K or V of a
+// head of `width` elements.
 layout(constant_id = 0) const uint kForm = 0;
 const uint kF16 = 0, kQ8 = 1;
 

@@ -13,7 +13,7 @@ int packed_dot(uint a, uint b, spirv_literal int format);
 //   quantized ones four quants a word   scales [T / share][K/32]   bias [..]   experts [T]   result [T][out_stride]
 //   grid (min(N, 32768), T / kTile, N / 32768), threads 32: lane l takes groups l, l + 32, ... of 32 weights
 //   must read the part once for each kTile tokens: bound by bandwidth.  Quantized: products of a group in integers,
-//   exact; then f32. A token's sum has the same order whatever kTile and T are.
+//   exact; then f32. A token's sum has the same order for any kTile and T.
 layout(local_size_x = 32) in;
 layout(constant_id = 1) const uint kTile = 1;
 layout(std430, binding = 0) readonly buffer Weights { uint w[]; };
@@ -56,7 +56,8 @@ void add_group(uint at, uint group, uint token, uint count) {
         ? float(low) * (weight.x * of_x.x) + float(high) * (weight.y * of_x.x)
         : float(low + high) * (weight.x * of_x.x);
     sums[t] += products;
-    // By the type, not by the value: Intel's compiler unrolls no loop with such a branch, and compares for every sums[t].
+    // By the type, not by the value, because Intel's compiler unrolls no loop with such a branch,
+    // and compares for every sums[t].
     if (kMinimum) {
       precise const float minimum = weight.z * of_x.y;
       sums[t] -= minimum;

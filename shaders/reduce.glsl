@@ -1,6 +1,7 @@
-// Sums and maxima of REDUCED (float, or a vector of them) over all threads of the workgroup, for every thread. The order
-// depends on the device alone: where there are subgroup operations a subgroup is one step, of one size in all pipelines of
-// a shader (engine/backend/vulkan/subgroups.h). No relation between threads and subgroups is assumed.
+// Sums and maxima of REDUCED (float, or a vector of them) over all threads of the workgroup, for
+// every thread. The order depends on the device alone. With subgroup operations, a subgroup is one
+// step, of one size in all pipelines of a shader (engine/backend/vulkan/subgroups.h). No relation
+// between threads and subgroups is assumed.
 #ifndef REDUCED
 #define REDUCED float
 #endif

@@ -1,6 +1,6 @@
 #version 450
-// The experts of each row: those with the largest logits, the lower index first among equals; their weights are the
-// softmax over these logits.
+// The experts of each row: those with the largest logits, the lower index first among equals. Their
+// weights are the softmax over these logits.
 //   logits [T][experts]   chosen, weights [T][used], likeliest first
 //   grid (T / 64), a thread for each row
 layout(local_size_x = 64) in;

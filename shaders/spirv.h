@@ -5,7 +5,7 @@
 
 namespace efimd::shaders {
 
-/// What a device can do beyond plain compute; each level includes the ones in front of it.
+/// A device's abilities beyond plain compute; each level includes those before it.
 enum class Level : std::uint8_t {
   kPlain,
   kSubgroups,   ///< sums and maxima over a subgroup in one instruction

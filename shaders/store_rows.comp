@@ -68,8 +68,9 @@ void store_halves(uint lane, uint block, uint slot) {
 
 float element_of(uint e) { return e < s.head_width ? head[e] : 0; }
 
-// A scale is the smallest f16 that is no less than the largest of its 32 elements / 127; elements past 60000 are held
-// there. Its product with 127 is exact, so that every device finds the same one. Lane i makes word i of a group.
+// A scale is the smallest f16 that is no less than the largest of its 32 elements / 127. Elements
+// past 60000 are cut to that. Its product with 127 is exact, so that every device finds the same
+// one. Lane i makes word i of a group.
 void store_bytes(uint lane, uint block, uint slot) {
   const uint words = quant_words_of(s.head_width), scale_words = scale_words_of(s.head_width);
   uint scales = 0;

@@ -1,6 +1,6 @@
-// Packed weights (engine/backend/gpu/packed_weights.h) in the buffer `w`, of the type kType. Whoever includes this
-// declares `w` and the push constants `s` with a RowLayout `row`. The type is a specialization constant: what another
-// type would need is gone when the pipeline is made.
+// Packed weights (engine/backend/gpu/packed_weights.h) in the buffer `w`, of the type kType. The
+// file that includes this declares `w` and the push constants `s` with a RowLayout `row`. The type
+// is a specialization constant: what another type would need is gone when the pipeline is made.
 layout(constant_id = 0) const uint kType = 0;
 const uint kF32 = 0, kF16 = 1, kBF16 = 2, kQ8_0 = 3, kQ4_0 = 4, kQ4_1 = 5, kQ5_0 = 6, kQ5_1 = 7, kQ4_K = 8, kQ5_K = 9,
            kQ6_K = 10;

@@ -18,7 +18,7 @@ COMMANDS = {
 
 def usage() -> str:
     lines = [f"  {name:<10} {what}" for name, what in COMMANDS.items()]
-    return "usage: python3 -m training COMMAND ...; --help behind each\n\n" + "\n".join(lines)
+    return "usage: python3 -m training COMMAND ...; --help after each\n\n" + "\n".join(lines)
 
 
 def main() -> int:

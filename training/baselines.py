@@ -5,8 +5,8 @@ LINES_MAX = 2000  # back from the cursor
 
 
 def similar_line(cursor) -> str:
-    """The rest of the earlier line that begins as the cursor's does; of several, that whose own line before is most like the one
-    before the cursor's, and of equal ones the last. "" where none begins so."""
+    """The rest of the earlier line that begins as the cursor's does. Of several, the one whose previous line is most like the
+    one before the cursor's; of equal ones, the last. "" where none begins so."""
     typed = cursor.typed_line.lstrip()
     lines = (cursor.head + cursor.before + cursor.increment).split("\n")[:-1][-LINES_MAX:]
     stripped = [line.strip() for line in lines]

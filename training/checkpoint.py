@@ -1,4 +1,4 @@
-"""A training run's state on disk: a file that is replaced as a whole, so that a run that dies at any moment, also of a full disk,
+"""A training run's state on disk. The file is replaced as a whole, so that a run that dies at any moment, also of a full disk,
 goes on from its last one. In the safetensors format (PyTorch's own aborts the process where a disk is full, and runs code that a
 foreign file brings): weights as "weights/NAME", an optimizer's tensors as "optimizers/NUMBER/WEIGHT/NAME", all else as JSON."""
 import dataclasses
@@ -27,7 +27,7 @@ def save(path: pathlib.Path, model: Model, optimizers: list, facts: dict) -> Non
 
 
 def trained_weights(model: Model) -> dict:
-    """All, or the adapters (lora.py) where the others are frozen."""
+    """All, or the adapters (lora.py) if the others are frozen."""
     return {name: weight.detach() for name, weight in model.named_parameters() if weight.requires_grad}
 
 

@@ -1,4 +1,4 @@
-"""What of a source file is worth learning from."""
+"""The parts of source files that are worth learning from."""
 import hashlib
 import re
 
@@ -46,7 +46,7 @@ def without_legal_head(text: str) -> str:
 
 
 class SeenLines:
-    """Which telling lines were seen in files that were kept; 8 bytes a line and set entry."""
+    """The telling lines that were seen in kept files; 8 bytes a line and set entry."""
 
     def __init__(self):
         self._seen = set()

@@ -1,8 +1,8 @@
 """Collects source code from the packages of a list, cleans it, drops near duplicates, splits it by package.
 
 Writes train.jsonl, validation.jsonl and test.jsonl, a file a line: {"package", "licence", "language", "path", "text"}; and
-manifest.json: versions, licences, and what was left out and why. Nothing of a test package reaches training: packages are split
-whole, and test files are the first whose lines count as seen, so that a copy of one elsewhere is dropped there.
+manifest.json: versions, licences, and what was left out and why. Nothing of a test package reaches training. Packages are split
+whole, and the lines of test files count as seen first, so that a copy elsewhere is dropped there.
 """
 import argparse
 import collections
@@ -67,7 +67,7 @@ def package_of(words: list, where: str) -> Package:
 
 
 def language_of(path: str):
-    """None where the path is no source file of ours, by its ending or by a folder in it."""
+    """None if the path is no source file of ours, by its ending or by a folder in it."""
     parts = pathlib.PurePosixPath(path).parts
     if any(part.lower() in FOREIGN for part in parts[:-1]) or ".min." in parts[-1]:
         return None

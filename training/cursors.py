@@ -1,8 +1,8 @@
-"""Cursors in code that a model has never seen, as people have them while they type.
+"""Cursors of people who type, in code that a model has never seen.
 
-A cursor stands behind an increment: up to three lines typed whole, and the cursor's own up to the cursor. What stood there in the
-file, the rest of the line, is what should come. `random` cursors stand anywhere in a line, mostly inside a word; `line` cursors at
-a line's start, where no word is broken.
+A cursor stands after an increment: up to three lines typed whole, and the cursor's own up to the cursor. The right answer is the
+file's own text there, the rest of the line. `random` cursors stand anywhere in a line, mostly inside a word; `line` cursors at a
+line's start, so that no word is broken.
 """
 import dataclasses
 import random
@@ -18,12 +18,12 @@ ATTEMPTS = 200  # for each cursor, at files that have no fitting place
 class Cursor:
     path: str
     language: str
-    head: str  # the file in front of the window, for baselines and parsers
+    head: str  # the file before the window, for baselines and parsers
     before: str
     increment: str
     rest: str  # of the cursor's line, without blanks at its end; never empty
     after: str  # the window's, from the next line on
-    tail: str  # the file behind the window
+    tail: str  # the file after the window
 
     @property
     def typed_line(self) -> str:

@@ -1,4 +1,4 @@
-"""What a command cannot do; its message says what failed and what to do."""
+"""A command's failure; its message says what failed and what to do."""
 
 
 class TrainingError(Exception):

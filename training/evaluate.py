@@ -1,6 +1,6 @@
 """Measures GGUF files with efimd, at cursors in the corpus's test packages: random ones and line starts, each with the typed text
-in front of the suffix (PSM), behind <MID> (EFIM), and there with its end healed (EFIM + healing). A model that efimd tells the
-path of the file is told it here, as the corpus has it.
+before the suffix (PSM), after <MID> (EFIM), and there with its end healed (EFIM + healing). A model to which efimd shows the
+path of the file gets it here, too, as the corpus has it.
 
 Printed are tables in Markdown, with 95 % intervals; OUT/results.json has every number, OUT/cursors-KIND.jsonl the cursors and
 OUT/NAME-KIND.jsonl what was written at each.
@@ -27,8 +27,8 @@ CHUNK = 500  # cursors of one efimd-bench
 
 
 def fill(options, model: pathlib.Path, cursors_in: list, tokens_max: int, stop: str, kept: pathlib.Path) -> dict:
-    """form -> efimd-bench's answers, one for each cursor, kept in a file: what it holds of the same model, cursors and options is not
-    asked again, so that an evaluation that was stopped goes on."""
+    """form -> efimd-bench's answers, one for each cursor, kept in a file. Answers for the same model, cursors and options are not
+    asked again, so that a stopped evaluation goes on."""
     asked = {"model": digest(model.read_bytes()), "cursors": digest(json.dumps(cursors_in).encode()), "max_tokens": tokens_max,
              "stop": stop}
     answers = []

@@ -1,6 +1,6 @@
 """Writes a model as GGUF: a training run's checkpoint.safetensors, or a checkpoint folder that finetune wrote.
 
-The metadata says what efimd needs to know: FIM tokens by their ids, and `efim.fragment_trained` where the model was trained on
+The metadata has the facts that efimd needs: FIM tokens by their ids, and `efim.fragment_trained` where the model was trained on
 fragments, so that words broken at the cursor need no healing; --heal writes that they do, for a model that `evaluate` finds better
 with it. With --type q4_k the embedding, which is mostly the output as well, is kept in q8_0.
 """

@@ -1,4 +1,4 @@
-"""Packages as tar archives, by the ordinary clients of Debian (apt) and npm. What was downloaded once is not fetched again."""
+"""Packages as tar archives, by the ordinary clients of Debian (apt) and npm. Nothing is downloaded twice."""
 import contextlib
 import pathlib
 import subprocess
@@ -62,7 +62,7 @@ def fetch_source(name: str, folder: pathlib.Path, downloads: pathlib.Path) -> No
 
 
 def source_list() -> str:
-    """deb-src lines for the Debian releases that this system takes packages from."""
+    """deb-src lines for this system's Debian releases."""
     uris = fetch(["apt-get", "--print-uris", "-o", "Dir::State::lists=/nonexistent", "update"], pathlib.Path("/"))
     lines = []
     for line in uris.splitlines():

@@ -1,4 +1,4 @@
-"""Continues the training of a Hugging Face checkpoint (llama, qwen2) on samples with fragments, so that it needs no healing behind
+"""Continues the training of a Hugging Face checkpoint (llama, qwen2) on samples with fragments, so that it needs no healing after
 <MID>: its EFIM version. All weights, or low-rank adapters (--lora RANK) that are merged at the end.
 
 Make the samples with the checkpoint's own vocabulary: python3 -m training samples --tokenizer FOLDER. OUT/model is a checkpoint

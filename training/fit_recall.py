@@ -2,10 +2,12 @@
 
     recall_places --count 200 --dump places.txt PROJECT...       # of training packages alone
     python3 -m training.fit_recall places.txt > daemon/recall/chance_table.h
+    efimd-bench places --count 60 --dump judged.txt PROJECT...   # the same, with the bundled model
+    python3 -m training.fit_recall --judged judged.txt > daemon/completion/answer/judged_chance_table.h
 
 Each line of places.txt is a boundary of a candidate; its label is whether the text before it is what stood there. For each kind of
-place a logistic regression with a little shrinking is fitted. Then the cuts are chosen that save most characters among those that
-keep suggestions from being wrong too often. What was reached is printed on stderr.
+place a logistic regression with a little shrinking is fitted. Then it chooses the cuts that save most characters, among those
+with few enough wrong suggestions. The result is printed on stderr.
 """
 import argparse
 import sys
@@ -156,10 +158,90 @@ inline constexpr std::array<Cut, 3> kCuts = {{{{{pairs}}}}};
 """
 
 
+def read_judged(path: str) -> tuple:
+    """Lines "B" (a candidate's boundary that the model judged, too) and "W" (what the model wrote): (place, cursor, label, features)."""
+    judged, written = [], []
+    with open(path, encoding="ascii") as lines:
+        for line in lines:
+            kind, *fields = line.split()
+            values = [float(field) for field in fields]
+            if kind == "B":
+                place, _, cursor, truth, text, right, bytes_ = values[:7]
+                judged.append([place, cursor, right >= bytes_ and (bytes_ < text or truth == text)] + values[7:])
+            else:
+                place, _, cursor, _, bytes_, right = values[:6]
+                written.append([place, cursor, right / bytes_] + values[6:])
+    return np.array(judged), np.array(written)
+
+
+def fit_by_place(name: str, rows: np.ndarray) -> list:
+    """Weights for each place; what a held-out half of the cursors says of them is printed on stderr."""
+    weights = []
+    for place in range(3):
+        here = rows[rows[:, 0] == place]
+        _, inverse, number = np.unique(here[:, 1], return_inverse=True, return_counts=True)
+        sample = 4.0 / np.maximum(4, number[inverse])
+        label, features = here[:, 2], here[:, 3:]
+        half = here[:, 1] % 2 == 0
+        tried = logistic(features[half], label[half], sample[half])
+
+        def loss(chance: np.ndarray) -> float:
+            chance = np.clip(chance, 1e-4, 1 - 1e-4)
+            kept = ~half
+            return float(-(label[kept] * np.log(chance) + (1 - label[kept]) * np.log(1 - chance)).mean())
+
+        said = 1 / (1 + np.exp(-(features[~half] @ tried)))
+        alone = 1 / (1 + np.exp(-features[~half][:, 1])) if features.shape[1] > 3 else np.exp(features[~half][:, 1])
+        print(f"{name}, {PLACES[place]}: {len(here)} rows of {len(number)} cursors, right {label.mean():.3f}, said {said.mean():.3f}, "
+              f"loss of the held-out half {loss(said):.3f}, before {loss(alone):.3f}", file=sys.stderr)
+        # Where the held-out half is not said better, what was said before stays.
+        unchanged = np.eye(1, features.shape[1], 1)[0]
+        weights.append(logistic(features, label, sample) if loss(said) < loss(alone) else unchanged)
+    return weights
+
+
+def judged_table(judged: list, written: list, command: str) -> str:
+    def rows(weights: list) -> str:
+        return ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
+    return f"""#pragma once
+
+#include <array>
+
+#include "daemon/completion/answer/judged_chance.h"
+
+// Written by training/fit_recall.py --judged, from places in the training packages. Rows follow
+// recall::Place, columns judged_boundaries() and written_features().
+// {command}
+namespace efimd::completion {{
+
+// clang-format off
+inline constexpr std::array<std::array<double, kJudgedFeatures>, 3> kJudgedWeights = {{{{
+    {rows(judged)},
+}}}};
+inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWeights = {{{{
+    {rows(written)},
+}}}};
+// clang-format on
+
+}}  // namespace efimd::completion
+"""
+
+
+def fit_judged(path: str) -> None:
+    judged, written = read_judged(path)
+    cursors = len(np.unique(np.concatenate([judged[:, 1], written[:, 1]])))
+    print(judged_table(fit_by_place("judged", judged), fit_by_place("written", written),
+                       f"{cursors} cursors with a candidate or a text of the bundled model."), end="")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("places", help="what recall_places --dump wrote")
+    parser.add_argument("--judged", action="store_true", help="places is what efimd-bench places --dump wrote")
     arguments = parser.parse_args()
+    if arguments.judged:
+        fit_judged(arguments.places)
+        return 0
     columns, features, count, chars = read(arguments.places)
     label = labels(columns)
     weights, chance = [], np.zeros(len(label))

@@ -1,5 +1,5 @@
 """Fragment tokenization (arXiv 2505.21889): a text is cut into fragments of random length, each is tokenized on its own, and the
-ids are put together. What a model learns from it is to go on in the middle of a word, which is where a cursor mostly stands.
+ids are put together. A model learns from it to go on in the middle of a word, because a cursor mostly stands there.
 
 The paper draws lengths evenly from 1 to 200 and does not say of what; here they are characters.
 """
@@ -22,7 +22,7 @@ class Lengths:
 
 
 def boundaries(length: int, lengths: Lengths, chance: random.Random) -> list:
-    """Where a text of `length` characters is cut: 0, then the ends of the fragments; the last is `length`."""
+    """The cuts of a text of `length` characters: 0, then the ends of the fragments; the last is `length`."""
     ends = [0]
     while ends[-1] < length:
         ends.append(min(length, ends[-1] + chance.randint(lengths.shortest, lengths.longest)))

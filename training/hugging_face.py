@@ -11,7 +11,7 @@ from training.files import whole_file
 from training.model import Model, Shape
 
 ARCHITECTURES = {"LlamaForCausalLM": "llama", "Qwen2ForCausalLM": "qwen2"}
-# What goes along with the weights into the new folder.
+# The files that go along with the weights into the new folder.
 TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json", "added_tokens.json", "special_tokens_map.json",
                    "vocab.json", "merges.txt", "generation_config.json", "LICENSE")
 

@@ -30,7 +30,7 @@ def read(path: pathlib.Path) -> list:
 
 
 def cursor_of(task: dict) -> dict:
-    """EFIM's form: what stands in front of the hole on its line was typed."""
+    """EFIM's form: the text before the hole on its line was typed."""
     cut = task["prompt"].rfind("\n") + 1
     return {"before": task["prompt"][:cut], "increment": task["prompt"][cut:], "after": task["suffix"]}
 

@@ -1,4 +1,4 @@
-"""What a suggestion is worth, and how sure a mean of many is."""
+"""The value of a suggestion, and the error of a mean of many."""
 import ast
 import math
 import re

@@ -105,7 +105,7 @@ class Decoder(nn.Module):
 
 
 class Model(nn.Module):
-    """Names: model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ..., and lm_head.weight where it is not tied."""
+    """Names: model.embed_tokens.weight, model.layers.0.self_attn.q_proj.weight, ..., and lm_head.weight if it is not tied."""
 
     def __init__(self, shape: Shape):
         super().__init__()

@@ -1,5 +1,5 @@
-"""Operations of a layer with backward passes of their own: small models spend most of their time on moving memory, and these touch
-it less often than what autograd derives. Arithmetic is f32 inside; results have their input's precision, or the one that is asked for.
+"""Operations of a layer with backward passes of their own. Small models spend most of their time on moving memory, and these touch it
+less often than autograd's. Arithmetic is f32 inside; results have their input's precision, or the one that is asked for.
 """
 import torch
 from torch.nn import functional
@@ -8,7 +8,7 @@ PIECE = 1 << 17  # elements that go through all steps of an operation before the
 
 
 def pieces(*tensors):
-    """Rows of [...][D] tensors, as many together as a cache holds; all of them where there is no cache to hold them in."""
+    """Rows of [...][D] tensors, as many together as a cache holds; all of them if there is no such cache."""
     flat = [x.reshape(-1, x.shape[-1]) for x in tensors]
     rows, width = flat[0].shape
     size = max(1, rows if flat[0].is_cuda else PIECE // width)

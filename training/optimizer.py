@@ -1,4 +1,4 @@
-"""How weights move: Muon for the matrices inside of layers, AdamW for the rest (or, with `adamw`, for all).
+"""The optimizers: Muon for the matrices inside of layers, AdamW for the rest (or, with `adamw`, for all).
 
 Muon (Jordan et al., 2024) follows the momentum's nearest orthogonal matrix, so that all directions of a matrix learn alike; trained
 from scratch it needs a fraction of AdamW's tokens. For weights that were trained with AdamW, as downloaded ones are, stay with that.

@@ -1,4 +1,4 @@
-"""What a run shows: a line that lives, and a plot of its losses."""
+"""A run's progress: a live line, and a plot of its losses."""
 import pathlib
 import sys
 import time

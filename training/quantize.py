@@ -48,7 +48,7 @@ def q4_k(rows) -> bytes:
 
 
 def six_bits(scales, leasts):
-    """Of groups 0 to 3 in the low bits of 4 bytes each; of groups 4 to 7 as nibbles behind them, and their high bits above those."""
+    """Of groups 0 to 3 in the low bits of 4 bytes each; of groups 4 to 7 as nibbles after them, and their high bits above those."""
     first = scales[:, :4] | ((scales[:, 4:] >> 4) << 6)
     second = leasts[:, :4] | ((leasts[:, 4:] >> 4) << 6)
     third = (scales[:, 4:] & 15) | ((leasts[:, 4:] & 15) << 4)

@@ -19,7 +19,8 @@ GRADIENT_NORM_MAX = 1.0
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """What a run is; it resumes only as the same. The rate rises over `warmup` steps, stays, and falls to nothing over the last
+    """The identity of a run; it resumes only as the same. The rate rises over `warmup` steps, stays, and falls to nothing over
+    the last
     `decay` (a share) of all steps."""
 
     steps: int
@@ -30,7 +31,7 @@ class Plan:
     decay: float = 0.3
     optimizer: str = "muon"
     precision: str = "bf16"
-    opening_weight: float = 0.0  # the n-th token behind <fim_middle> weighs 1 + opening_weight / n
+    opening_weight: float = 0.0  # the n-th token after <fim_middle> weighs 1 + opening_weight / n
 
     def goes_on_from(self, other: "Plan") -> bool:
         """Without decay the number of steps decides nothing, so there may be more of them than were planned."""

@@ -1,16 +1,15 @@
 """Makes training samples of a corpus, and packs them into rows.
 
-A sample is a piece of a file, mostly with a hole (EFIM's form; with nothing typed behind <fim_middle> it is PSM):
+A sample is a piece of a file, mostly with a hole (EFIM's form; with nothing typed after <fim_middle> it is PSM):
 
     [[<file_sep> path \\n text of a neighbour] <file_sep> path \\n] <fim_prefix> before <fim_suffix> after <fim_middle> middle <eot>
 
-else the piece as it stands, then <eot>. Paths are those in the package's archive. Middles look like what is written in an editor:
-the end of a line from somewhere inside it, whole lines, an indented block, and any span, of characters. A share of samples is
-tokenized in fragments (fragments.py), the others whole. The same seed gives the same samples with and without fragments; only their
-tokens differ.
+else the piece as it stands, then <eot>. Paths are those in the package's archive. Middles look like typed text: the end of a line
+from somewhere inside it, whole lines, an indented block, and any span of characters. A share of samples is tokenized in fragments
+(fragments.py), the others whole. The same seed gives the same samples with and without fragments; only their tokens differ.
 
 OUT is a folder: rows.bin, token ids of 16 or 32 bits, rows of context + 1; and samples.json, what they are. A row begins with a
-sample's beginning, so that what <fim_middle> goes back to is in it; the sample that reaches over its end is cut there.
+sample's beginning, so that it holds the text that <fim_middle> refers to. The sample that reaches over its end is cut there.
 """
 import argparse
 import dataclasses
@@ -30,7 +29,7 @@ NEIGHBOUR_CHARACTERS = 400
 NEWLINE_SHARE = 0.6  # of holes that end at a line's end hold its newline too: efimd's after begins on the next line (A-3)
 FRAGMENT_SHARE = 0.5
 CHARACTERS_A_TOKEN = 2.7  # how much text a row holds, cautiously
-OPENING = 16  # tokens behind <fim_middle>: about what a suggestion has
+OPENING = 16  # tokens after <fim_middle>: about as many as a suggestion has
 PIECE_SHARES = (0.2, 1.0)  # of a row: editors show long windows and, on a first visit, short ones
 
 
@@ -47,7 +46,7 @@ def line_bounds(text: str, at: int):
 
 
 def line_rest(text: str, chance: random.Random) -> Hole:
-    """From inside a line, behind its indentation, to its end."""
+    """From inside a line, after its indentation, to its end."""
     begin, end = line_bounds(text, chance.randrange(len(text)))
     indent = len(text[begin:end]) - len(text[begin:end].lstrip())
     return Hole(chance.randint(begin + indent, end), end)
@@ -63,7 +62,7 @@ def lines(text: str, chance: random.Random) -> Hole:
 
 
 def block(text: str, chance: random.Random) -> Hole:
-    """The lines below one that are indented deeper than it, from the end of that line; a line's rest where there are none."""
+    """The lines below one that are indented deeper than it, from the end of that line; a line's rest if there are none."""
     begin, end = line_bounds(text, chance.randrange(len(text)))
     depth = indentation(text[begin:end])
     last = end
@@ -123,8 +122,8 @@ class Maker:
 
     def make(self, record: dict, neighbour, number: int, part: int) -> list:
         """Token ids of one sample of file `number`."""
-        # What is drawn for the sample and how it is cut into fragments come from two streams, so that the first stays the same
-        # whatever the second does.
+        # Two random streams give the sample and its cuts into fragments, so that the first stays
+        # the same whatever the second does.
         chance = random.Random(f"{self.seed}/{number}/{part}")
         cuts = random.Random(f"{self.seed}/{number}/{part}/fragments")
         encode = Encoder(self.vocabulary.encode, self.lengths if cuts.random() < self.fragment_share else None, cuts)
@@ -215,7 +214,7 @@ class Rows:
         return self._rows[begin:begin + size].astype(numpy.int64)
 
     def opening_shares(self, rows):
-        """For each target of rows [B][T + 1]: 1 / n where it is the n-th token behind <fim_middle>, up to OPENING; 0 elsewhere. [B][T]"""
+        """For each target of rows [B][T + 1]: 1 / n if it is the n-th token after <fim_middle>, up to OPENING; 0 elsewhere. [B][T]"""
         import numpy
 
         at = numpy.arange(rows.shape[1])

@@ -1,5 +1,5 @@
-"""Runs a candidate program in a child: isolated Python, an empty folder of its own, no network where the kernel lets an ordinary
-user have none, and limits on time, memory, processes and what it may write. A guard against accidents, not against an attacker."""
+"""Runs a candidate program in a child: isolated Python, an empty folder of its own, no network if the kernel lets an ordinary user
+do that, and limits on time, memory, processes and written bytes. A guard against accidents, not against an attacker."""
 import functools
 import os
 import resource
@@ -19,7 +19,7 @@ PROGRAM_BYTES_MAX = 1 << 20
 
 @functools.lru_cache(1)
 def apart() -> tuple:
-    """A command in front that leaves the child no network; empty where that is not to be had."""
+    """A command prefix that leaves the child no network; empty if that is not possible."""
     command = ("unshare", "--user", "--map-root-user", "--net")
     if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True, check=False).returncode == 0:
         return command
@@ -47,7 +47,7 @@ def run(program: str) -> str:
             except subprocess.TimeoutExpired:
                 kill_group(child)
                 return "timed out"
-            kill_group(child)  # what it started and left behind
+            kill_group(child)  # the processes that it started and did not end
         return "passed" if child.returncode == 0 else "failed"
 
 

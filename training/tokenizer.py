@@ -1,7 +1,8 @@
-"""Trains the vocabulary: sentencepiece BPE with byte fallback, no dummy space in front, single digits, runs of spaces as pieces,
+"""Trains the vocabulary: sentencepiece BPE with byte fallback, no dummy space before the text, single digits, runs of spaces as
+pieces,
 and the tokens that frame prompts as control symbols.
 
-A newline is a byte token, alone: text can be cut behind any of them and tokenizes as before (A-2), which EFIM's anchors need.
+A newline is a byte token, alone: text can be cut after any of them and tokenizes as before (A-2), which EFIM's anchors need.
 """
 import argparse
 import io

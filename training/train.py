@@ -23,7 +23,7 @@ def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: s
     parser.add_argument("--decay", type=float, default=decay, help="share of the steps over which it falls to nothing")
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default=optimizer)
     parser.add_argument("--opening-weight", type=float, default=opening_weight,
-                        help=f"the n-th token behind <fim_middle> weighs 1 + this / n; {opening_weight:g} unless given")
+                        help=f"the n-th token after <fim_middle> weighs 1 + this / n; {opening_weight:g} unless given")
     parser.add_argument("--precision", choices=("bf16", "f32"), default="bf16")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: as many as there are cores")

@@ -10,7 +10,8 @@ import pathlib
 
 from training.errors import TrainingError
 
-# Of our own vocabularies, behind <unk>, <s> and </s>; the texts are StarCoder's, which every tool recognizes.
+# Of our own vocabularies, after <unk>, <s> and </s>; the texts are StarCoder's, which every tool
+# recognizes.
 SYMBOLS = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<fim_pad>", "<repo_name>", "<file_sep>", "<eot>")
 
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # GGUF's token types
@@ -18,7 +19,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = 1, 2, 3, 4, 5, 6  # GGUF'
 
 @dataclasses.dataclass(frozen=True)
 class Frame:
-    """How one maker spells prefix, suffix, middle, and the mark in front of a file's path (or None)."""
+    """One maker's spelling of prefix, suffix, middle, and the mark before a file's path (or None)."""
 
     prefix: str
     suffix: str
@@ -37,7 +38,8 @@ ENDS = ("<eot>", "<|endoftext|>", "▁<EOT>", "<｜end▁of▁sentence｜>", "</
 
 
 class Vocabulary:
-    """What both kinds have. `tokens`: the text of each id as GGUF wants it; `types`: GGUF's; encode() and decode()."""
+    """The part that both kinds have. `tokens`: the text of each id as GGUF wants it; `types`: GGUF's; encode() and
+    decode()."""
 
     def __init__(self, path, tokens: list, types: list):
         self.path, self.tokens, self.types = path, tokens, types
@@ -60,7 +62,7 @@ class Vocabulary:
 
 class SentencepieceVocabulary(Vocabulary):
     def __init__(self, path: pathlib.Path, added=()):
-        """`added`: (id, text) of tokens behind the model's own."""
+        """`added`: (id, text) of tokens after the model's own."""
         import sentencepiece
 
         try:
@@ -78,8 +80,8 @@ class SentencepieceVocabulary(Vocabulary):
                 types.append(CONTROL)
                 self.scores.append(0.0)
         super().__init__(path, tokens, types)
-        # Llama's puts a space in front of every text; parts of a text must get none, so they are encoded behind a newline, which is
-        # a token of its own, and that is taken away again.
+        # Llama's puts a space before every text, but parts of a text must get none. So they are
+        # encoded after a newline, which is a token of its own and is removed again.
         self.adds_space = self._pieces.encode("a", out_type=str)[0].startswith("▁")
         self._in_front = self._pieces.encode("\n") if self.adds_space else []
 
@@ -95,7 +97,7 @@ class SentencepieceVocabulary(Vocabulary):
             return self._pieces.encode(text)
         tokens = self._pieces.encode("\n" + text)
         if tokens[:len(self._in_front)] != self._in_front:
-            raise TrainingError(f"{self.path}: joins newlines to what follows, and puts a space in front of texts; its parts of a text "
+            raise TrainingError(f"{self.path}: joins newlines to what follows, and puts a space before texts; its parts of a text "
                                 "cannot be told apart")
         return tokens[len(self._in_front):]
 
@@ -118,7 +120,7 @@ SPLITS = {QWEN2: "qwen2", LLAMA3: "llama-bpe", GPT2: "gpt-2"}
 
 
 class ByteBpeVocabulary(Vocabulary):
-    """tokenizer.json. Its normalizer, NFC where there is one, is passed over, as GGUF has none."""
+    """tokenizer.json. Its normalizer, NFC if there is one, is ignored, because GGUF has none."""
 
     def __init__(self, path: pathlib.Path):
         try:

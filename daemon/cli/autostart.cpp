@@ -48,12 +48,20 @@ ExecStart={} serve --background
 Restart=on-failure
 RestartSec=1
 UMask=0077
-NoNewPrivileges=yes
+# What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
+# Nothing here needs a user namespace, which some systems forbid: then the daemon would not start.
+KeyringMode=private
 LockPersonality=yes
+NoNewPrivileges=yes
 RestrictAddressFamilies=AF_UNIX
+RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self
+SystemCallFilter=~@privileged
+TasksMax=512
 )",
                      kSocketUnit, unit_word(program.string()));
 }

@@ -5,8 +5,8 @@
 
 namespace efimd::service {
 
-// What a service manager needs to start the daemon: systemd's user manager, which holds the socket,
-// so that the first editor starts the daemon; launchd on macOS.
+// The files with which a service manager starts the daemon. systemd's user manager holds the
+// socket, so that the first editor starts the daemon; launchd does it on macOS.
 
 /// efimd.service: this program as `efimd serve`, restarted if it fails, with no more rights than it
 /// needs. Only options that a user manager can apply without namespaces of its own.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/cli/commands/commands.h"
+#include "daemon/cli/http.h"
 
 namespace efimd::service {
 
@@ -41,10 +42,16 @@ int run(const CommandLine& line) {
       return run_cache(*paths, line);
     case Command::kModelUse:
       return run_model_use(*paths, line);
+    case Command::kModelGet:
+      return run_model_get(line);
+    case Command::kModelRecommend:
+      return run_model_recommend(*paths, line);
     case Command::kDoctor:
       return run_doctor(*paths, line);
     case Command::kAutostart:
       return run_autostart(*paths, line.autostart);
+    case Command::kHttp:
+      return run_http(*paths, line.http);
     case Command::kStop:
       return run_stop(*paths);
   }

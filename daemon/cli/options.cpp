@@ -13,7 +13,7 @@ namespace efimd::service {
 namespace {
 
 constexpr std::string_view kBenchHint =
-    "efimd has no command bench: run efimd-bench, which is installed beside it\n";
+    "efimd has no command bench; run efimd-bench, which is installed beside it\n";
 
 using Commands = std::vector<std::pair<CLI::App*, CommandLine::Command>>;
 
@@ -37,12 +37,26 @@ void add_serve_options(CLI::App& serve, CommandLine& line) {
   serve.add_flag("--background", line.serve.background, "The log goes to its file, not to stderr");
   serve
       .add_option("--ready-fd", line.serve.ready_fd,
-                  "Descriptor that is told once the socket listens (for who starts it)")
+                  "Descriptor that gets a line when the socket listens, for the starter")
       ->check(CLI::Range(3, 1 << 20));
 }
 
+void add_http_options(CLI::App& http, CommandLine& line) {
+  auto* const port = http.add_option("--port", line.http.port, "On 127.0.0.1, instead of http.port")
+                         ->check(CLI::Range(1, 65535));
+  auto* const token = http.add_flag("--print-token", line.http.print_token,
+                                    "Prints the token that clients must send, and ends");
+  auto* const background = http.add_flag("--background", line.http.background,
+                                         "Returns once it listens; its log goes to the daemon's");
+  http.add_flag("--stop", line.http.stop, "Ends the one that runs")
+      ->excludes(port)
+      ->excludes(token)
+      ->excludes(background);
+}
+
 void add_complete_options(CLI::App& complete, CommandLine& line, std::string& place) {
-  complete.add_option("PLACE", place, "FILE:LINE:COLUMN, from 1, the column in characters")
+  complete
+      .add_option("PLACE", place, "FILE:LINE:COLUMN; both numbers from 1, the column in characters")
       ->required()
       ->type_name("FILE:LINE:COLUMN")
       ->check([](const std::string& text) {
@@ -51,18 +65,18 @@ void add_complete_options(CLI::App& complete, CommandLine& line, std::string& pl
       });
   complete.add_option("--max-tokens", line.complete.tokens_max, "Most tokens to generate")
       ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)));
-  complete.add_option("--stop", line.complete.stop, "Where to end: none, line or block")
+  complete.add_option("--stop", line.complete.stop, "The end of the text: none, line or block")
       ->check(CLI::IsMember({"none", "line", "block"}));
   complete.add_option("--temperature", line.complete.temperature, "0 is greedy")
       ->check(CLI::Range(0.0, lsp::kTemperatureMax));
-  complete.add_flag("--receipt", line.complete.receipt, "What it cost, on stderr");
+  complete.add_flag("--receipt", line.complete.receipt, "The cost, on stderr");
   complete.add_flag("--json", line.json, "Text and receipt as JSON");
 }
 
-/// "cache" and what is below it; the action of the one that is named goes into `line`.
+/// "cache" and its subcommands; the action of the chosen one goes into `line`.
 void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
   using Action = CacheRequest::Action;
-  CLI::App* cache = app.add_subcommand("cache", "KV that is kept on disk");
+  CLI::App* cache = app.add_subcommand("cache", "KV on disk");
   cache->require_subcommand(1);
   cache->footer("Example:\n  efimd cache list");
   const auto add = [&](const char* name, const char* what, const char* example, Action action) {
@@ -74,8 +88,8 @@ void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
   const auto add_path = [&](CLI::App* sub) {
     return sub->add_option("PATH", line.cache.path, "A file, or a folder for all files below it");
   };
-  add("list", "What is kept of each file and model", "efimd cache list --json", Action::kList);
-  CLI::App* purge = add("purge", "Removes and overwrites what is kept of a file, a model or all",
+  add("list", "Lists the KV of each file and model", "efimd cache list --json", Action::kList);
+  CLI::App* purge = add("purge", "Removes and overwrites the KV of a file, a model or all",
                         "efimd cache purge src/main.c", Action::kPurge);
   add_path(purge);
   purge->add_option("--model", line.cache.request.model,
@@ -85,16 +99,16 @@ void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
     line.cache.request.action = Action::kPurge;
     const int named = int{!line.cache.path.empty()} + int{!line.cache.request.model.empty()} +
                       int{line.cache.request.all};
-    if (named != 1) throw CLI::ValidationError("purge", "one of PATH, --model and --all is wanted");
+    if (named != 1) throw CLI::ValidationError("purge", "give one of PATH, --model and --all");
   });
-  add_path(add("pin", "Keeps a file's KV whatever the budget", "efimd cache pin src/main.c",
+  add_path(add("pin", "Keeps a file's KV even over the budget", "efimd cache pin src/main.c",
                Action::kPin))
       ->required();
-  add_path(add("unpin", "Takes the pin away", "efimd cache unpin src/main.c", Action::kUnpin))
+  add_path(add("unpin", "Removes the pin", "efimd cache unpin src/main.c", Action::kUnpin))
       ->required();
-  add("verify", "Reads and checks everything; what is damaged is removed", "efimd cache verify",
+  add("verify", "Reads and checks everything, and removes damaged pages", "efimd cache verify",
       Action::kVerify);
-  add("stats", "How much is kept, written, loaded and saved", "efimd cache stats", Action::kStats);
+  add("stats", "Sizes: kept, written, loaded and saved", "efimd cache stats", Action::kStats);
 }
 
 /// The command line's grammar, and where a parse leaves its values.
@@ -107,6 +121,7 @@ class Grammar {
  private:
   void add_status();
   void add_model();
+  void add_model_get(CLI::App& model);
   void add_autostart();
 
   CommandLine line_;
@@ -124,7 +139,7 @@ Grammar::Grammar() {
   app_.footer(
       "Example:\n  efimd complete src/main.c:12:5\n\n"
       "Exit status: 0 good, 1 failed with a reason on stderr, 2 wrong usage.");
-  command(app_, "lsp", "LSP on stdio, for an editor; starts the daemon when none runs", "efimd lsp",
+  command(app_, "lsp", "LSP on stdio, for an editor; starts the daemon if none runs", "efimd lsp",
           commands_, Command::kLsp);
   add_serve_options(
       *command(app_, "serve", "The daemon in the foreground",
@@ -137,43 +152,69 @@ Grammar::Grammar() {
                        line_, place_);
   add_model();
   add_cache_commands(app_, line_, commands_);
-  command(app_, "doctor", "What this machine has, what is in use, what is wrong and what to do",
-          "efimd doctor", commands_, Command::kDoctor)
-      ->add_flag("--json", line_.json, "As JSON");
+  CLI::App* doctor =
+      command(app_, "doctor", "Checks this machine, and says what is wrong and what to do",
+              "efimd doctor", commands_, Command::kDoctor);
+  doctor->add_flag("--json", line_.json, "As JSON");
+  doctor->add_option("FILE", line_.doctor_file,
+                     "Says of this file alone whether it is completed and kept, and why not");
   add_autostart();
-  command(app_, "stop", "Asks the daemon to finish, and waits for it", "efimd stop", commands_,
-          Command::kStop);
+  add_http_options(
+      *command(app_, "http",
+               "Completions over HTTP, on this machine only, for clients that speak no LSP",
+               "efimd http --print-token", commands_, Command::kHttp),
+      line_);
+  command(app_, "stop", "Asks the daemon and efimd-http to finish, and waits for them",
+          "efimd stop", commands_, Command::kStop);
 }
 
 void Grammar::add_status() {
   CLI::App* status =
-      command(app_, "status", "What the running daemon does: model, memory, files, latencies",
+      command(app_, "status", "Shows the running daemon: model, memory, files, latencies",
               "efimd status --watch", commands_, Command::kStatus);
   status->add_flag("--json", line_.json, "As JSON");
-  status->add_flag("--why", line_.why,
-                   "How the last requests were planned, and what else was considered");
+  status->add_flag("--why", line_.why, "How the last requests were planned, and the other plans");
   status->add_flag("--watch", line_.watch, "Again every second, until q or Ctrl-C");
 }
 
 void Grammar::add_model() {
-  CLI::App* model = app_.add_subcommand("model", "The models that are there");
+  CLI::App* model = app_.add_subcommand("model", "The models on this machine, and others");
   model->require_subcommand(1);
   model->footer("Example:\n  efimd model list");
-  command(*model, "list", "GGUF files found, and which is used", "efimd model list --json",
+  command(*model, "list", "Lists GGUF files, and which is used", "efimd model list --json",
           commands_, Command::kModelList)
       ->add_flag("--json", line_.json, "As JSON");
-  CLI::App* info = command(*model, "info", "What a GGUF file is",
+  CLI::App* info = command(*model, "info", "Describes a GGUF file",
                            "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
-  info->add_option("FILE", line_.model_file, "The model in use when none is named");
+  info->add_option("FILE", line_.model_file, "A GGUF file; the model in use if none is named");
   info->add_flag("--json", line_.json, "As JSON");
   CLI::App* use = command(*model, "use", "Switches to another model, and remembers it",
                           "efimd model use qwen2.5-coder:1.5b", commands_, Command::kModelUse);
   auto* const named =
       use->add_option("MODEL", line_.model_file, "A file, or a name that efimd model list shows");
   use->add_flag("--configured", line_.model_configured,
-                "Forget the choice: config.toml's model, or the bundled one")
+                "Forget the choice; use config.toml's model, or the bundled one")
       ->excludes(named);
   use->add_flag("--json", line_.json, "As JSON");
+  add_model_get(*model);
+  command(*model, "recommend", "The best model of the catalogue for this machine, and why",
+          "efimd model recommend", commands_, Command::kModelRecommend)
+      ->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_model_get(CLI::App& model) {
+  CLI::App* get =
+      command(model, "get", "Loads a model from the hub (by the program efimd-get)",
+              "efimd model get qwen2.5-coder-1.5b --use", commands_, Command::kModelGet);
+  CommandLine::ModelGet& wish = line_.model_get;
+  get->add_option("NAME", wish.name,
+                  "A name of the catalogue, ORGANISATION/REPOSITORY[:TYPE], or an https address")
+      ->required();
+  get->add_flag("--use", wish.use, "Then efimd model use");
+  get->add_flag("--dry-run", wish.dry_run, "Only what would be loaded: size, licence, speed");
+  get->add_flag("-y,--yes", wish.yes, "Without asking");
+  get->add_flag("--no-speed", wish.no_speed, "Without measuring this machine first");
+  get->add_flag("--json", line_.json, "A line of JSON for each event");
 }
 
 void Grammar::add_autostart() {
@@ -188,8 +229,8 @@ void Grammar::add_autostart() {
   };
   add("enable", "systemd's user manager holds the socket; the first editor wakes the daemon",
       CommandLine::Autostart::kEnable);
-  add("disable", "Removes what enable made", CommandLine::Autostart::kDisable);
-  add("status", "What is there", CommandLine::Autostart::kStatus);
+  add("disable", "Removes the files that enable made", CommandLine::Autostart::kDisable);
+  add("status", "Shows whether it is enabled", CommandLine::Autostart::kStatus);
 }
 
 /// "help cache purge" is "cache purge --help".
@@ -217,7 +258,7 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
     if (sub->parsed()) line_.autostart = value;
   if (line_.command == Command::kModelUse && line_.model_file.empty() && !line_.model_configured)
     return tl::unexpected(
-        NothingToRun{2, "efimd model use wants a MODEL, or --configured; see --help\n"});
+        NothingToRun{2, "efimd model use needs a MODEL, or --configured; see --help\n"});
   if (line_.command == Command::kComplete) line_.complete.place = *parse_place(place_);
   return line_;
 }

@@ -36,9 +36,12 @@ struct CommandLine {
     kModelList,
     kModelInfo,
     kModelUse,
+    kModelGet,
+    kModelRecommend,
     kCache,
     kDoctor,
     kAutostart,
+    kHttp,
     kStop
   };
   Command command = Command::kLsp;
@@ -54,6 +57,13 @@ struct CommandLine {
     int ready_fd = -1;
   } serve;
 
+  struct Http {
+    std::optional<int> port;
+    bool print_token = false;
+    bool background = false;
+    bool stop = false;
+  } http;
+
   struct Complete {
     Place place;
     std::optional<int> tokens_max;
@@ -67,6 +77,13 @@ struct CommandLine {
     std::filesystem::path path;  ///< empty: none was named
   } cache;
 
+  std::filesystem::path doctor_file;  ///< empty: the machine
+  /// What efimd-get, which is started for it, is told.
+  struct ModelGet {
+    std::string name;
+    bool dry_run = false, yes = false, use = false, no_speed = false;
+  } model_get;
+
   std::filesystem::path model_file;  ///< empty: the one in use; for `model use` also a name
   bool model_configured = false;     ///< `model use --configured`
 };
@@ -78,7 +95,7 @@ struct NothingToRun {
   std::string text;
 };
 
-/// One command as --help describes it, for the man page, the shells' completions and docs/.
+/// One command, as in --help, for the man page, the shells' completions and docs/.
 struct CommandHelp {
   struct Option {
     std::string names;  ///< "--stop", "-h,--help"; a positional's own name

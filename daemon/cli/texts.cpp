@@ -79,7 +79,7 @@ bool takes_file(const CommandHelp& help) {
   return false;
 }
 
-/// What may stand after a command.
+/// The words that may follow a command.
 std::string words_behind(const CommandHelp& help) {
   std::vector<std::string> words = help.commands;
   for (const std::string& flag : flags_of(help)) words.push_back(flag);

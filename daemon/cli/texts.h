@@ -8,7 +8,7 @@
 
 namespace efimd::service {
 
-// What is installed beside a program, made from what --help says.
+// The texts that are installed beside a program, made from its --help.
 
 struct ProgramHelp {
   std::string name;                ///< "efimd"
@@ -21,7 +21,7 @@ ProgramHelp efimd_help();
 
 /// PROGRAM(1), in man(7)'s macros.
 std::string man_page(const ProgramHelp& program);
-/// Commands, subcommands and options; file names where they are asked for.
+/// Commands, subcommands and options, and file names for arguments that want one.
 std::string bash_completion(const ProgramHelp& program);
 std::string zsh_completion(const ProgramHelp& program);
 std::string fish_completion(const ProgramHelp& program);

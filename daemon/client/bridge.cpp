@@ -117,11 +117,16 @@ void Bridge::read_editor() {
   for (;;) {
     auto body = from_editor_.next();
     if (!body) {
-      ends_.log("the editor sent what is no LSP: " + lsp::without_excerpts(body.error().message()));
+      ends_.log("the editor sent something that is not LSP: " +
+                lsp::without_excerpts(body.error().message()));
       return finish(1);
     }
     if (!*body) break;
     session_.editor_says(std::move(**body));
+    if (const auto process = editor_told_ ? std::nullopt : session_.editor_process()) {
+      editor_told_ = true;
+      if (ends_.editor_is) ends_.editor_is(static_cast<long>(*process));
+    }
     if (const auto code = session_.exit_code()) return finish(*code);
   }
   if (const std::size_t bytes = from_editor_.take_skipped()) session_.skipped(bytes);
@@ -135,7 +140,7 @@ void Bridge::read_daemon() {
   for (;;) {
     auto body = from_daemon_.next();
     if (!body)
-      return daemon_gone("the daemon sent what is no LSP: " +
+      return daemon_gone("the daemon sent something that is not LSP: " +
                          lsp::without_excerpts(body.error().message()));
     if (!*body) break;
     session_.daemon_says(std::move(**body));

@@ -20,19 +20,20 @@ struct BridgeEnds {
   /// Connects to the daemon and starts it if none runs; blocks at most until the deadline.
   std::function<Result<UniqueFd>(Deadline)> connect;
   std::function<void(const std::string&)> log;  ///< one line for the editor's log of this process
-  std::optional<Build> build = {};              ///< that daemons should have; none: any will do
+  /// Told once which process initialize names as the editor.
+  std::function<void(long)> editor_is = {};
+  std::optional<Build> build = {};  ///< that daemons should have; none: any will do
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
 ///
-/// Lives as long as the editor, whatever happens to the daemon; bridge_session.h says what the
-/// editor sees.
+/// Lives as long as the editor, even if the daemon dies. bridge_session.h says what the editor
+/// sees.
 ///
 ///   A daemon was asked to finish: looks for the next one as soon as the editor says something.
 ///   A daemon ends: looks for one at once, then after 100 ms, then after 400 ms. After kAttemptsMax
-///   failures in a row, pending requests are answered with nothing, and the next request tries
-///   again, at most every kRest. Failures are in a row if less than kSteady of service lies
-///   between.
+///   failures in a row, pending requests are answered with nothing. The next request tries again,
+///   at most every kRest. Failures are in a row if less than kSteady of service lies between them.
 ///
 /// Thread: that of run(), which polls three descriptors; there is no other.
 /// Limits: while kQueuedBytesMax wait to be written to one side, it does not read the other.
@@ -83,6 +84,7 @@ class Bridge {
   Outbox to_editor_;
   Outbox to_daemon_;
   std::optional<int> code_;
+  bool editor_told_ = false;
   int failures_ = 0;      ///< in a row
   bool resting_ = false;  ///< after giving up: one attempt per kRest
   Clock::time_point next_attempt_{};

@@ -14,7 +14,7 @@ using Kind = lsp::Message::Kind;
 
 namespace {
 
-/// `object[key]`, null where there is none.
+/// `object[key]`, null if there is none.
 const Json& member(const Json& object, const char* key) {
   static const Json kNull;
   if (!object.is_object()) return kNull;
@@ -63,6 +63,12 @@ void BridgeSession::on_editor_request(const lsp::Message& message, std::string b
   pending_.push_back({message.id, message.method, std::move(body)});
 }
 
+std::optional<std::int64_t> BridgeSession::editor_process() const {
+  if (!greeting_) return std::nullopt;
+  const auto params = lsp::params_of<lsp::InitializeParams>(greeting_->params);
+  return params ? params->processId : std::nullopt;
+}
+
 void BridgeSession::on_initialize(const lsp::Message& message) {
   greeting_ = Greeting{message.id, message.params};
   if (link_ == Link::kGreeting) connected();
@@ -80,7 +86,8 @@ void BridgeSession::on_editor_notification(const lsp::Message& message, std::str
   } else {
     touched_ = link_ != Link::kUp;
     if (message.method == "initialized") initialized_ = true;
-    if (message.method == "workspace/didChangeConfiguration") {
+    if (message.method == "workspace/didChangeConfiguration" ||
+        message.method == "workspace/didChangeWorkspaceFolders") {
       if (configurations_.size() >= kConfigurationsMax) configurations_.pop_front();
       configurations_.push_back(body);
     }
@@ -143,6 +150,9 @@ void BridgeSession::on_daemon_response(const lsp::Message& message, std::string 
 }
 
 void BridgeSession::on_daemon_request(const lsp::Message& message) {
+  // What one daemon registered holds for the next one, too.
+  if (message.method == "client/registerCapability" && std::exchange(registered_, true))
+    return to_daemon(lsp::response_body(message.id, nullptr));
   // Two daemons count from the same number; the editor must see different ids.
   const std::string name = "efimd-" + std::to_string(++ids_made_);
   daemon_requests_[name] = message.id;
@@ -254,7 +264,7 @@ void BridgeSession::disconnected() {
   link_ = Link::kNone;
   hang_up_.reset();
   version_id_.reset();
-  if (retiring_) touched_ = true;  // as good as a keystroke: a daemon is wanted now
+  if (retiring_) touched_ = true;  // like a keystroke, this needs a daemon now
   if (retiring_) retired_.insert(*std::exchange(retiring_, std::nullopt));
   for_daemon_.clear();
   daemon_requests_.clear();

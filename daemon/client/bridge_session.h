@@ -17,21 +17,21 @@
 
 namespace efimd::service {
 
-/// One editor's conversation with the daemon of the moment: passes messages through and keeps what
-/// a new daemon must learn. No I/O and no clock: message bodies in, message bodies out. bridge.h
-/// moves the bytes and decides when to connect.
+/// One editor's conversation with the daemon of the moment. It passes messages through and keeps
+/// the state that a new daemon must learn. No I/O and no clock: message bodies in, message bodies
+/// out. bridge.h moves the bytes and decides when to connect.
 ///
-///   BR-1  The editor sees one server: one answer to each request, never a second initialize
-///         answer, no error because a daemon died.
-///   BR-2  A new daemon learns what the old one knew: initialize, initialized, the open documents
-///         with their current texts, the unanswered requests in their order.
-///   BR-3  The daemon's own requests and progress end with it: the editor's late answers go
-///         nowhere, open progress is closed.
+///   BR-1  The editor sees one server. Each request has one answer, initialize is never answered
+///         twice, and a daemon's death is no error.
+///   BR-2  A new daemon learns the old one's state: initialize, initialized, the open documents
+///         with their current texts, and the unanswered requests in their order.
+///   BR-3  The daemon's own requests and progress end with it. The editor's late answers go
+///         nowhere, and open progress is closed.
 ///   BR-4  A daemon of an earlier build than ours is asked to retire, which it does when it is
 ///         idle. The next is sought at once, so it has the editor's documents before the next
 ///         keystroke. If it does not know how to retire, or that build comes back, it serves, and
-///         the user is told once what to do.
-///   BR-5  A message to the user is shown once, however many daemons send it.
+///         one message to the user says what to do.
+///   BR-5  A message to the user is shown once, even if several daemons send it.
 ///
 ///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
 ///          any   --disconnected()--> kNone
@@ -56,19 +56,22 @@ class BridgeSession {
   /// The editor sent a message that is too large to be read, such as a file that it opened.
   void skipped(std::size_t bytes);
 
+  /// processId of initialize; nullopt before it, and if it names none.
+  std::optional<std::int64_t> editor_process() const;
+
   void connected();
   void disconnected();
-  /// No daemon can be had for now. Answers pending requests with nothing, and a pending initialize
-  /// with the reason. Tells the user once per outage.
+  /// No daemon is available for now. Answers pending requests with nothing, and a pending
+  /// initialize with the reason. Tells the user once per outage.
   void give_up(const std::string& reason);
 
   /// The last daemon served for a while: the next outage is reported again.
   void forget_outage() { outage_told_ = false; }
 
-  /// Whether a daemon should be looked for: a request waits for one, or the editor said something
-  /// since the last one died. An idle editor does not bring back a daemon that was stopped.
+  /// Whether to look for a daemon: a request waits for one, or the editor said something since the
+  /// last one died. An idle editor does not bring back a daemon that was stopped.
   bool wants_daemon() const;
-  /// Why the connection is of no use, if so: the daemon refused to initialize or sent nonsense.
+  /// The reason if the connection is of no use: the daemon refused to initialize or sent nonsense.
   const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
   /// Whether the daemon said that it was asked to finish. Its end is no failure then.
   bool daemon_leaves() const { return daemon_leaves_; }
@@ -132,7 +135,9 @@ class BridgeSession {
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;
   DocumentMirror documents_;
-  /// didChangeConfiguration bodies: later ones may set fewer keys.
+  bool registered_ = false;  ///< the editor was asked for notices of files
+  /// Bodies of didChangeConfiguration, of which later ones may set fewer keys, and of
+  /// didChangeWorkspaceFolders.
   std::deque<std::string> configurations_;
   std::deque<Pending> pending_;
   /// The name that the editor sees -> the daemon's id.

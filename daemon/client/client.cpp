@@ -25,7 +25,7 @@ namespace {
 /// Between attempts while another process's daemon is coming up or going down.
 constexpr auto kConnectRetry = std::chrono::milliseconds(5);
 
-/// `value` of EFIMD_MODEL: made absolute where it names a file, not where it is a model's name.
+/// `value` of EFIMD_MODEL: made absolute if it names a file, not if it is a model's name.
 std::string absolute_if_path(const std::string& value) {
   std::error_code error;
   if (value.find('/') == std::string::npos && !fs::exists(value, error)) return value;
@@ -157,7 +157,7 @@ Result<void> RpcClient::send(std::string_view body, Deadline deadline) {
     } else if (errno == EAGAIN) {
       if (!wait_for(socket_.get(), POLLOUT, deadline)) return too_late();
     } else if (errno != EINTR) {
-      return fail(Fault::kIo, std::string("the daemon went away: ") + std::strerror(errno),
+      return fail(Fault::kIo, std::string("the daemon ended: ") + std::strerror(errno),
                   "try again");
     }
   }

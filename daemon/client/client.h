@@ -28,10 +28,10 @@ struct SpawnPlan {
 /// A connection to the user's daemon; kNotFound if none runs. Refuses a daemon of another user.
 Result<UniqueFd> connect_to_daemon(const Paths& paths);
 
-/// A connection to the user's daemon; starts it if none runs. Racing callers start only one: the
-/// holder of the spawn lock starts it, and the others wait for the lock and then find the daemon.
+/// A connection to the user's daemon; starts it if none runs. Racing callers start only one. The
+/// holder of the spawn lock starts it; the others wait for the lock and then find the daemon.
 ///
-/// Blocks until the daemon listens, it says why it cannot (that message is the error), or the
+/// Blocks until the daemon listens, or says why it cannot (that message is the error), or until the
 /// deadline. Cost: about 5 ms when it starts one (it listens before it loads a model).
 Result<UniqueFd> connect_or_spawn(const Paths& paths, const SpawnPlan& plan, Deadline deadline);
 

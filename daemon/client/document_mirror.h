@@ -21,8 +21,8 @@ class DocumentMirror {
  public:
   /// Notes a textDocument/didOpen, didChange or didClose; ignores every other method.
   void note(const std::string& method, const lsp::Json& params, lsp::PositionEncoding encoding);
-  /// A didOpen notification's body per document, with its current text and version, in the order of
-  /// first opening.
+  /// The body of a didOpen notification for each document, with its current text and version, in
+  /// the order of first opening.
   std::vector<std::string> reopening() const;
   std::size_t size() const { return documents_.size(); }
 

@@ -20,7 +20,7 @@ namespace efimd::service {
 
 namespace {
 
-/// Where the child finds the readiness pipe, right after its standard streams.
+/// The child's descriptor of the readiness pipe, right after its standard streams.
 constexpr int kReadyFd = 3;
 /// A longer message of a daemon that failed is cut.
 constexpr std::size_t kReadyBytesMax = 4096;
@@ -52,7 +52,7 @@ struct ChildFiles {
   int ready;
 };
 
-/// What happens between fork and exec; only async-signal-safe calls, as the caller may have
+/// Runs between fork and exec. Makes only async-signal-safe calls, because the caller may have
 /// threads.
 [[noreturn]] void become_daemon(const ChildFiles& files, char* const* argv,
                                 char* const* environment) {

@@ -8,7 +8,7 @@ namespace efimd::service {
 /// Starts `plan` detached from this process, in a session of its own, and waits until it listens.
 /// Its folder is "/", its stdin and stdout are /dev/null, and it gets no other descriptor.
 ///
-/// kIo with the daemon's own message if it cannot listen; kNotReady past the deadline, and then the
+/// kIo with the daemon's own message if it cannot listen. kNotReady past the deadline; then the
 /// daemon goes on starting.
 Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline);
 

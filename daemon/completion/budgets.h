@@ -6,16 +6,17 @@
 
 namespace efimd::completion {
 
-/// What the device's speed and the user's settings allow.
+/// The limits that follow from the device's speed and the user's settings.
 struct Budgets {
-  int prompt_tokens_max = 0;  ///< most tokens of a prompt, at most the engine's window
+  int prompt_tokens_max = 0;  ///< of the first window: most tokens of a prompt (A-4)
   int near_tokens_max = 0;    ///< most tokens of a first prompt that shows little (A-10)
+  int wide_tokens_max = 0;    ///< of the window: tokens of text in it; 0: the first one is all
   prompt::StepCosts costs;    ///< no points where nothing was measured
-  int cold_prompt_ms = 0;     ///< what the others were made from; 0: they are the user's
+  bool are_fixed = true;      ///< nothing is learned of what steps cost
   /// How long a text must stand still before idle time looks behind the cursor and at other places.
   std::chrono::milliseconds settle{1000};
-
-  bool are_fixed() const { return cold_prompt_ms == 0; }
+  /// CPU time that widening may take for one document; each request gives some of it back.
+  double widening_cpu_s_max = 240;
 };
 
 }  // namespace efimd::completion

@@ -6,13 +6,14 @@
 #include <variant>
 
 #include "daemon/completion/answer/worker.h"
+#include "daemon/completion/documents/taste_keeper.h"
 #include "daemon/completion/mailbox.h"
 #include "daemon/completion/pace.h"
 #include "daemon/completion/silence.h"
 #include "daemon/completion/status_board.h"
 
-// One engine thread: it loads the model, measures it, then takes one message after the other. What
-// must not wait for it (superseding, refusing, the status) is done by the caller's thread in
+// One engine thread: it loads the model, measures it, then takes one message after the other.
+// Superseding, refusing and the status must not wait for it, so the caller's thread does them in
 // Mailbox and StatusBoard.
 
 namespace efimd::completion {
@@ -43,15 +44,32 @@ struct CompletionService::Impl {
   }
 
   void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
+    if (settings.taste)
+      if (const auto loaded = settings.taste->load(taste); !loaded)
+        board.set_taste(taste, loaded.error().message());
     std::unique_ptr<Worker> worker = load(factory);
     if (on_state_change && !loading.stop_requested()) on_state_change();
     for (;;) {
       if (worker) idle(*worker);
       std::optional<Message> message = mailbox.take();
       if (!message) break;
-      std::visit([&](auto& each) { handle(worker.get(), each); }, *message);
+      try {
+        std::visit([&](auto& each) { handle(worker.get(), each); }, *message);
+      } catch (const std::bad_alloc&) {
+        give_up(*message);
+      }
     }
     if (worker) write_last_pages(*worker);
+    save_taste();
+  }
+
+  /// There was no memory for it: whoever waits is answered, and the next message is served.
+  void give_up(Message& message) {
+    if (const auto* job = std::get_if<JobPtr>(&message); job != nullptr && *job) {
+      mailbox.finished(**job);
+      refuse(**job, {silence::kNoMemory, {}});
+    }
+    if (const auto* forgetting = std::get_if<Forgetting>(&message)) forgetting->done();
   }
 
   void handle(Worker* worker, JobPtr& job) {
@@ -99,12 +117,22 @@ struct CompletionService::Impl {
         if (!write_pages(worker, stop)) later = std::min(later, Idle::Clock::now() + kStorePause);
       }
       if (later == kNever) {
+        save_taste();
         settings.on_idle();
         return rest(worker);
       }
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(later - Idle::Clock::now());
       if (mailbox.wait(wait)) return;
     }
+  }
+
+  /// What could not be written is tried again after the next suggestion.
+  void save_taste() {
+    if (!taste.take_changed()) return;
+    std::string trouble;
+    if (settings.taste)
+      if (const auto saved = settings.taste->save(taste); !saved) trouble = saved.error().message();
+    board.set_taste(taste, std::move(trouble));
   }
 
   /// Nothing is left to do: after a while the device is given back, until the next message needs it.
@@ -123,7 +151,7 @@ struct CompletionService::Impl {
     return stop.stop_requested() || written == engine::WriteBehind::kNothing;
   }
 
-  /// What idle time had no time for. The store bounds what it takes on its side.
+  /// Work for which idle time had no time. The store bounds what it takes on its side.
   void write_last_pages(Worker& worker) {
     worker.note_places();
     const auto deadline = std::chrono::steady_clock::now() + kLastPagesMax;
@@ -146,7 +174,7 @@ struct CompletionService::Impl {
     }
     auto worker = std::make_unique<Worker>(
         std::move(*engine),
-        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper});
+        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper, &taste});
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }
@@ -161,12 +189,14 @@ struct CompletionService::Impl {
     Result<prompt::StepCosts> costs = measure_step_costs(engine, loading.get_token());
     if (!costs) return tl::unexpected(std::move(costs).error());
     budgets.costs = std::move(*costs);
-    budgets.cold_prompt_ms = settings.cold_prompt_ms;
-    set_pace(budgets, window);
+    budgets.are_fixed = false;
+    set_pace(budgets, engine, settings.window_tokens);
     return budgets;
   }
 
   void answer(Worker& worker, Job& job) {
+    Options& options = job.request.options;
+    options.eagerness = taste.eagerness(language_of(job.request), options.eagerness);
     Answer answer = worker.serve(job);
     mailbox.finished(job);
     publish(worker);
@@ -197,6 +227,7 @@ struct CompletionService::Impl {
   StatusBoard board;
   Mailbox mailbox;
   recall::Index index;  ///< the engine thread's
+  Taste taste;          ///< likewise
   std::stop_source loading;
   std::thread thread;  ///< last: it uses all of the above
 };
@@ -238,6 +269,14 @@ void CompletionService::forget(std::string uri, std::function<void()> done) {
 
 void CompletionService::change_index(std::function<void(recall::Index&)> change) {
   static_cast<void>(impl_->mailbox.post(IndexChange{std::move(change)}));
+}
+
+void CompletionService::forget_taste() {
+  const auto forget = [impl = impl_.get()](recall::Index&) {
+    impl->taste.clear();
+    impl->save_taste();
+  };
+  static_cast<void>(impl_->mailbox.post(IndexChange{forget}));
 }
 
 ServiceStatus CompletionService::status() const { return impl_->board.status(); }

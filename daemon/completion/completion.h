@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -17,6 +18,7 @@ namespace efimd::completion {
 
 struct OpenedDocument;
 class PageKeeper;
+class TasteKeeper;
 
 /// Loads the model, on the engine thread. `progress` takes 0..1 and may be called from that thread
 /// only.
@@ -26,28 +28,30 @@ using EngineFactory = std::function<Result<std::unique_ptr<engine::Engine>>(
 /// Runs completions on its own engine thread: request -> plan -> sequence -> generated text -> the
 /// item shown.
 ///
-/// The newest request wins: a newer one for the same document stops the older, which is answered
-/// superseded within a step of the engine (a chunk of the prompt, or one generated token).
+/// The newest request wins. A newer one for the same document stops the older one. That is answered
+/// as superseded within a step of the engine (a chunk of the prompt, or one generated token).
 ///
-/// Thread: submit(), close() and status() from any. Nothing here waits for the model: while it
-/// loads or when it could not be loaded, requests are answered at once with the reason.
-/// `done` is called exactly once for each submitted request: on the engine thread, also at
-/// destruction (superseded); or, for a request that is refused at once (loading, no model, queue
-/// full), on the submitting thread before submit() returns.
-/// Fails: never; what goes wrong is an answer with a reason.
+/// Thread: submit(), close() and status() from any. Nothing here waits for the model. If it is
+/// still loading or could not be loaded, requests are answered at once with the reason. `done` is
+/// called exactly once for each submitted request, on the engine thread, also at destruction
+/// (superseded). A request that is refused at once (loading, no model, queue full) calls it on the
+/// submitting thread, before submit() returns. Never fails: a failure is an answer with a reason.
 class CompletionService {
  public:
   struct Settings {
     std::size_t requests_max = 256;  ///< queued; more are answered with a reason
     std::size_t documents_max = 64;  ///< anchors and sequences kept, least recently used first out
-    int prompt_tokens_max = 0;       ///< 0: as many as the measured speed allows (A-4)
-    int cold_prompt_ms = 2000;       ///< what evaluating a whole prompt may take
+    int prompt_tokens_max = 0;       ///< of a fixed window, for tests and benchmarks; 0: by A-4
+    std::optional<int> window_tokens =
+        std::nullopt;  ///< of text in the window (A-4); unset: the default
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
-    /// Whether the machine has power to spare for work that nobody waits for; asked on the engine
+    std::shared_ptr<TasteKeeper> taste = nullptr;  ///< keeps what users take; null: not kept
+    /// Whether the machine has power to spare for work that nobody waits for. Called on the engine
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };
     std::chrono::milliseconds settle{1000};  ///< Budgets::settle
-    /// Idleness after which the device's memory is given back; the next request brings it again. 0: never.
+    /// Idle time after which the device's memory is given back; the next request takes it again. 0:
+    /// never.
     std::chrono::seconds release_after{0};
     /// Called on the engine thread when nothing is left to do before the next message.
     std::function<void()> on_idle = [] {};
@@ -55,8 +59,8 @@ class CompletionService {
   /// `on_state_change` is called on the engine thread when loading has ended or failed.
   CompletionService(EngineFactory factory, Settings settings,
                     std::function<void()> on_state_change);
-  /// Stops what runs, answers what is outstanding, joins. Waits for the factory, which sees its
-  /// stop token fire.
+  /// Stops the running request, answers the waiting ones, joins. Waits for the factory, whose stop
+  /// token fires.
   ~CompletionService();
 
   void submit(Request request, std::function<void(Outcome)> done);
@@ -67,14 +71,16 @@ class CompletionService {
   void open(OpenedDocument opened);
   /// The user came to the document: idle time takes it first.
   void focus(DocumentKey document);
-  /// The user waved away what is shown: it is not suggested there again.
+  /// The user dismissed the shown suggestion: it is not suggested there again.
   void dismiss(Dismissal dismissal);
-  /// Drops what is held of the document, or of all below it, or of all documents when `uri` is
-  /// empty; then calls `done`, on the engine thread, or at once when the service is at its end.
+  /// Drops all state of the document, or of all below it, or of all documents if `uri` is empty.
+  /// Then calls `done`, on the engine thread, or at once if the service is ending.
   void forget(std::string uri, std::function<void()> done);
   /// Changes the text that recall shows: `change` runs on the engine thread, in the order of posting.
   /// It must be short: batches of files are sorted before (recall::make_batch).
   void change_index(std::function<void(recall::Index&)> change);
+  /// Forgets what the user took and rejected, in memory and in the file.
+  void forget_taste();
   ServiceStatus status() const;
 
  private:

@@ -1,8 +1,27 @@
 #include "daemon/completion/mailbox.h"
 
+#include <iterator>
+#include <type_traits>
 #include <utility>
 
 namespace efimd::completion {
+
+namespace {
+
+constexpr std::size_t kOfJobs = 0;  ///< JobPtr's index in Message
+static_assert(std::is_same_v<std::variant_alternative_t<kOfJobs, Message>, JobPtr>);
+
+/// Whose place a message takes; nullopt for one that stands for itself. The user is in one document,
+/// so all of what says where is one.
+std::optional<DocumentKey> document_of(const Message& message) {
+  if (const auto* closed = std::get_if<DocumentKey>(&message)) return *closed;
+  if (const auto* opened = std::get_if<OpenedDocument>(&message)) return opened->document;
+  if (const auto* dismissal = std::get_if<Dismissal>(&message)) return dismissal->document;
+  if (std::holds_alternative<Focused>(message)) return DocumentKey();
+  return std::nullopt;
+}
+
+}  // namespace
 
 Job::Job(Request request_, std::function<void(Outcome)> done_)
     : request(std::move(request_)),
@@ -13,9 +32,15 @@ bool Mailbox::post(JobPtr& job) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_ || jobs_ >= jobs_max_) return false;
-    stop_newest(job->request.document);
-    newest_.insert_or_assign(job->request.document, job->stop);
+    const DocumentKey document = job->request.document;
+    stop_newest(document);
+    newest_.insert_or_assign(document, job->stop);
+    const Place place{kOfJobs, document};
+    // It waits for its answer only, which needs no text.
+    if (const auto older = places_.find(place); older != places_.end())
+      std::get<JobPtr>(*older->second)->request.snapshot.reset();
     messages_.emplace_back(std::move(job));
+    places_[place] = std::prev(messages_.end());
     ++jobs_;
     next_.request_stop();
   }
@@ -28,7 +53,7 @@ void Mailbox::close_document(DocumentKey document) {
     const std::lock_guard lock(mutex_);
     if (closed_) return;
     stop_newest(document);
-    messages_.emplace_back(std::move(document));
+    put(document, &document);
     next_.request_stop();
   }
   arrived_.notify_one();
@@ -43,11 +68,23 @@ bool Mailbox::post(Forgetting forgetting) { return post_other(std::move(forgetti
 
 bool Mailbox::post(IndexChange change) { return post_other(std::move(change)); }
 
+void Mailbox::put(Message message, const DocumentKey* document) {
+  if (document != nullptr) {
+    const auto [place, fresh] = places_.try_emplace({message.index(), *document});
+    if (!fresh) messages_.erase(place->second);
+    messages_.push_back(std::move(message));
+    place->second = std::prev(messages_.end());
+    return;
+  }
+  messages_.push_back(std::move(message));
+}
+
 bool Mailbox::post_other(Message message) {
   {
     const std::lock_guard lock(mutex_);
     if (closed_) return false;
-    messages_.push_back(std::move(message));
+    const std::optional<DocumentKey> document = document_of(message);
+    put(std::move(message), document ? &*document : nullptr);
     next_.request_stop();
   }
   arrived_.notify_one();
@@ -70,8 +107,16 @@ std::optional<Message> Mailbox::take() {
   std::unique_lock lock(mutex_);
   arrived_.wait(lock, [&] { return closed_ || !messages_.empty(); });
   if (messages_.empty()) return std::nullopt;
-  Message message = std::move(messages_.front());
-  messages_.pop_front();
+  const auto first = messages_.begin();
+  Message message = std::move(*first);
+  const std::optional<DocumentKey> document = std::holds_alternative<JobPtr>(message)
+                                                  ? std::get<JobPtr>(message)->request.document
+                                                  : document_of(message);
+  if (document)
+    if (const auto place = places_.find({message.index(), *document});
+        place != places_.end() && place->second == first)
+      places_.erase(place);
+  messages_.erase(first);
   if (std::holds_alternative<JobPtr>(message)) --jobs_;
   return message;
 }

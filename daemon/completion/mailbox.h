@@ -3,14 +3,15 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstddef>
-#include <deque>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
+#include <utility>
 #include <variant>
 
 #include "daemon/completion/documents/session_memory.h"
@@ -32,8 +33,7 @@ struct Job {
 };
 
 using JobPtr = std::unique_ptr<Job>;
-/// What is held of a document, or of all when `uri` is empty, is to be dropped; then `done` is
-/// called.
+/// All state of a document, or of all when `uri` is empty, is to be dropped; then `done` is called.
 struct Forgetting {
   std::string uri;
   std::function<void()> done;
@@ -46,16 +46,17 @@ struct Focused {
 struct IndexChange {
   std::function<void(recall::Index&)> apply;
 };
-/// A request; a document that was closed; one that was opened; one that the user came to; what is not
-/// wanted there; what is to be forgotten; a change of the project's text.
+/// A request, a closed document, an opened one, one that the user came to, a dismissal, something
+/// to forget, or a change of the project's text.
 using Message =
     std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting, IndexChange>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
-/// stop of the one before, whether that waits here or is being worked on. Stopped jobs stay in line
-/// and are answered by the engine thread.
+/// stop of the one before, which waits here or is in work. Stopped jobs stay in line without their
+/// text and are answered by the engine thread. Of other messages about a document, the newest of a
+/// kind stands for those before it. So what waits grows with the open documents only.
 ///
-/// A lock and not BoundedQueue: what wins must be decided together with what is queued.
+/// A lock and not a plain queue, because the choice of the winner needs the queue's contents.
 ///
 /// Thread: post() and close_document() from any; take() and finished() from the engine thread.
 class Mailbox {
@@ -65,20 +66,20 @@ class Mailbox {
   /// False, and `job` untouched, when full.
   [[nodiscard]] bool post(JobPtr& job);
   void close_document(DocumentKey document);
-  /// What is no request and no closing; false, and nothing done, once closed.
+  /// Posts anything but a request or a closing. False, and nothing is done, after close().
   bool post(OpenedDocument opened);
   bool post(Focused focused);
   bool post(Dismissal dismissal);
   bool post(Forgetting forgetting);
   bool post(IndexChange change);
 
-  /// Fires when the next message arrives, or one waits already: for work in idle time.
+  /// Fires when the next message arrives, or if one waits already; for work in idle time.
   std::stop_token until_next();
   /// Whether a message arrives within `time`, or the mailbox is closed.
   bool wait(std::chrono::milliseconds time);
   /// Waits; nullopt once closed and empty.
   std::optional<Message> take();
-  /// The job is about to be answered: no newer one needs to stop it.
+  /// The job is about to be answered, so no newer one needs to stop it.
   void finished(const Job& job);
 
   /// Fires the stop of all jobs; take() goes on until all are taken.
@@ -86,12 +87,18 @@ class Mailbox {
 
  private:
   void stop_newest(const DocumentKey& document);
+  /// The messages that a newer one replaces: kind, and owner.
+  using Place = std::pair<std::size_t, DocumentKey>;
+  using Messages = std::list<Message>;
   bool post_other(Message message);
+  /// `message` in the place that it takes, as the last; under the lock.
+  void put(Message message, const DocumentKey* document);
 
   const std::size_t jobs_max_;
   std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<Message> messages_;
+  Messages messages_;
+  std::map<Place, Messages::iterator> places_;  ///< of those that a newer one may replace
   std::size_t jobs_ = 0;
   std::map<DocumentKey, std::stop_source> newest_;  ///< of those not finished
   std::stop_source next_;                           ///< of until_next()

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ constexpr int kMeasuredTokens[] = {1, 4, 16, 64, 256};
 constexpr int kShortStepTokens = 16;
 /// A step that took longer leaves the larger ones unmeasured.
 constexpr double kStepMsMax = 250;
+/// The increment's part of a window's text, as prompt::Windows::wide() has it.
+constexpr int kIncrementShare = 8;
 
 /// Tokens of some code. Different `start`s make different first tokens, so that no KV is reused.
 std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char start,
@@ -29,6 +32,14 @@ std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char st
   auto tokens = engine.tokenizer().encode(text, engine::Fragment::kInside);
   tokens.resize(std::min(tokens.size(), count));
   return tokens;
+}
+
+/// The largest of growing `sizes` that is at most `affordable`, or the smallest.
+int largest_of(std::initializer_list<int> sizes, double affordable) {
+  int largest = *sizes.begin();
+  for (const int size : sizes)
+    if (size <= affordable) largest = size;
+  return largest;
 }
 
 Result<double> hold_ms(engine::Engine& engine, engine::SequenceId sequence, char start, int count,
@@ -74,33 +85,37 @@ double prompt_tokens_per_s(const prompt::StepCosts& costs) {
   return last.tokens * 1000.0 / last.ms;
 }
 
-int prompt_tokens_for(const prompt::StepCosts& costs, int cold_prompt_ms, int window_tokens) {
-  constexpr double kStep = 64;
-  constexpr int kTokensMin = 256;
-  const double affordable = prompt_tokens_per_s(costs) * cold_prompt_ms / 1000.0;
-  const double capped = std::min(affordable, static_cast<double>(window_tokens));
-  const int whole = static_cast<int>(capped / kStep) * static_cast<int>(kStep);
-  return std::min(std::max(whole, kTokensMin), window_tokens);
+int first_tokens_for(const prompt::StepCosts& costs) {
+  constexpr double kColdMs = 2000;
+  return largest_of({512, 2048, 8192}, prompt_tokens_per_s(costs) * kColdMs / 1000);
 }
 
 int near_tokens_for(const prompt::StepCosts& costs) {
-  constexpr int kTokensMin = 96;
-  constexpr int kTokensMax = 1024;
-  const double affordable = prompt_tokens_per_s(costs) * prompt::kFirstAnswerMs / 1000.0;
-  return static_cast<int>(std::clamp<double>(affordable, kTokensMin, kTokensMax));
+  return largest_of({96, 192, 384, 768},
+                    prompt_tokens_per_s(costs) * prompt::kFirstAnswerMs / 1000);
 }
 
-void set_pace(Budgets& budgets, int window_tokens) {
-  budgets.prompt_tokens_max =
-      prompt_tokens_for(budgets.costs, budgets.cold_prompt_ms, window_tokens);
+int window_tokens_by_default(std::string_view device_kind) {
+  constexpr int kOfTheCpu = 8192;
+  constexpr int kOfAnother = 32768;
+  return device_kind == "cpu" ? kOfTheCpu : kOfAnother;
+}
+
+int wide_tokens_within(int room_tokens) {
+  return room_tokens - room_tokens / (kIncrementShare + 1);
+}
+
+int engine_window_for(int text_tokens) {
+  constexpr int kGenerated = 1024;
+  return text_tokens + text_tokens / kIncrementShare + kGenerated;
+}
+
+void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens) {
+  const int most = engine.window_tokens();
+  const int ample = std::min(window_tokens_by_default(engine.device_kind()), engine.ample_tokens());
+  budgets.wide_tokens_max = std::min(window_tokens.value_or(ample), most);
+  budgets.prompt_tokens_max = std::min(first_tokens_for(budgets.costs), budgets.wide_tokens_max);
   budgets.near_tokens_max = near_tokens_for(budgets.costs);
-}
-
-void widen(Budgets& budgets, int window_tokens) {
-  if (budgets.are_fixed()) return;
-  Budgets wider = budgets;
-  set_pace(wider, window_tokens);
-  if (wider.prompt_tokens_max * 4 >= budgets.prompt_tokens_max * 5) budgets = std::move(wider);
 }
 
 }  // namespace efimd::completion

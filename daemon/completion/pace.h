@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <stop_token>
+#include <string_view>
 
 #include "base/error.h"
 #include "daemon/completion/budgets.h"
@@ -9,26 +11,32 @@
 
 namespace efimd::completion {
 
-/// What steps of 1, 4, 16, 64 and 256 tokens cost on this engine, as far as the measuring stays
-/// within about a second: on a slow device the larger ones are left to the straight line
-/// through the others. Leaves no sequence behind.
+/// The cost of steps of 1, 4, 16, 64 and 256 tokens on this engine. Measuring stays
+/// within about a second: on a slow device, a straight line through the others gives the larger
+/// ones. Closes its sequences.
 Result<prompt::StepCosts> measure_step_costs(engine::Engine& engine, std::stop_token stop);
 
 /// Prompt tokens per second by that table.
 double prompt_tokens_per_s(const prompt::StepCosts& costs);
 
-/// Most tokens of a prompt, so that a cold one takes at most `cold_prompt_ms`: a multiple of 64, at
-/// least 256, at most the engine's window.
-int prompt_tokens_for(const prompt::StepCosts& costs, int cold_prompt_ms, int window_tokens);
+/// Most tokens of a prompt in the first window: 512, 2,048 or 8,192. It is the most that the device
+/// evaluates within two seconds. The steps are large, so that starts on one machine agree.
+int first_tokens_for(const prompt::StepCosts& costs);
 
-/// Tokens of a first prompt that is to be answered at once: what kFirstAnswerMs allow, but no
-/// fewer than show the lines around the cursor.
+/// Tokens of a first prompt that must be answered at once: 96, 192, 384 or 768. It is the
+/// most that kFirstAnswerMs allow. Fewer than 96 do not show the lines around the cursor.
 int near_tokens_for(const prompt::StepCosts& costs);
 
-/// The budgets that `costs` and `cold_prompt_ms` allow.
-void set_pace(Budgets& budgets, int window_tokens);
-/// The same again once idle time has learned that the device is faster by a quarter: a window that
-/// moved for less would cost more than it shows. Fixed budgets stay.
-void widen(Budgets& budgets, int window_tokens);
+/// What `window.tokens` is by default on a device of that kind (Engine::device_kind()).
+int window_tokens_by_default(std::string_view device_kind);
+
+/// What a sequence must hold for a window of `text_tokens`: an increment and generated tokens, too.
+int engine_window_for(int text_tokens);
+
+/// The budgets that `costs` and the engine allow. `window_tokens`: what the user wants; unset: the
+/// default, as far as the engine has ample room (Engine::ample_tokens()).
+void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens);
+/// The most tokens of text in the window of a prompt that has `room_tokens` for text and increment.
+int wide_tokens_within(int room_tokens);
 
 }  // namespace efimd::completion

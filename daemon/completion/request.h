@@ -10,19 +10,21 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/source.h"
 #include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 
 namespace efimd::completion {
 
-// What is asked of completion and what it answers: values, which every part of it may see.
+// Requests to completion and their answers: values that every part of it may see.
 
-/// What the user did since the last request for this document. documents/event.h says how it is
-/// found, docs/protocol.md how it is named.
+/// The user's action since the last request for this document. documents/event.h finds it,
+/// docs/protocol.md names it.
 enum class Event { kType, kNewline, kAccept, kDelete, kJump, kSwitch, kEdit, kOpen, kRepeat };
 std::string_view event_name(Event event);
 
-/// Where generation ends besides the end of text and budgets; stop_rules.h says it in full.
+/// The place where generation ends, besides the end of text and budgets; stop_rules.h has it in
+/// full.
 enum class StopRule { kNone, kLine, kBlock };
 
 /// Whether the typed end of a prompt is healed (healing.h); kAuto: unless the model was trained on
@@ -31,8 +33,13 @@ enum class Healing { kAuto, kOn, kOff };
 
 inline constexpr float kConfidenceDefault = 0.1F;
 
-/// How sure a suggestion must be to be shown.
-enum class Eagerness : std::uint8_t { kLow, kMedium, kHigh };
+/// The chance that a suggestion needs to be shown.
+enum class Eagerness : std::uint8_t {
+  kLow,
+  kMedium,
+  kHigh,
+  kAuto,  ///< by what the user takes (Taste); resolved before a request is served
+};
 
 /// The least confidence in text that the model wrote (Options::confidence).
 constexpr float least_model_confidence(Eagerness eagerness) {
@@ -42,6 +49,7 @@ constexpr float least_model_confidence(Eagerness eagerness) {
     case Eagerness::kHigh:
       return 0.03F;
     case Eagerness::kMedium:
+    case Eagerness::kAuto:
       break;
   }
   return kConfidenceDefault;
@@ -49,7 +57,7 @@ constexpr float least_model_confidence(Eagerness eagerness) {
 
 struct Options {
   int tokens_max = 64;
-  int time_max_ms = 3000;  ///< for generation, from its start; then what is there is shown
+  int time_max_ms = 3000;  ///< for generation, from its start; then the text so far is shown
   StopRule stop = StopRule::kBlock;
   float temperature = 0.0F;
   float top_p = 1.0F;
@@ -64,36 +72,38 @@ struct Options {
   bool operator==(const Options&) const = default;
 };
 
-/// What an answer cost and where it came from; written to the editor as efim/receipt.
+/// An answer's cost and source; written to the editor as efim/receipt.
 struct Receipt {
   Event event = Event::kOpen;
-  /// "engine" once the model was asked for this answer; "typed-through" when it is the rest of what
-  /// was shown, "prefetched" when idle time prepared it, "remembered" when nothing changed since it
-  /// was shown; "recalled" when it is text of the user's own, "recalled+model" when the model
-  /// would have written the same; else "none".
-  std::string source = "none";
+  std::string source = std::string(source::kNone.name);
   int prompt_tokens = 0;
   int reused_tokens = 0;
   int evaluated_tokens = 0;  ///< prompt tokens evaluated for this request; + reused = prompt
-  int restored_tokens =
-      0;  ///< of the reused ones, those that came from the store and are first used
-  int generated_tokens = 0;  ///< chosen behind the cursor
-  /// Tokens at the prompt's end that the model spelled otherwise; they are among the prompt's.
+  /// Of the reused ones, those from the store that are used for the first time.
+  int restored_tokens = 0;
+  int generated_tokens = 0;  ///< chosen after the cursor
+  /// Tokens at the prompt's end that the model spelled otherwise; the prompt's count has
+  /// them.
   int healed_tokens = 0;
-  int drafted_tokens = 0;     ///< proposed to the model for one step to judge; not prompt tokens
-  int accepted_tokens = 0;    ///< of these, those that the model would have chosen itself
+  int steps = 0;            ///< of the engine after the prompt's own, to choose these
+  int drafted_tokens = 0;   ///< proposed to the model for one step to judge; not prompt tokens
+  int accepted_tokens = 0;  ///< of these, those that the model would have chosen itself
+  /// Of the prompt: its view (prompt::view_name()), and how much of the file it shows, 0 to 1. Empty
+  /// where the model was not asked.
+  std::string_view view;
+  double shown = 0;
   double queue_ms = 0;        ///< from the request's arrival to the start of work
   double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;
-  /// The product of the probabilities of the suggestion's tokens; of its first unit's, where the
-  /// model was not sure enough of that. Unset where no token was looked at.
+  /// The product of the probabilities of the suggestion's tokens; only of its first unit's, if the
+  /// model was not sure enough of more. Unset if no token was looked at.
   std::optional<double> confidence;
   std::string reason;  ///< why there is no suggestion; empty when there is one
 };
 
 /// Text to put in place of bytes [replace_begin, replace_end) of the request's snapshot.
-/// replace_begin is the cursor, or Selected::begin; replace_end is past it, on the same line, only when the text
-/// swallows what stands there (auto-closed brackets). Line ends are "\n".
+/// replace_begin is the cursor, or Selected::begin. replace_end is past it, on the same line, only
+/// if the text swallows auto-closed brackets there. Line ends are "\n".
 struct Item {
   std::string text;
   std::size_t replace_begin = 0;
@@ -107,8 +117,8 @@ struct Outcome {
   std::optional<Item> item;
   std::vector<Item> more;  ///< of a request by hand: other suggestions, likelier ones first
   Receipt receipt;
-  /// Stopped by its token, by a newer request for its document or by the document's or the
-  /// service's end: nothing to show, not even an empty list.
+  /// Stopped by its token, by a newer request for its document, or by the document's or the
+  /// service's end. There is nothing to show, not even an empty list.
   bool superseded = false;
 };
 
@@ -119,14 +129,14 @@ struct DocumentKey {
   auto operator<=>(const DocumentKey&) const = default;
 };
 
-/// Where a document stands among the user's other text. Texts of one project are shown each
+/// A document's place among the user's other text. Texts of one project are shown each
 /// other; the empty project is one of its own.
 struct TextHome {
   std::string project;  ///< the project's root folder
-  std::string path;     ///< the file's path, or the URI of what is no file; empty: not for recall
+  std::string path;     ///< the file's path, or the URI if it is no file; empty: not for recall
 };
 
-/// What the editor's completion list has selected: `text` in place of bytes [begin, end) of the
+/// The selected entry of the editor's completion list: `text` in place of bytes [begin, end) of the
 /// snapshot. An item must begin with it and replace no less; VS Code shows no other.
 struct Selected {
   std::size_t begin = 0;
@@ -149,7 +159,7 @@ struct Request {
   TextHome home = {};
 };
 
-/// The user waved away what was shown in `document` while its text was that of `snapshot`.
+/// The user dismissed the suggestion shown in `document` while its text was that of `snapshot`.
 struct Dismissal {
   DocumentKey document;
   text::SnapshotPtr snapshot;

@@ -5,8 +5,8 @@
 
 namespace efimd::completion {
 
-/// Why there is no suggestion. The constants are what the status counts under; `detail` follows the
-/// reason in the receipt.
+/// Why there is no suggestion. The status counts under these constants; `detail` follows the reason
+/// in the receipt.
 struct Silence {
   std::string_view reason;
   std::string detail;
@@ -17,6 +17,7 @@ namespace silence {
 
 inline constexpr std::string_view kLoading = "the model is still loading";
 inline constexpr std::string_view kNoModel = "no model";
+inline constexpr std::string_view kNoMemory = "no memory for the request";
 inline constexpr std::string_view kQueueFull = "too many requests at once";
 inline constexpr std::string_view kCannotFillIn = "the model cannot fill in text here";
 inline constexpr std::string_view kNoRoom = "the prompt does not fit the KV memory";

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/completion/documents/taste.h"
 #include "daemon/recall/index.h"
 #include "engine/engine.h"
 
@@ -12,14 +13,14 @@ namespace efimd::completion {
 
 enum class EngineState { kLoading, kReady, kFailed };
 
-/// What the status shows; a copy, taken under the service's own synchronization.
+/// The service's part of the status; a copy, taken under the service's own synchronization.
 struct ServiceStatus {
   EngineState state = EngineState::kLoading;
   double load_progress = 0;
   std::string failure;  ///< Error::message() when kFailed
   std::string device_kind, device_name;
   int window_tokens = 0;  ///< most tokens of a prompt (A-4); 0 until ready
-  /// Measured after loading, and learned since; 0 and empty when Settings fixed the window.
+  /// Measured after loading, and learned since; 0 and empty if Settings fixed the window.
   double prompt_tokens_per_s = 0;
   struct StepCost {
     int tokens = 0;
@@ -28,7 +29,7 @@ struct ServiceStatus {
   std::vector<StepCost> step_costs;  ///< of steps of 1, 4, 16, ... tokens
   engine::KvUsage kv;
   std::uint64_t restored_tokens = 0;  ///< by all answers
-  double saved_s = 0;                 ///< what evaluating these would have taken
+  double saved_s = 0;                 ///< the time that evaluating these would have taken
   struct File {
     std::string uri;
     bool open = false;
@@ -46,13 +47,15 @@ struct ServiceStatus {
   };
   std::map<std::string, EventCounts> events;
   std::map<std::string, std::uint64_t> silence;  ///< reason, without its details -> count
-  /// Suggestions by where they came from (Receipt::source).
+  /// Suggestions by source (Receipt::source).
   struct SourceCounts {
     std::uint64_t shown = 0;
-    std::uint64_t accepted = 0;  ///< wholly or in part, as the next request's event tells
+    std::uint64_t accepted = 0;  ///< wholly or in part, as the next request's event shows
   };
   std::map<std::string, SourceCounts> sources;
   recall::Usage recall;
+  std::map<std::string, TasteRow, std::less<>> taste;  ///< by language
+  std::string taste_trouble;  ///< why its file was passed over or not written; empty: it was
   /// How the last requests that asked the model were planned, newest first.
   struct PlanNote {
     std::string uri;

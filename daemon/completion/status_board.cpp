@@ -43,7 +43,7 @@ void StatusBoard::set_pace(const Budgets& budgets) {
 }
 
 void StatusBoard::take_pace(const Budgets& budgets) {
-  status_.window_tokens = budgets.prompt_tokens_max;
+  status_.window_tokens = std::max(budgets.prompt_tokens_max, budgets.wide_tokens_max);
   status_.prompt_tokens_per_s = prompt_tokens_per_s(budgets.costs);
   status_.step_costs.clear();
   for (const prompt::StepCosts::Point& point : budgets.costs.points)
@@ -103,6 +103,12 @@ void StatusBoard::count_shown(const std::string& source) {
 void StatusBoard::count_accepted(const std::string& source) {
   const std::lock_guard lock(mutex_);
   ++status_.sources[source].accepted;
+}
+
+void StatusBoard::set_taste(const Taste& taste, std::string trouble) {
+  const std::lock_guard lock(mutex_);
+  status_.taste = taste.rows();
+  status_.taste_trouble = std::move(trouble);
 }
 
 void StatusBoard::set_recall(const recall::Usage& usage) {

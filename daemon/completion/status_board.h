@@ -14,11 +14,11 @@
 
 namespace efimd::completion {
 
-/// What the service tells of itself: written by the engine thread (and by submit() where it
-/// refuses), read by any.
+/// The service's state for others. The engine thread writes it (and submit(), if it refuses); any
+/// thread reads it.
 ///
-/// A lock and not a message: the status must be answered, and a request refused, while the engine
-/// thread is busy for seconds. Nothing is done under the lock but copying.
+/// A lock and not a message, because the status must be answered, and a request refused, while the
+/// engine thread is busy for seconds. Nothing is done under the lock but copying.
 class StatusBoard {
  public:
   static constexpr std::size_t kPlansMax = 16;
@@ -28,7 +28,7 @@ class StatusBoard {
   void set_failed(const Error& error);
   void set_pace(const Budgets& budgets);
 
-  /// Why a request cannot even be queued: nullopt when the engine is ready.
+  /// The reason why a request cannot even be queued; nullopt if the engine is ready.
   std::optional<Silence> refusal() const;
 
   void count_silence(std::string_view reason);
@@ -36,9 +36,10 @@ class StatusBoard {
   void count_shown(const std::string& source);
   void count_accepted(const std::string& source);
   void set_recall(const recall::Usage& usage);
+  void set_taste(const Taste& taste, std::string trouble);
   /// The last kPlansMax are kept.
   void add_plan(ServiceStatus::PlanNote plan);
-  /// And what the engine says of its KV, and of its device, which may be another than before.
+  /// Also notes the engine's KV and its device, which may be another than before.
   void set_documents(std::vector<Documents::Row> rows, const engine::Engine& engine);
 
   ServiceStatus status() const;

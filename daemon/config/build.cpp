@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::size_t kTextBytesMax = 4096;  ///< a path's; longer ones are refused
 
-/// The inode's time of change: copying, unpacking, moving and linking set it, whatever the file's own
-/// date is.
+/// The inode's time of change. Copying, unpacking, moving and linking set it, even if the file's
+/// own date is old.
 std::int64_t placed_ns(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) return 0;

@@ -8,12 +8,12 @@
 
 namespace efimd::service {
 
-/// Which efimd a process runs, so that two processes that meet can tell which of them is the
+/// The build of efimd that a process runs, so that two processes that meet know which is the
 /// upgrade.
 ///
 /// Two builds differ if their ids do. The later one is the one whose file was installed later,
-/// whatever its version says. So a downgrade counts as well, and if two builds are used side by
-/// side, the same one always wins.
+/// whatever its version. So a downgrade counts as well, and if two builds are used side by side,
+/// the same one always wins.
 struct Build {
   std::string version;            ///< the project's
   std::string id;                 ///< of the linked program, as its linker wrote it; hexadecimal
@@ -25,8 +25,7 @@ struct Build {
   }
 };
 
-/// This process's build. To be called early: it reads the file once, and an upgrade removes the
-/// file.
+/// This process's build. Call it early: it reads the file once, and an upgrade removes the file.
 const Build& this_build();
 
 lsp::Json to_json(const Build& build);

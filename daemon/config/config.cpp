@@ -2,15 +2,16 @@
 
 #include <fmt/format.h>
 #include <toml++/toml.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <utility>
 
 #include "daemon/config/config_keys.h"
+#include "daemon/config/this_system.h"
 
 namespace efimd::service {
 
@@ -26,6 +27,25 @@ constexpr std::size_t kAutoDiskShare = 10;
 constexpr std::size_t kAutoMemoryMin = std::size_t{64} << 20;
 /// More warnings would only hide the first.
 constexpr std::size_t kWarningsMax = 50;
+
+/// toml++ 3.3 calls itself for each part of a dotted key, without a limit.
+constexpr std::size_t kKeyPartsMax = 64;
+
+/// Whether a run of what keys are made of has more dots than a key may have. Runs end at each sign
+/// that no key has, so that lists of numbers are none.
+bool has_endless_key(std::string_view text) {
+  std::size_t dots = 0;
+  for (const char c : text) {
+    const bool of_keys = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
+                         c == '"' || c == '\'' || c == ' ' || c == '\t';
+    if (c == '.')
+      ++dots;
+    else if (!of_keys)
+      dots = 0;
+    if (dots >= kKeyPartsMax) return true;
+  }
+  return false;
+}
 
 void warn(Config& config, int line, std::string message) {
   if (config.warnings.size() < kWarningsMax) config.warnings.push_back({line, std::move(message)});
@@ -97,6 +117,11 @@ std::optional<std::string> read_text(const fs::path& file, Config& config) {
 Config parse_config(std::string_view text, const fs::path& file) {
   Config config;
   config.file = file;
+  if (has_endless_key(text)) {
+    warn(config, 0,
+         fmt::format("a key of more than {} parts; the whole file is ignored", kKeyPartsMax));
+    return config;
+  }
   try {
     const toml::table table = toml::parse(text, file.string());
     take_table(config, "", table);
@@ -125,9 +150,7 @@ namespace {
 
 /// An eighth of the machine's memory, within limits.
 std::size_t auto_memory_bytes() {
-  const auto pages = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES)));
-  const auto page_bytes = static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
-  return std::clamp(pages * page_bytes / 8, kAutoMemoryMin, kAutoMemoryMax);
+  return std::clamp(static_cast<std::size_t>(memory_bytes()) / 8, kAutoMemoryMin, kAutoMemoryMax);
 }
 
 }  // namespace

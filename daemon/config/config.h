@@ -20,7 +20,14 @@ struct ConfigWarning {
   std::string message;
 };
 
-/// What the user configured, with defaults for the rest. A value: read once at start.
+/// [http]: of efimd-http, which serves clients that speak no LSP.
+struct HttpConfig {
+  bool enable = false;  ///< whether the daemon's start starts it, too
+  int port = 8012;
+  bool require_token = true;
+};
+
+/// The user's configuration, with defaults for the rest. A value: read once at start.
 struct Config {
   std::optional<std::filesystem::path> model;  ///< as written; model_catalog.h finds the file
   std::string model_source;          ///< "config.toml" or "EFIMD_MODEL"; empty without model
@@ -38,17 +45,19 @@ struct Config {
   bool cache_gitignore = false;
   bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;
-  int cold_prompt_ms = 2000;
-  int idle_exit_s = 900;  ///< 0: never
+  std::optional<int> window_tokens;  ///< nullopt: automatic, see completion::set_pace()
+  int idle_exit_s = 900;             ///< 0: never
+  bool sandbox = true;               ///< see sandbox.h
+  HttpConfig http;
   std::string log_level = "info";
 
-  std::filesystem::path file;  ///< where it was looked for
+  std::filesystem::path file;  ///< the path of the file
   bool file_read = false;      ///< false: absent, unreadable or malformed; defaults are in use
   std::vector<ConfigWarning> warnings;
 };
 
-/// Reads `text`; unknown keys and wrong types become warnings and leave the default, malformed TOML
-/// leaves all of them. `file` is for messages.
+/// Reads `text`; unknown keys and wrong types become warnings and leave the default. Malformed TOML
+/// leaves all defaults. `file` is for messages.
 Config parse_config(std::string_view text, const std::filesystem::path& file);
 
 /// Reads `file` (absent is fine), then EFIMD_MODEL and EFIMD_DEVICE through `environment`
@@ -63,8 +72,8 @@ Config load_config(const std::filesystem::path& file);
 std::size_t kv_budget_bytes(const Config& config);
 /// Bytes for KV in the host's memory, for devices with memory of their own.
 std::size_t host_budget_bytes(const Config& config);
-/// Bytes for KV on disk: the configured number, else a tenth of what is free there, counting what
-/// the store has already, at most 10 GiB. 0: nothing is kept.
+/// Bytes for KV on disk: the configured number, else a tenth of the free space there and the
+/// store's own size, at most 10 GiB. 0: nothing is kept.
 std::size_t disk_budget_bytes(const Config& config, const std::filesystem::path& cache_dir);
 
 }  // namespace efimd::service

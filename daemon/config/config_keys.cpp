@@ -87,28 +87,12 @@ bool set_weights(Config& config, const toml::node& node) {
   return true;
 }
 
-bool set_memory(Config& config, const toml::node& node) {
-  config.cache_memory_mb.reset();
+/// The member takes an integer in [least, most], or nothing for "auto".
+template <auto Member, std::int64_t least, std::int64_t most>
+bool integer_or_auto(Config& config, const toml::node& node) {
+  (config.*Member).reset();
   if (node.value<std::string_view>() == "auto") return true;
-  return integer(node, 16, 1 << 20, config.cache_memory_mb.emplace());
-}
-
-bool set_host(Config& config, const toml::node& node) {
-  config.cache_host_mb.reset();
-  if (node.value<std::string_view>() == "auto") return true;
-  return integer(node, 0, 1 << 20, config.cache_host_mb.emplace());
-}
-
-bool set_device_memory(Config& config, const toml::node& node) {
-  config.device_memory_mb.reset();
-  if (node.value<std::string_view>() == "auto") return true;
-  return integer(node, 16, 1 << 20, config.device_memory_mb.emplace());
-}
-
-bool set_disk(Config& config, const toml::node& node) {
-  config.cache_disk_mb.reset();
-  if (node.value<std::string_view>() == "auto") return true;
-  return integer(node, 0, 1 << 24, config.cache_disk_mb.emplace());
+  return integer(node, least, most, (config.*Member).emplace());
 }
 
 bool set_exclude(Config& config, const toml::node& node) {
@@ -123,23 +107,23 @@ bool set_exclude(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_log_level(Config& config, const toml::node& node) {
+  return one_of(node, {"error", "warn", "info", "debug"}, config.log_level);
+}
+
 bool boolean(const toml::node& node, bool& target) {
   const auto* value = node.as_boolean();
   if (value != nullptr) target = value->get();
   return value != nullptr;
 }
 
-std::optional<completion::StopRule> stop_rule_from(std::string_view name) {
-  if (name == "none") return completion::StopRule::kNone;
-  if (name == "line") return completion::StopRule::kLine;
-  if (name == "block") return completion::StopRule::kBlock;
-  return std::nullopt;
-}
-
 bool set_stop(Config& config, const toml::node& node) {
-  const auto rule = stop_rule_from(node.value_or(std::string_view()));
-  if (rule) config.completion.stop = *rule;
-  return rule.has_value();
+  std::string value;
+  if (!one_of(node, {"none", "line", "block"}, value)) return false;
+  config.completion.stop = value == "none"   ? completion::StopRule::kNone
+                           : value == "line" ? completion::StopRule::kLine
+                                             : completion::StopRule::kBlock;
+  return true;
 }
 
 bool set_healing(Config& config, const toml::node& node) {
@@ -153,8 +137,9 @@ bool set_healing(Config& config, const toml::node& node) {
 
 bool set_eagerness(Config& config, const toml::node& node) {
   std::string value;
-  if (!one_of(node, {"low", "medium", "high"}, value)) return false;
-  config.completion.eagerness = value == "low"    ? completion::Eagerness::kLow
+  if (!one_of(node, {"low", "medium", "high", "auto"}, value)) return false;
+  config.completion.eagerness = value == "auto"   ? completion::Eagerness::kAuto
+                                : value == "low"  ? completion::Eagerness::kLow
                                 : value == "high" ? completion::Eagerness::kHigh
                                                   : completion::Eagerness::kMedium;
   return true;
@@ -168,77 +153,74 @@ bool set_confidence(Config& config, const toml::node& node) {
 }
 
 constexpr std::array kKeys = {
+    ConfigKey{"model.file", "path or file name", "",
+              "the GGUF file to use, or a name from `efimd model list`; unset: the bundled model",
+              set_model},
     ConfigKey{
-        "model.file", "path or file name", "",
-        "GGUF file to use, or the name of one that `efimd model list` shows. Unset: the bundled "
-        "model",
-        set_model},
-    ConfigKey{"model.fim.order", "\"auto\" | \"psm\" | \"spm\" | \"none\"", "\"auto\"",
-              "how the model fills in the middle: prefix or suffix first, or not at all; auto: as "
-              "`efimd model info` recognizes it",
-              set_fim_order},
+        "model.fim.order", "\"auto\" | \"psm\" | \"spm\" | \"none\"", "\"auto\"",
+        "how the model fills in the middle: prefix first (psm), suffix first (spm), or not at all; "
+        "auto: as `efimd model info` recognizes it",
+        set_fim_order},
     ConfigKey{"model.fim.prefix", "text of a token", "\"\"",
-              "the token in front of the text before the cursor; empty: as recognized",
+              "the token before the text before the cursor; empty: as recognized",
               [](Config& c, const toml::node& n) { return token(n, c.fim.prefix); }},
     ConfigKey{"model.fim.suffix", "text of a token", "\"\"",
-              "the token in front of the text behind it",
+              "the token before the text after the cursor",
               [](Config& c, const toml::node& n) { return token(n, c.fim.suffix); }},
     ConfigKey{"model.fim.middle", "text of a token", "\"\"",
-              "the token behind which the model writes",
+              "the token after which the model writes",
               [](Config& c, const toml::node& n) { return token(n, c.fim.middle); }},
     ConfigKey{"model.fim.repository", "text of a token", "\"\"",
-              "the token in front of a repository's name",
+              "the token before a repository's name",
               [](Config& c, const toml::node& n) { return token(n, c.fim.repository); }},
     ConfigKey{"model.fim.file_separator", "text of a token", "\"\"", "the token between files",
               [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
     ConfigKey{
         "device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
-        "where the model runs; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else the CPU. "
-        "A kind that cannot be used gives way to the next",
+        "the device that runs the model; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else "
+        "the CPU. If a kind cannot be used, the next one is",
         [](Config& c, const toml::node& n) {
           return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
         }},
     ConfigKey{
         "device.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
-        "of a GPU's memory, in MiB, at most; auto: what is free there. Layers that do not fit "
-        "run on the CPU",
-        set_device_memory},
-    ConfigKey{
-        "device.idle_release_s", "integer 0-2592000", "600",
-        "seconds without work after which a GPU's memory is given back; the next request takes "
-        "it again. 0: never",
-        [](Config& c, const toml::node& n) {
-          return integer(n, 0, 30 * 24 * 3600, c.device_idle_release_s);
-        }},
+        "most of a GPU's memory to use, in MiB; auto: its free memory. Layers that do not fit run "
+        "on the CPU",
+        integer_or_auto<&Config::device_memory_mb, 16, 1 << 20>},
+    ConfigKey{"device.idle_release_s", "integer 0-2592000", "600",
+              "seconds without work before a GPU's memory is given back; the next request takes it "
+              "again. 0: never",
+              [](Config& c, const toml::node& n) {
+                return integer(n, 0, 30 * 24 * 3600, c.device_idle_release_s);
+              }},
     ConfigKey{"device.threads", "integer 0-1024", "0",
               "worker threads of the CPU device; 0: one per physical core",
               [](Config& c, const toml::node& n) { return integer(n, 0, 1024, c.device_threads); }},
     ConfigKey{"device.weights", "\"auto\" | \"mapped\" | \"panels\"", "\"auto\"",
-              "how the CPU device keeps the model: mapped from the file, or as panels, a private "
-              "copy that is read faster; auto: panels, if they fit within half of the available "
+              "how the CPU device keeps the model: mapped from the file, or as panels (a private "
+              "copy that is read faster). auto: panels, if they fit within half of the available "
               "memory",
               set_weights},
     ConfigKey{
         "cache.kv_type", "\"f16\" | \"q8\"", "\"f16\"",
-        "what is kept of the text, in memory and on disk: 16 bits an element, or 8, which take "
-        "half the room; q8 is measured when a model is first loaded with it, and f16 used where "
-        "it changes too much",
+        "the form of KV, in memory and on disk: 16 bits an element, or 8, which take half the "
+        "room. "
+        "q8 is measured when a model is first loaded with it; if it changes too much, f16 is used",
         set_kv_type},
     ConfigKey{
         "cache.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
-        "memory for KV, in MiB; auto: an eighth of the machine's, at most 1024; on a GPU as much "
-        "of that as is free there",
-        set_memory},
-    ConfigKey{
-        "cache.host_mb", "\"auto\" | integer 0-1048576", "\"auto\"",
-        "of the machine's memory for KV that left a GPU, in MiB; auto: an eighth, at most 1024; "
-        "0: none",
-        set_host},
-    ConfigKey{
-        "cache.disk_mb", "\"auto\" | integer 0-16777216", "\"auto\"",
-        "disk for KV, in MiB, kept over restarts; auto: a tenth of what is free, at most 10240; "
-        "0: nothing is kept",
-        set_disk},
+        "memory for KV, in MiB. auto: an eighth of the machine's, at most 1024; on a GPU at most "
+        "its free memory",
+        integer_or_auto<&Config::cache_memory_mb, 16, 1 << 20>},
+    ConfigKey{"cache.host_mb", "\"auto\" | integer 0-1048576", "\"auto\"",
+              "memory of the machine for KV that left a GPU, in MiB; auto: an eighth of it, at "
+              "most 1024; "
+              "0: none",
+              integer_or_auto<&Config::cache_host_mb, 0, 1 << 20>},
+    ConfigKey{"cache.disk_mb", "\"auto\" | integer 0-16777216", "\"auto\"",
+              "disk for KV, in MiB, kept over restarts; auto: a tenth of the free space, at most "
+              "10240; 0: nothing is kept",
+              integer_or_auto<&Config::cache_disk_mb, 0, 1 << 24>},
     ConfigKey{"cache.exclude", "array of globs", "[]",
               "files whose KV never goes to the disk, as in .gitignore: \"*.sql\", \"private/\", "
               "\"/srv/client/**\", \"~/diary\"",
@@ -270,41 +252,59 @@ constexpr std::array kKeys = {
         "completion.seed", "integer 0-9223372036854775807", "0",
         "with a temperature: the same seed and text give the same suggestion",
         [](Config& c, const toml::node& n) { return integer(n, 0, INT64_MAX, c.completion.seed); }},
+    ConfigKey{"completion.healing", "\"auto\" | \"on\" | \"off\"", "\"auto\"",
+              "whether the model may spell the last typed tokens otherwise; auto: yes, unless the "
+              "model's "
+              "metadata says that it was trained on broken words",
+              set_healing},
     ConfigKey{
-        "completion.healing", "\"auto\" | \"on\" | \"off\"", "\"auto\"",
-        "whether the model may choose the last typed tokens anew, of those that spell the same; "
-        "auto: unless its metadata says that it was trained on broken words and needs none",
-        set_healing},
-    ConfigKey{"completion.eagerness", "\"low\" | \"medium\" | \"high\"", "\"medium\"",
-              "how sure a suggestion must be to be shown; low: few and mostly right, high: many",
-              set_eagerness},
-    ConfigKey{"completion.recall", "boolean", "true",
-              "whether text of your own that continues what you type (this file, open files, the "
-              "repository's files) is suggested beside the model's",
-              [](Config& c, const toml::node& n) { return boolean(n, c.completion.recall); }},
-    ConfigKey{"completion.confidence", "number 0-1", "",
-              "for experts: the model's text is cut where the product of its tokens' probabilities "
-              "falls below this; 0: never. By eagerness: 0.3, 0.1, 0.03",
-              set_confidence},
+        "completion.eagerness", "\"low\" | \"medium\" | \"high\" | \"auto\"", "\"medium\"",
+        "the chance that a suggestion needs to be shown; low: few suggestions, mostly right; high: "
+        "many; auto: by what you take and reject in each language",
+        set_eagerness},
     ConfigKey{
-        "completion.cold_prompt_ms", "integer 50-60000", "2000",
-        "how much of a file is shown to the model: as much as a cold evaluation of this many "
-        "milliseconds allows",
-        [](Config& c, const toml::node& n) { return integer(n, 50, 60000, c.cold_prompt_ms); }},
+        "completion.recall", "boolean", "true",
+        "whether your own text is suggested beside the model's, if it continues what you type; it "
+        "comes from this file, open files and the repository's files",
+        [](Config& c, const toml::node& n) { return boolean(n, c.completion.recall); }},
+    ConfigKey{
+        "completion.confidence", "number 0-1", "",
+        "for experts: the model's text ends before the product of its tokens' probabilities falls "
+        "below this; 0: never. By eagerness: 0.3, 0.1, 0.03",
+        set_confidence},
+    ConfigKey{
+        "window.tokens", "\"auto\" | integer 256-131072", "\"auto\"",
+        "tokens of a file that the model sees; a line has about ten. auto: 8192, on a GPU 32768, "
+        "but "
+        "no more than the model's context, a third of `cache.memory_mb` and the growing cost of a "
+        "step allow. A wide window takes idle time (at most 240 CPU seconds a file and one for "
+        "each "
+        "request, none on battery), memory and disk (12 KB a token of a 0.5B model)",
+        integer_or_auto<&Config::window_tokens, 256, 131072>},
     ConfigKey{
         "completion.secret_files", "boolean", "false",
         "whether files that may hold secrets by their name (`.env`, `id_rsa`, ...) are completed",
         [](Config& c, const toml::node& n) { return boolean(n, c.secret_files); }},
     ConfigKey{"daemon.idle_exit_s", "integer 0-2592000", "900",
-              "seconds without any editor after which the daemon ends; 0: never",
+              "seconds without any editor before the daemon ends; 0: never",
               [](Config& c, const toml::node& n) {
                 return integer(n, 0, 30 * 24 * 3600, c.idle_exit_s);
               }},
+    ConfigKey{
+        "daemon.sandbox", "boolean", "true",
+        "whether the daemon gives up running programs, using a network and opening files that it "
+        "has no need of; false if a GPU's driver needs more",
+        [](Config& c, const toml::node& n) { return boolean(n, c.sandbox); }},
+    ConfigKey{"http.enable", "boolean", "false",
+              "whether the daemon's start also starts efimd-http, for clients without LSP",
+              [](Config& c, const toml::node& n) { return boolean(n, c.http.enable); }},
+    ConfigKey{"http.port", "integer 1-65535", "8012", "where efimd-http listens, on 127.0.0.1",
+              [](Config& c, const toml::node& n) { return integer(n, 1, 65535, c.http.port); }},
+    ConfigKey{"http.require_token", "boolean", "true",
+              "whether HTTP clients must send a token; else every user of this machine may ask",
+              [](Config& c, const toml::node& n) { return boolean(n, c.http.require_token); }},
     ConfigKey{"log.level", "\"error\" | \"warn\" | \"info\" | \"debug\"", "\"info\"",
-              "what the log holds; never any text of a document",
-              [](Config& c, const toml::node& n) {
-                return one_of(n, {"error", "warn", "info", "debug"}, c.log_level);
-              }},
+              "how much the log says; it never holds text of a document", set_log_level},
 };
 
 }  // namespace

@@ -20,8 +20,8 @@ struct ConfigKey {
   /// As written in TOML. `model.file` has none; its meaning says what is used.
   std::string_view default_value;
   std::string_view meaning;
-  /// Puts the node's value into the configuration. False if it is not of the key's type or out of
-  /// its bounds; the configuration may then be changed in part.
+  /// Puts the node's value into the configuration. False if it has another type or is out of the
+  /// key's bounds. The configuration may then be changed in part.
   bool (*set)(Config&, const toml::node&);
 };
 std::span<const ConfigKey> config_keys();

@@ -35,12 +35,12 @@ class UniqueFd {
 
 /// Makes `path` a folder that only this user can open: creates it (and its parents) with mode 0700,
 /// or checks one that is there. kBadInput if it is a symbolic link, not a folder, not ours, or open
-/// to others: then anyone could have put a socket there to read the user's text, so it is not used
-/// and not repaired silently.
+/// to others. Anyone could have put a socket there to read the user's text, so it is neither used
+/// nor repaired silently.
 Result<void> ensure_private_directory(const std::filesystem::path& path);
 
-/// Makes the folder, 0700 whatever the umask, and its parents if need be. One that is there stays as
-/// it is; what fails shows when a file is made in it.
+/// Makes the folder, 0700 whatever the umask, and its parents if need be. One that is there stays
+/// as it is. A failure shows when a file is made in it.
 void make_private_folder(const std::filesystem::path& path);
 
 /// An flock() held for life. The file stays when the lock is released, because removing it would
@@ -61,21 +61,21 @@ class LockFile {
   UniqueFd file_;
 };
 
-/// A listening Unix socket, mode 0600, close-on-exec. A socket file left by a dead daemon is
-/// replaced: the caller holds the daemon's lock, so nobody else listens there.
+/// A listening Unix socket, mode 0600, close-on-exec. A socket file of a dead daemon is replaced,
+/// because the caller holds the daemon's lock and nobody else listens there.
 Result<UniqueFd> listen_at(const std::filesystem::path& path);
 
 inline constexpr auto kConnectMax = std::chrono::seconds(5);
 
 /// A connected, blocking, close-on-exec socket. kNotFound if nothing listens there (no file, or
-/// refused); kNotReady past the deadline, if a daemon that hangs has its queue full.
+/// refused). kNotReady past the deadline, if the queue of a hanging daemon is full.
 Result<UniqueFd> connect_to(const std::filesystem::path& path,
                             Deadline deadline = std::chrono::steady_clock::now() + kConnectMax);
 
-/// How a starter learns that the daemon listens. It passes a pipe's write end to `efimd serve
-/// --ready-fd N`; the daemon writes kReadyLine once its socket listens (before any model is
-/// loaded), or the failure's message and a newline, then closes the pipe. End of file without a
-/// line means that the daemon died.
+/// The way in which a starter learns that the daemon listens. It passes a pipe's write end to
+/// `efimd serve --ready-fd N`; when its socket listens (before any model is loaded), the daemon
+/// writes kReadyLine. If it cannot listen, it writes the failure's message and a newline. Then it
+/// closes the pipe. End of file without a line means that the daemon died.
 inline constexpr char kReadyLine[] = "ready\n";
 
 /// Writes kReadyLine, or the error's message, and closes. Does nothing if there is no descriptor.

@@ -29,7 +29,7 @@ int option_of(int fd, int option) {
   return ::getsockopt(fd, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
 }
 
-/// Where a Unix socket is bound; empty when it is none, or bound to no file.
+/// The path to which a Unix socket is bound; empty if it is none, or bound to no file.
 std::filesystem::path bound_to(int fd) {
   sockaddr_un address{};
   socklen_t size = sizeof address;
@@ -38,7 +38,7 @@ std::filesystem::path bound_to(int fd) {
   return {std::string(address.sun_path)};
 }
 
-/// The same file, by whatever way: a home folder may be reached through a link.
+/// The same file by any path, because a home folder may be reached through a link.
 bool same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
   struct stat first {
   }, second{};
@@ -61,7 +61,8 @@ Result<std::optional<UniqueFd>> take_passed_socket(const std::filesystem::path& 
   if (count != "1") return refuse(count + " sockets");
   UniqueFd fd(kFirstFd);
   ::fcntl(fd.get(), F_SETFD, FD_CLOEXEC);
-  if (option_of(fd.get(), SO_TYPE) != SOCK_STREAM) return refuse("what is no stream socket");
+  if (option_of(fd.get(), SO_TYPE) != SOCK_STREAM)
+    return refuse("something that is not a stream socket");
   if (option_of(fd.get(), SO_ACCEPTCONN) != 1) return refuse("a socket that does not listen");
   if (const auto bound = bound_to(fd.get()); !same_file(bound, path))
     return refuse("a socket at \"" + bound.string() + "\"");

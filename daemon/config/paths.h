@@ -34,18 +34,23 @@ struct Paths {
 
   std::filesystem::path socket() const { return runtime_dir / "daemon.sock"; }
   /// flock()ed by the daemon for life; its pid is inside. A starting daemon waits for it with a
-  /// deadline, because the one before it unlinks its socket first and releases the lock last.
+  /// deadline, because its predecessor unlinks the socket first and releases the lock last.
   std::filesystem::path daemon_lock() const { return runtime_dir / "daemon.lock"; }
   /// flock()ed by the process that starts the daemon, so that racing bridges start only one.
   std::filesystem::path spawn_lock() const { return runtime_dir / "spawn.lock"; }
   /// The KV store's folder.
   std::filesystem::path store_dir() const { return cache_dir / "kv"; }
-  /// What 8-bit KV was measured to change (kv_choice.h).
+  /// The measured error of 8-bit KV (kv_choice.h).
   std::filesystem::path kv_errors_file() const { return state_dir / "kv_errors.json"; }
+  std::filesystem::path taste_file() const { return state_dir / "taste"; }
+  /// flock()ed by efimd-http for life; its pid is inside.
+  std::filesystem::path http_lock() const { return runtime_dir / "http.lock"; }
+  /// What clients of efimd-http must send; they keep it in their configuration, so it lasts.
+  std::filesystem::path http_token_file() const { return state_dir / "http_token"; }
   std::filesystem::path log_file() const { return state_dir / "efimd.log"; }
 };
 
-/// What find_paths() asks of the process and the machine; tests put their own in.
+/// The questions of find_paths() to the process and the machine; tests answer them differently.
 struct Surroundings {
   /// Unset or empty: nullopt.
   std::function<std::optional<std::string>(const char* name)> variable;

@@ -135,11 +135,40 @@ bool on_battery(const std::filesystem::path& supplies) {
   return discharging;
 }
 
-std::uint64_t memory_bytes() {
+namespace {
+
+std::uint64_t machine_memory_bytes() {
   const long pages = ::sysconf(_SC_PHYS_PAGES);
   const long page_bytes = ::sysconf(_SC_PAGESIZE);
   if (pages <= 0 || page_bytes <= 0) return 0;
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+}  // namespace
+
+std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership,
+                                  const std::filesystem::path& root) {
+  namespace fs = std::filesystem;
+  std::uint64_t least = 0;
+  std::ifstream lines(membership);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("0::/")) continue;  // version 2; a first version counts as none
+    // Each group above has a limit of its own.
+    for (fs::path group = fs::path(line.substr(4)).lexically_normal();;
+         group = group.parent_path()) {
+      std::uint64_t limit = 0;
+      if (std::ifstream(root / group / "memory.max") >> limit && limit > 0)
+        least = least == 0 ? limit : std::min(least, limit);
+      if (group.empty() || group == group.parent_path()) break;
+    }
+  }
+  return least;
+}
+
+std::uint64_t memory_bytes() {
+  const std::uint64_t machine = machine_memory_bytes();
+  const std::uint64_t group = cgroup_memory_bytes();
+  return group == 0 ? machine : std::min(machine, group);
 }
 
 }  // namespace efimd::service

@@ -8,7 +8,7 @@
 
 namespace efimd::service {
 
-// What differs between Linux, macOS and the BSDs, and nothing else.
+// The differences between Linux, macOS and the BSDs, and nothing else.
 
 /// Whether the other end of a Unix socket runs as this user (SO_PEERCRED; getpeereid elsewhere).
 bool peer_is_this_user(int fd);
@@ -26,7 +26,12 @@ void close_on_exec_from(int first);
 /// the system does not say. `supplies` is Linux's power supply class.
 bool on_battery(const std::filesystem::path& supplies = "/sys/class/power_supply");
 
-/// Bytes of memory in this machine; 0 if the system does not say.
+/// The least memory limit of the process's control groups (version 2), as a container's; 0: none.
+std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership = "/proc/self/cgroup",
+                                  const std::filesystem::path& root = "/sys/fs/cgroup");
+
+/// Bytes of memory in this machine, or of its part that the process may use; 0 if the system does
+/// not say.
 std::uint64_t memory_bytes();
 
 }  // namespace efimd::service

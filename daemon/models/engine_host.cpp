@@ -10,6 +10,8 @@
 #include <utility>
 
 #include "daemon/completion/documents/page_keeper.h"
+#include "daemon/completion/pace.h"
+#include "daemon/config/this_system.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/engine.h"
@@ -36,11 +38,6 @@ std::string_view fim_order_name(engine::FimOrder order) {
       return "none";
   }
   return "none";
-}
-
-std::size_t memory_bytes() {
-  return static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PHYS_PAGES))) *
-         static_cast<std::size_t>(std::max(0L, ::sysconf(_SC_PAGESIZE)));
 }
 
 /// Brings one piece of the mapping into memory and into this process's page table.
@@ -128,6 +125,8 @@ class DeviceOpener {
     engine::EngineOptions options;
     options.kv_budget_bytes = setup_.kv_budget_bytes;
     options.step_tokens_max = backend.step_tokens_max();
+    options.window_tokens_max = completion::engine_window_for(
+        setup_.window_tokens.value_or(completion::window_tokens_by_default(in_use_)));
     if (in_use_ == "cpu") {  // its pages are in the host's memory already
       host_->clear();
       options.store = setup_.keeper;
@@ -183,6 +182,12 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
       });
 }
 
+std::string spelled(const engine::Model& model, engine::TokenId token) {
+  const auto* const texts = model.file().strings("tokenizer.ggml.tokens");
+  if (texts == nullptr || token < 0 || static_cast<std::size_t>(token) >= texts->size()) return {};
+  return std::string((*texts)[static_cast<std::size_t>(token)]);
+}
+
 }  // namespace
 
 ModelInfo model_info(const engine::Model& model) {
@@ -194,6 +199,9 @@ ModelInfo model_info(const engine::Model& model) {
   info.file_type = model.file_type();
   info.fim_order = fim_order_name(model.tokenizer().fim().order);
   info.digest = model.digest().hex();
+  const engine::FimTokens& fim = model.tokenizer().fim();
+  info.fim = {spelled(model, fim.prefix), spelled(model, fim.suffix), spelled(model, fim.middle),
+              spelled(model, fim.file_separator)};
   return info;
 }
 

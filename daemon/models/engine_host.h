@@ -19,7 +19,7 @@ class Model;
 
 namespace efimd::service {
 
-/// What the status says of a model.
+/// A model's part of the status.
 struct ModelInfo {
   std::string name;
   std::string path;
@@ -28,13 +28,17 @@ struct ModelInfo {
   std::string file_type;  ///< "F16", "Q8_0"
   std::string fim_order;  ///< "psm", "spm", "none"
   std::string digest;
+  /// The tokens that frame a prompt, as the vocabulary spells them; empty where it has none.
+  struct Fim {
+    std::string prefix, suffix, middle, file_separator;
+  } fim = {};
   std::string kv_type;    ///< "f16", "q8"; empty before the device is opened
-  std::string kv_reason;  ///< what was measured of q8; empty if it was not asked for
+  std::string kv_reason;  ///< the measured error of q8; empty if q8 was not asked for
 };
 ModelInfo model_info(const engine::Model& model);
 
-/// Handed from the engine thread, which opens the model, to io, which shows it. A lock and not a
-/// message: the value is written a few times and only looked at when somebody asks for the status.
+/// The engine thread opens the model and writes this; io shows it. A lock and not a message,
+/// because the value is written a few times and read only if somebody asks for the status.
 class OpenedModel {
  public:
   void set_device_reason(std::string reason);
@@ -53,25 +57,25 @@ class OpenedModel {
 };
 
 struct EngineSetup {
-  Result<std::filesystem::path>
-      model;  ///< an error becomes the factory's, so that it is seen where one looks
-  std::string device_kind = "auto";                            ///< see engine::DeviceWish
-  std::size_t device_memory_bytes = 0;                         ///< see engine::DeviceWish
-  int threads = 0;                                             ///< 0: one per physical core
+  Result<std::filesystem::path> model;  ///< an error becomes the factory's, so that users see it
+  std::string device_kind = "auto";     ///< see engine::DeviceWish
+  std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
+  int threads = 0;                      ///< 0: one per physical core
   engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
   std::size_t kv_budget_bytes = 0;
-  std::size_t host_budget_bytes = 0;  ///< of the tier after a device with memory of its own
+  std::size_t host_budget_bytes = 0;      ///< of the tier after a device with memory of its own
+  std::optional<int> window_tokens = {};  ///< of text in the window; unset: the device's default
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
-  /// Where KV is kept over restarts; may be null.
+  /// Keeps KV over restarts; may be null.
   std::shared_ptr<completion::PageKeeper> keeper = {};
-  std::filesystem::path cache_dir = {};  ///< where devices keep what they compiled; empty: nowhere
+  std::filesystem::path cache_dir = {};  ///< folder of compiled shaders; empty: none is kept
 };
 
-/// Opens the model, reads its weights ahead (with progress; a stop is seen within 16 MiB), opens
-/// the device with as many pages as the budget holds, and the engine over it. `opened` is set as
-/// soon as the file is validated.
+/// Opens the model and reads its weights ahead (with progress; a stop is seen within 16 MiB). Then
+/// opens the device with as many pages as the budget holds, and the engine over it. `opened` is set
+/// as soon as the file is validated.
 completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened);
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/backend/backend.h"
+#include "engine/backend/open_backend.h"
 
 namespace efimd::service {
 
@@ -34,20 +35,19 @@ std::uint64_t bytes_of(const TensorView& tensor) {
   return tensor.row_bytes() * static_cast<std::uint64_t>(tensor.rows);
 }
 
-/// Layers that hold kMeasuredBytes, at least two where there are two.
-int layers_to_measure(const Model& model) {
-  const ModelWeights& weights = model.weights();
-  const auto layers = static_cast<std::uint64_t>(model.shape().layers);
+/// Layers that hold kMeasuredBytes; at least two, if there are two.
+int layers_to_measure(const ModelShape& shape, const ModelWeights& weights,
+                      std::uint64_t weight_bytes) {
+  const auto layers = static_cast<std::uint64_t>(shape.layers);
   std::uint64_t outside = bytes_of(weights.token_embedding);
   if (weights.output.data != weights.token_embedding.data) outside += bytes_of(weights.output);
-  const std::uint64_t layer_bytes =
-      std::max<std::uint64_t>((model.weight_bytes() - outside) / layers, 1);
+  const std::uint64_t layer_bytes = std::max<std::uint64_t>((weight_bytes - outside) / layers, 1);
   const std::uint64_t enough = std::max<std::uint64_t>(kMeasuredBytes / layer_bytes, 2);
   return static_cast<int>(std::min(layers, enough));
 }
 
-/// The fastest step of so many tokens after kExpectedBehindTokens, whose KV is whatever the pages
-/// hold. The first run brings weights into memory and does not count.
+/// The fastest step of so many tokens after kExpectedBehindTokens, with any content in the KV
+/// pages. The first run brings weights into memory and does not count.
 Result<double> step_seconds(Backend& backend, int layers, int tokens) {
   std::vector<PageIndex> pages(static_cast<std::size_t>(backend.page_count()));
   std::iota(pages.begin(), pages.end(), 0);
@@ -69,11 +69,9 @@ Result<double> step_seconds(Backend& backend, int layers, int tokens) {
 }
 
 /// The model's first `layers` layers on a device of their own, which `speed` then names.
-Result<StepSeconds> measure(const Model& model, int layers, const MakeDevice& make_device,
-                            ExpectedSpeed& speed) {
-  ModelShape shape = model.shape();
+Result<StepSeconds> measure(ModelShape shape, ModelWeights weights, int layers,
+                            const MakeDevice& make_device, ExpectedSpeed& speed) {
   shape.layers = layers;
-  ModelWeights weights = model.weights();
   weights.layers.resize(static_cast<std::size_t>(layers));
   constexpr int kStepTokensMax = 512;
   constexpr int kPages = (kExpectedBehindTokens + kStepTokensMax) / kPageTokens;
@@ -92,12 +90,17 @@ Result<StepSeconds> measure(const Model& model, int layers, const MakeDevice& ma
 }  // namespace
 
 Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device) {
+  return expected_speed(model.shape(), model.weights(), model.weight_bytes(), make_device);
+}
+
+Result<ExpectedSpeed> expected_speed(const ModelShape& shape, const ModelWeights& weights,
+                                     std::uint64_t weight_bytes, const MakeDevice& make_device) {
   ExpectedSpeed speed;
-  const int layers = model.shape().layers;
-  const int measured = layers_to_measure(model);
-  const auto whole = measure(model, measured, make_device, speed);
+  const int layers = shape.layers;
+  const int measured = layers_to_measure(shape, weights, weight_bytes);
+  const auto whole = measure(shape, weights, measured, make_device, speed);
   if (!whole) return tl::unexpected(whole.error());
-  const auto first = measured == 1 ? whole : measure(model, 1, make_device, speed);
+  const auto first = measured == 1 ? whole : measure(shape, weights, 1, make_device, speed);
   if (!first) return tl::unexpected(first.error());
   // A device that another program held up during one measurement must not make a layer free.
   const double more_layers = std::max(measured - 1, 1);
@@ -110,6 +113,24 @@ Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_
   speed.generation_tokens_per_s = 1 / (whole->one_token + generation * (layers - measured));
   speed.prompt_tokens_per_s = whole->many / (prompt * layers);
   return speed;
+}
+
+std::vector<DeviceHere> devices_here(const Config& config) {
+  std::vector<std::string> kinds;
+  for (const FoundDevice& device : find_devices(config.device_kind))
+    if (device.usable) kinds.push_back(device.kind);
+  kinds.emplace_back("cpu");
+  std::vector<DeviceHere> devices;
+  for (const std::string& kind : kinds)
+    devices.push_back(
+        {kind, [kind, &config](const ModelShape& shape, const ModelWeights& weights, int pages) {
+           DeviceWish wish;
+           wish.kind = config.device_kind;
+           wish.threads = config.device_threads;
+           wish.page_count = pages;
+           return open_backend_of(kind, shape, weights, wish);
+         }});
+  return devices;
 }
 
 }  // namespace efimd::service

@@ -1,18 +1,21 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
+#include "daemon/config/config.h"
 #include "engine/backend/backend.h"
 #include "engine/model/model.h"
 
 namespace efimd::service {
 
-/// How fast a model would be on a device.
+/// The speed that a model would have on a device.
 ///
-/// Measured, not looked up: the device runs the model's first layer, then more layers than any
-/// cache holds, and a line through both gives the whole. So a file of 15 GB is judged by its first
+/// It is measured, not looked up. The device runs the model's first layer, then more layers than
+/// any cache holds; a line through both gives the whole. So a file of 15 GB is judged by its first
 /// 256 MiB and its output matrix.
 struct ExpectedSpeed {
   std::string device_kind, device_name;
@@ -27,8 +30,20 @@ inline constexpr int kExpectedBehindTokens = 256;
 using MakeDevice = std::function<Result<std::unique_ptr<engine::Backend>>(
     const engine::ModelShape& shape, const engine::ModelWeights& weights, int page_count)>;
 
-/// Takes about two seconds, and the time to read what is measured from the disk. Fails as the
-/// device does.
+/// Takes about two seconds, and the time to read those layers from the disk. Fails as the device
+/// does.
 Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device);
+/// The same of weights that come from no file; `weight_bytes` counts all of them once.
+Result<ExpectedSpeed> expected_speed(const engine::ModelShape& shape,
+                                     const engine::ModelWeights& weights,
+                                     std::uint64_t weight_bytes, const MakeDevice& make_device);
+
+/// A kind of device that this machine has and this build can use.
+struct DeviceHere {
+  std::string kind;  ///< "cpu", "cuda", "vulkan"
+  MakeDevice make;
+};
+/// The CPU is always among them, last. `config` outlives the result.
+std::vector<DeviceHere> devices_here(const Config& config);
 
 }  // namespace efimd::service

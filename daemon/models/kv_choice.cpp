@@ -119,7 +119,7 @@ std::vector<std::vector<TokenId>> kv_error_prompts(const engine::Tokenizer& toke
     for (const std::string_view text : sample_code()) {
       const std::size_t line = text.find('\n', text.size() * third / 3);
       if (line == std::string_view::npos) continue;
-      // Behind the indentation, where people complete.
+      // After the indentation, because people complete there.
       const std::size_t cut = text.find_first_not_of(" \t\n", line);
       if (cut != std::string_view::npos) prompts.push_back(prompt_at(tokenizer, text, cut));
     }
@@ -168,8 +168,7 @@ KvChoice choose_kv_type(const std::shared_ptr<const engine::Model>& model,
     errors.keep(model->digest(), kernels, *error);
   }
   if (error->is_small()) return {KvType::kQ8, kv_error_text(*error)};
-  return {KvType::kF16,
-          "8-bit KV changes too much of what this model says: " + kv_error_text(*error)};
+  return {KvType::kF16, "8-bit KV changes this model's output too much: " + kv_error_text(*error)};
 }
 
 }  // namespace efimd::service

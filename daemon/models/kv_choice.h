@@ -35,7 +35,7 @@ class KvErrors {
 };
 
 /// The arithmetic that measures, "cpu avx512". The CPU measures for every device, because the loss
-/// happens when values are stored, which all devices do alike.
+/// happens in storing, and all devices store alike.
 std::string kv_kernels();
 
 /// "next token as with f16 at 99.8 % of 512 places, mean divergence 0.0008, 8 of 8 completions the
@@ -56,9 +56,9 @@ struct KvChoiceSetup {
 
 /// kQ8 if it is wanted and its error is small (daemon/models/kv_error.h). The error is measured on
 /// the CPU when a model is first loaded with q8, and remembered. Measuring takes about ten seconds
-/// for half a billion parameters, and at most kMeasuringMax or one prompt. Never fails: if q8
-/// cannot be measured, it is not used. `stop` is seen within a layer of the model; the measurement
-/// is then lost.
+/// for half a billion parameters; at most kMeasuringMax, but at least one prompt. Never fails: if
+/// q8 cannot be measured, it is not used. `stop` is seen within a layer of the model; the
+/// measurement is then lost.
 KvChoice choose_kv_type(const std::shared_ptr<const engine::Model>& model,
                         const KvChoiceSetup& setup, const std::stop_token& stop);
 inline constexpr auto kMeasuringMax = std::chrono::seconds(20);

@@ -14,8 +14,8 @@ namespace efimd::service {
 using namespace engine;
 namespace {
 
-/// Every so many tokens distributions are compared: the logits of all would cost as much as the
-/// prompt.
+/// Distributions are compared every so many tokens, because the logits of all would cost as much as
+/// the prompt.
 constexpr int kPlaceStep = 4;
 
 /// One device with one sequence, in pages 0, 1, ...

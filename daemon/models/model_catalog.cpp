@@ -6,6 +6,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "daemon/models/offered_models.h"
+
 namespace efimd::service {
 
 namespace fs = std::filesystem;
@@ -15,12 +17,6 @@ namespace {
 constexpr std::string_view kBundledName = "efim-boot.gguf";
 /// Entries of one folder that are looked at; the rest of a huge folder is not models.
 constexpr std::size_t kModelsMax = 1000;
-
-std::optional<fs::path> absolute_variable(const char* name) {
-  const char* value = std::getenv(name);
-  if (value == nullptr || *value != '/') return std::nullopt;
-  return fs::path(value);
-}
 
 /// The models of one folder by name; a folder that is not there has none.
 std::vector<ModelFile> models_in(const fs::path& folder, bool bundled) {
@@ -64,15 +60,43 @@ Result<ModelChoice> configured(const Config& config, const ModelPlaces& places) 
     return ModelChoice{(path.is_absolute() ? path : base / path).lexically_normal(),
                        config.model_source};
   }
-  for (const ModelFile& model : list_models(places))
+  const std::vector<ModelFile> models = list_models(places);
+  for (const ModelFile& model : models)
     if (model.name == path) return ModelChoice{model.path, config.model_source};
+  const auto offers = offered_models(places.bundled);
+  const OfferedModel* const offered = offers ? find_offered(*offers, path.native()) : nullptr;
+  for (const ModelFile& model : models)
+    if (offered != nullptr && model.name == fs::path(offered->file).filename())
+      return ModelChoice{model.path, config.model_source};
   return fail(
       Fault::kNotFound,
       config.model_source + ": no model named " + path.string() + " in " + places_text(places),
-      "give its whole path, or see `efimd model list`");
+      offered != nullptr ? "get it with `efimd model get " + offered->name + "`"
+                         : "give its whole path, or see `efimd model list`");
+}
+
+/// Of a program that runs where it was built; an installed one has none. No folder of the build is in
+/// the program, where anybody could put a model later.
+std::optional<fs::path> source_tree_above(const fs::path& program) {
+  constexpr int kFoldersMax = 7;
+  fs::path folder = program.parent_path();
+  for (int i = 0; i < kFoldersMax && folder != folder.parent_path(); ++i) {
+    std::error_code error;
+    if (fs::is_regular_file(folder / "CMakePresets.json", error) &&
+        fs::is_regular_file(folder / "models" / "efim-boot.gguf", error))
+      return folder;
+    folder = folder.parent_path();
+  }
+  return std::nullopt;
 }
 
 }  // namespace
+
+std::optional<fs::path> absolute_variable(const char* name) {
+  const char* value = std::getenv(name);
+  if (value == nullptr || *value != '/') return std::nullopt;
+  return fs::path(value);
+}
 
 ModelPlaces find_model_places() {
   ModelPlaces places;
@@ -82,10 +106,12 @@ ModelPlaces find_model_places() {
     places.own = *home / ".local" / "share" / "efimd" / "models";
   std::error_code error;
   const fs::path program = fs::read_symlink("/proc/self/exe", error);
-  if (!error)
+  if (!error) {
     places.bundled.push_back(
         (program.parent_path() / ".." / "share" / "efimd" / "models").lexically_normal());
-  places.bundled.emplace_back(EFIMD_SOURCE_MODELS);
+    if (const auto source = source_tree_above(program))
+      places.bundled.push_back(*source / "models");
+  }
   places.shared = shared_folders(absolute_variable);
   return places;
 }

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,8 @@ struct ModelPlaces {
   std::vector<SharedFolder> shared = {};  ///< other programs'; searched last
 };
 ModelPlaces find_model_places();
+/// A path from the process's environment; nullopt if the variable is unset or no absolute path.
+std::optional<std::filesystem::path> absolute_variable(const char* name);
 
 /// Sorted by name within each place; of two paths to one file only the first. Limits: kModelsMax
 /// entries of a folder of our own; shared_models.h has the limits of the others.
@@ -29,7 +32,8 @@ struct ModelChoice {
   /// "EFIMD_MODEL", "efimd model use", "config.toml", "the bundled model, none is configured".
   std::string reason;
 };
-/// The configured model (a path, ~/..., or the name of a listed model), else the bundled
+/// The configured model (a path, ~/..., the name of a listed model, or the short name that
+/// catalog.toml has for one), else the bundled
 /// efim-boot.gguf. kNotFound says which places were searched.
 Result<ModelChoice> choose_model(const Config& config, const ModelPlaces& places);
 

@@ -8,6 +8,8 @@
 #include <system_error>
 #include <tuple>
 
+#include "daemon/models/hub_folder.h"
+
 namespace efimd::service {
 
 namespace fs = std::filesystem;
@@ -35,18 +37,15 @@ void each_file(const fs::path& folder, const std::function<void(const fs::path&)
   }
 }
 
-/// A part of a model that is split over files: NAME-00001-of-00003.gguf.
-bool is_part(const fs::path& file) {
-  const std::string stem = file.stem().string();
-  const auto digits = [&](std::size_t begin) {
-    return std::all_of(stem.begin() + static_cast<std::ptrdiff_t>(begin),
-                       stem.begin() + static_cast<std::ptrdiff_t>(begin) + 5,
-                       [](char c) { return c >= '0' && c <= '9'; });
-  };
-  if (stem.size() < 15) return false;
-  const std::size_t at = stem.size() - 15;  // "-00001-of-00003"
-  return stem[at] == '-' && stem.compare(at + 6, 4, "-of-") == 0 && digits(at + 1) &&
-         digits(at + 10);
+/// Of all parts together; nullopt if one is missing.
+std::optional<std::uintmax_t> bytes_of_parts(const SplitPart& part) {
+  std::uintmax_t sum = 0;
+  for (const std::string& name : parts_of(part)) {
+    std::error_code error;
+    sum += fs::file_size(name, error);
+    if (error) return std::nullopt;
+  }
+  return sum;
 }
 
 ModelFile model_file(const fs::path& path, std::string name, const std::string& origin) {
@@ -105,6 +104,8 @@ std::vector<ModelFile> models_of_ollama(const SharedFolder& folder) {
 
 bool has_gguf_magic(const fs::path& file) {
   std::array<char, 4> magic{};
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return false;  // a pipe would wait for its writer
   std::ifstream stream(file, std::ios::binary);
   return stream.read(magic.data(), magic.size()) &&
          std::string_view(magic.data(), magic.size()) == "GGUF";
@@ -124,9 +125,7 @@ std::vector<SharedFolder> shared_folders(
   const auto below = [](const std::optional<fs::path>& folder, const char* rest) {
     return folder ? std::optional(*folder / rest) : std::nullopt;
   };
-  const auto hub_home = below(variable("HF_HOME"), "hub");
-  add("Hugging Face", variable("HF_HUB_CACHE"),
-      hub_home ? hub_home : below(cache, "huggingface/hub"));
+  add("Hugging Face", std::nullopt, hub_folder(variable));
   add("llama.cpp", variable("LLAMA_CACHE"), below(cache, "llama.cpp"));
   add("LM Studio", std::nullopt, below(home, ".lmstudio/models"));
   add("LM Studio", std::nullopt, below(cache, "lm-studio/models"));
@@ -143,8 +142,16 @@ std::vector<ModelFile> models_in_shared(const SharedFolder& folder) {
     found = models_of_ollama(folder);
   } else {
     each_file(folder.path, [&](const fs::path& file) {
-      if (file.extension() == ".gguf" && !is_part(file) && has_gguf_magic(file))
-        found.push_back(model_file(file, file.filename().string(), folder.origin));
+      if (file.extension() != ".gguf" || is_superseded(file) || !has_gguf_magic(file)) return;
+      ModelFile model = model_file(file, file.filename().string(), folder.origin);
+      if (const auto part = split_part(file.native())) {
+        if (part->part != 1) return;
+        const auto bytes = bytes_of_parts(*part);
+        if (!bytes) return;
+        model.bytes = *bytes;
+        model.parts = part->parts;
+      }
+      found.push_back(std::move(model));
     });
   }
   std::sort(found.begin(), found.end(), [](const ModelFile& a, const ModelFile& b) {

@@ -8,7 +8,7 @@
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
-// What a prompt keeps while the user types. The rules in full: docs/efim.md.
+// The part of a prompt that stays while the user types. The rules in full: docs/efim.md.
 //
 //   an edit inside the hole keeps the anchor; one that touches before or after makes it stale.
 //   before ends where tokens never reach across, at a line's start or earlier.
@@ -18,12 +18,18 @@
 
 namespace efimd::prompt {
 
-/// How much of its surroundings a prompt shows the model, from most to least.
+/// How much of its surroundings a prompt shows the model, from most to least.
 enum class View : std::uint8_t {
   kFull,        ///< the spine up to the cut, and a whole after
+  kPartAfter,   ///< the spine up to the cut, and some of after
   kShortAfter,  ///< the spine up to the cut, and a few lines after the cursor
+  kFirst,       ///< the first window's spine up to the cut, and its after
+  kFirstShort,  ///< the same with a few lines after the cursor
   kNear,        ///< a few lines on both sides
 };
+
+/// Whether it shows the first window, or less, and not the wide one.
+constexpr bool is_of_first_window(View view) { return view >= View::kFirst; }
 
 /// A token after <MID>, and the bytes of the increment that it covers.
 struct CoveredToken {

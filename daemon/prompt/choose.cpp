@@ -37,10 +37,17 @@ void StepCosts::learn(int tokens, double ms) {
   }
 }
 
+bool has_grown(const Anchor& anchor) {
+  constexpr std::size_t kAfterShare = 8;
+  const bool may_grow = !is_of_first_window(anchor.view);
+  return anchor.increment.size() >
+         std::max(kGrownTokens, may_grow ? anchor.after.size() / kAfterShare : 0);
+}
+
 int poverty(const Anchor& anchor) {
-  constexpr int kGrown = 1;
-  if (anchor.view == View::kFull) return anchor.increment.size() > kGrownTokens ? kGrown : 0;
-  return kGrown + static_cast<int>(anchor.view);
+  const bool may_grow = anchor.view == View::kFull || anchor.view == View::kFirst;
+  const int grown = may_grow && has_grown(anchor) ? 1 : 0;
+  return poverty_of(anchor.view) + grown;
 }
 
 std::size_t choose(std::span<const Candidate> candidates) {
@@ -52,16 +59,18 @@ std::size_t choose(std::span<const Candidate> candidates) {
   limit = std::min(limit, kept + kFullerMs);
   const auto rank = [&](const Candidate& candidate) {
     const bool affordable = candidate.ms <= limit;
-    return std::tuple(!affordable, affordable ? poverty(candidate.plan.anchor) : 0, candidate.ms);
+    const int poor = poverty(candidate.plan.anchor);
+    return std::tuple(!affordable, affordable ? poor : 0, candidate.ms, poor);
   };
   const auto best = std::ranges::min_element(candidates, {}, rank);
   return static_cast<std::size_t>(best - candidates.begin());
 }
 
 std::string describe(const Candidate& candidate) {
-  return fmt::format("{}, {}: {} of {} tokens, {:.0f} ms", view_name(candidate.plan.anchor.view),
+  return fmt::format("{}, {}: {} of {} tokens, {:.0f} % of the file, {:.0f} ms",
+                     view_name(candidate.plan.anchor.view),
                      candidate.remembered >= 0 ? "kept" : "new", candidate.evaluated,
-                     candidate.plan.tokens.size(), candidate.ms);
+                     candidate.plan.tokens.size(), 100 * candidate.plan.shown, candidate.ms);
 }
 
 }  // namespace efimd::prompt

@@ -7,14 +7,14 @@
 
 #include "daemon/prompt/planner.h"
 
-// Which of several possible prompts to take. The rules in full: docs/efim.md.
+// The choice among several possible prompts. The rules in full: docs/efim.md.
 //
 //   the window moves only in large steps, so plans that keep an anchor are the cheap ones.
 //   a first visit is answered from a cheap view; the full one takes over once it is whole.
 
 namespace efimd::prompt {
 
-/// What steps of the device cost: measured points (tokens, milliseconds), by growing tokens.
+/// The cost of the device's steps: measured points (tokens, milliseconds), by growing tokens.
 struct StepCosts {
   struct Point {
     int tokens = 0;
@@ -42,18 +42,23 @@ struct Candidate {
 
 /// How long a first answer may take to come for a fuller view of the text.
 inline constexpr double kFirstAnswerMs = 150;
-/// What a fuller view may cost over an anchor that serves already.
+/// The most that a fuller view may cost over an anchor that serves already.
 inline constexpr double kFullerMs = 15;
 
-/// The index of the candidate to take, of at least one: the fullest view within a limit, and of
-/// several such the cheapest; if none is within it, the cheapest. The limit is kFirstAnswerMs, or
-/// kFullerMs over the cheapest kept anchor if that is less, so that a keystroke never pays for what
-/// idle time will evaluate.
+/// The index of the candidate to take; there is at least one. It is the fullest view within a
+/// limit, and of several such the cheapest. If none is within it, the cheapest. The limit is
+/// kFirstAnswerMs, or kFullerMs over the cheapest kept anchor if that is less. So a keystroke never
+/// pays for work that idle time will do.
 std::size_t choose(std::span<const Candidate> candidates);
 
-/// The rank of a view, 0 for the fullest: a full view, then one whose increment has grown
-/// (kGrownTokens), then the others.
+/// The rank of what an anchor shows, by its view: 0 for the fullest. A full view or the first
+/// window's comes later if its increment has grown.
 int poverty(const Anchor& anchor);
+/// The same of a view without a grown increment.
+constexpr int poverty_of(View view) { return 2 * static_cast<int>(view); }
+/// Whether its increment is so long that a new anchor is worth its evaluation: kGrownTokens, and an
+/// eighth of after, which a new anchor evaluates again.
+bool has_grown(const Anchor& anchor);
 
 /// "full, kept: 2 of 361 tokens, 31 ms", for `efimd status --why`.
 std::string describe(const Candidate& candidate);

@@ -23,8 +23,8 @@ struct PathHead {
   std::size_t size() const { return front.size() + inside.size(); }
 };
 
-/// Empty for a model without such a form, for a text that is no file, and for names that are too
-/// long, have control characters or are not UTF-8.
+/// Empty for a model without such a form, and for a text that is no file. Also for names that are
+/// too long, have control characters or are not UTF-8.
 PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer);
 
 /// Of a path and of a repository's name, each.

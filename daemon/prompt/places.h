@@ -6,7 +6,7 @@
 #include "daemon/text/document.h"
 #include "engine/tokenizer/tokenizer.h"
 
-// Where a prompt may cut its text.
+// The places at which a prompt may cut its text.
 namespace efimd::prompt {
 
 /// A token rarely covers more bytes than this: how much text to look at for a number of tokens.
@@ -25,7 +25,7 @@ std::size_t choose_resume(const text::Snapshot& snapshot, std::size_t cursor);
 /// border.
 std::size_t line_start_from(const text::Snapshot& snapshot, std::size_t byte, std::size_t limit);
 
-/// What may stand between the cursor and after.
+/// The text that may stand between the cursor and after.
 bool only_closers_and_blanks(std::string_view text);
 
 }  // namespace efimd::prompt

@@ -17,6 +17,8 @@ using engine::TokenId;
 using engine::Tokenizer;
 
 constexpr int kFraming = 4;  // BOS, PRE, SUF, MID
+/// What a part of after has: a stage on the way to a whole one.
+constexpr int kPartAfter = 512;
 
 /// How many lines a cut may go up to find a border of the spine's tokens: with most
 /// vocabularies one newline in 200 is in the middle of a token.
@@ -26,8 +28,14 @@ int after_budget(View view, const Windows& windows) {
   switch (view) {
     case View::kFull:
       return windows.after_max;
+    case View::kPartAfter:
+      return std::min(windows.part_after_max, windows.after_max);
     case View::kShortAfter:
       return std::min(windows.short_after_max, windows.after_max);
+    case View::kFirst:
+      return windows.first_after_max;
+    case View::kFirstShort:
+      return std::min(windows.short_after_max, windows.first_after_max);
     case View::kNear:
       return std::min(windows.near_after_max, windows.after_max);
   }
@@ -57,8 +65,9 @@ void choose_after(Anchor& anchor, const text::Snapshot& snapshot, int tokens_max
 }
 
 /// before is the spine's leading part up to the cut, which goes up to a border of its tokens.
-void take_before(Anchor& anchor, const text::Snapshot& snapshot, Spine& spine, int tokens_max) {
-  spine.follow(snapshot, anchor.cut, tokens_max);
+void take_before(Anchor& anchor, const text::Snapshot& snapshot, Spine& spine,
+                 Spine::Limits limits) {
+  spine.follow(snapshot, anchor.cut, limits);
   const text::LineIndex& lines = snapshot.lines();
   std::size_t line = lines.line_of(anchor.cut);
   for (int up = 0; up < kCutLinesUpMax && !spine.is_border(anchor.cut) && line > 0; ++up)
@@ -116,13 +125,22 @@ std::vector<TokenId> opening(const PathHead& path, const Tokenizer& tokenizer) {
   return tokens;
 }
 
-Plan plan_for(Anchor anchor, std::size_t cursor, const Tokenizer& tokenizer) {
+Plan plan_for(Anchor anchor, const text::Snapshot& snapshot, std::size_t cursor,
+              const Tokenizer& tokenizer) {
   Plan plan;
   plan.tokens = prompt_tokens(anchor, tokenizer);
   plan.cursor = cursor;
   plan.tail_end = anchor.resume;
+  plan.shown = shown_part(anchor, snapshot, cursor);
   plan.anchor = std::move(anchor);
   return plan;
+}
+
+/// Whether a poorer view shows what a full one would: all that follows, and all of before that the
+/// view's window has.
+bool shows_all(const Anchor& anchor, const text::Snapshot& snapshot) {
+  return anchor.window_end == snapshot.bytes().size() &&
+         (anchor.window_begin == 0 || !is_of_first_window(anchor.view));
 }
 
 }  // namespace
@@ -140,16 +158,49 @@ std::vector<TokenId> prompt_tokens(const Anchor& anchor, const Tokenizer& tokeni
   return tokens;
 }
 
+double shown_part(const Anchor& anchor, const text::Snapshot& snapshot, std::size_t cursor) {
+  const std::size_t shown = (cursor - std::min(cursor, anchor.window_begin)) +
+                            (anchor.window_end - std::min(anchor.window_end, anchor.resume));
+  const std::size_t tail = anchor.resume - std::min(cursor, anchor.resume);
+  const std::size_t bytes = snapshot.bytes().size();
+  if (bytes <= tail) return 1;
+  return std::min(1.0, static_cast<double>(shown) / static_cast<double>(bytes - tail));
+}
+
 std::string_view view_name(View view) {
   switch (view) {
     case View::kFull:
       return "full";
+    case View::kPartAfter:
+      return "part of after";
     case View::kShortAfter:
       return "short after";
+    case View::kFirst:
+      return "first window";
+    case View::kFirstShort:
+      return "first window, short after";
     case View::kNear:
       return "near";
   }
   return "";
+}
+
+Spine::Limits limits_of(View view, const Windows& windows) {
+  if (is_of_first_window(view)) return {windows.first_before_max, 0};
+  return {windows.before_max, windows.whole_max};
+}
+
+Windows Windows::wide(int text_tokens, const Windows& first) {
+  Windows windows = first;
+  windows.first_before_max = first.before_max;
+  windows.first_after_max = first.after_max;
+  windows.first_increment_max = first.increment_max;
+  windows.whole_max = std::max(text_tokens, 0);
+  windows.before_max = windows.whole_max * 8 / 11;
+  windows.after_max = windows.whole_max - windows.before_max;
+  windows.increment_max = std::max(windows.whole_max / 8, first.increment_max);
+  windows.part_after_max = kPartAfter;
+  return windows;
 }
 
 Windows Windows::of(int prompt_tokens, int near_tokens) {
@@ -182,9 +233,9 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
     return tl::unexpected(AnchorChange::kTail);
   Anchor next = anchor;
   next.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
-  if (next.increment.size() > static_cast<std::size_t>(windows.increment_max))
+  if (next.increment.size() > static_cast<std::size_t>(windows.increment_max_of(next.view)))
     return tl::unexpected(AnchorChange::kHoleTooLong);
-  return plan_for(std::move(next), cursor, tokenizer);
+  return plan_for(std::move(next), snapshot, cursor, tokenizer);
 }
 
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
@@ -198,12 +249,17 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
   if (view == View::kNear) {
     take_near_before(anchor, snapshot, windows.near_before_max, tokenizer);
   } else {
-    take_before(anchor, snapshot, spine, windows.before_max);
+    take_before(anchor, snapshot, spine, limits_of(view, windows));
   }
-  choose_after(anchor, snapshot, after_budget(view, windows), tokenizer);
+  int after_max = after_budget(view, windows);
+  // What the spine says of the whole text holds for what stands after the cursor, too.
+  if (view == View::kFull && windows.whole_max > 0 && spine.is_whole_text())
+    after_max = std::max(after_max, windows.whole_max - static_cast<int>(anchor.before.size()));
+  choose_after(anchor, snapshot, after_max, tokenizer);
+  if (windows.has_first() && shows_all(anchor, snapshot)) anchor.view = View::kFull;
   const std::string_view text = snapshot.bytes();
   anchor.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
-  return plan_for(std::move(anchor), cursor, tokenizer);
+  return plan_for(std::move(anchor), snapshot, cursor, tokenizer);
 }
 
 Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
@@ -212,12 +268,12 @@ Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
   anchor.path = spine.path();
   anchor.serial = snapshot.serial();
   anchor.cut = anchor.resume = cursor;
-  spine.follow(snapshot, cursor, windows.before_max);
+  spine.follow(snapshot, cursor, {windows.before_max});
   const std::size_t begin = anchor.window_begin = spine.begin();
   anchor.before = tokenizer.encode(snapshot.bytes().substr(begin, cursor - begin),
                                    begin == 0 ? Fragment::kTextStart : Fragment::kInside);
   choose_after(anchor, snapshot, windows.after_max, tokenizer);
-  return plan_for(std::move(anchor), cursor, tokenizer);
+  return plan_for(std::move(anchor), snapshot, cursor, tokenizer);
 }
 
 std::vector<TokenId> spine_prompt(const Spine& spine, const Tokenizer& tokenizer) {

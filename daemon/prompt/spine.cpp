@@ -22,17 +22,59 @@ Fragment fragment_at(std::size_t byte) {
 Spine::Spine(const engine::Tokenizer& tokenizer, PathHead path)
     : tokenizer_(&tokenizer), path_(std::move(path)), tokens_(tokenizer, Fragment::kTextStart) {}
 
-void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max) {
-  const auto most = static_cast<std::size_t>(std::max(tokens_max, 1));
+void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, Limits limits) {
+  const auto most = static_cast<std::size_t>(std::max(limits.before_max, 1));
   const bool carried = carry(snapshot);
   serial_ = snapshot.serial();
-  if (!carried || !shows_enough(cut, most)) {
+  whole_ = whole_ && carried && end_ == snapshot.bytes().size();
+  if (carried && fits(limits)) return;
+  const bool shown = carried && shows_enough(cut, most);
+  if ((begin_ == 0 || !shown) &&
+      take_whole(snapshot.bytes(), static_cast<std::size_t>(std::max(limits.whole_max, 0)))) {
+    whole_ = true;
+    return;
+  }
+  if (!shown) {
     move_window(snapshot, cut, most);
   } else if (const std::size_t size = tokens_.tokens().size();
              size > most + most / 4 || (!whole_ && size < most - most / 4)) {
     set_end(snapshot, cut, most);
   }
   whole_ = end_ == snapshot.bytes().size();
+}
+
+bool Spine::follow_edits(const text::Snapshot& snapshot, std::size_t cut, Limits limits) {
+  if (!serial_ || tokens_.tokens().empty()) return false;
+  if (!carry(snapshot)) {
+    serial_.reset();
+    return false;
+  }
+  serial_ = snapshot.serial();
+  whole_ = whole_ && end_ == snapshot.bytes().size();
+  return fits(limits) ||
+         shows_enough(cut, static_cast<std::size_t>(std::max(limits.before_max, 1)));
+}
+
+bool Spine::fits(Limits limits) const {
+  return begin_ == 0 && whole_ &&
+         tokens_.tokens().size() <= static_cast<std::size_t>(std::max(limits.whole_max, 0));
+}
+
+bool Spine::take_whole(std::string_view text, std::size_t tokens_max) {
+  if (text.size() > tokens_max * kBytesPerTokenGuess) return false;
+  // What is tokenized already tells whether trying is worth it: a text of 60 KB takes 10 ms.
+  const auto known = static_cast<double>(tokens_.tokens().size());
+  const double share = static_cast<double>(end_ - begin_) / static_cast<double>(text.size() + 1);
+  if (known > 1.25 * share * static_cast<double>(tokens_max)) return false;
+  const std::size_t begin = std::exchange(begin_, 0);
+  const std::size_t end = end_;
+  engine::TokenizedText before = std::move(tokens_);
+  tokenize(text, text.size());
+  if (tokens_.tokens().size() <= tokens_max) return true;
+  begin_ = begin;
+  end_ = end;
+  tokens_ = std::move(before);
+  return false;
 }
 
 void Spine::start(const text::Snapshot& snapshot, std::size_t begin, std::size_t end) {

@@ -16,7 +16,7 @@ namespace efimd::prompt {
 /// The tokens of a file's window, also of the text after the cursor. The rules in full:
 /// docs/efim.md.
 ///
-///   every full anchor's before is a leading part of the spine, so anchors share its KV, and a
+///   every full anchor's before is a leading part of the spine, so anchors share its KV. A
 ///        jump in an evaluated file costs only the after of the new place.
 ///   the window begins at a line and moves only in large steps, because a new begin changes
 ///        all of its tokens.
@@ -28,9 +28,16 @@ class Spine {
   /// `path`: path_head() of the file, for the prompts that are made from it.
   explicit Spine(const engine::Tokenizer& tokenizer, PathHead path = {});
 
-  /// Brings the chain to `snapshot`, its window to a cursor whose before ends at `cut`, and its
-  /// length to about `tokens_max`. Tokenizes what was edited, or everything if the window moves.
-  void follow(const text::Snapshot& snapshot, std::size_t cut, int tokens_max);
+  struct Limits {
+    int before_max = 0;  ///< tokens before a cursor, and about the chain's length
+    int whole_max = 0;   ///< a text of no more tokens is taken whole
+  };
+  /// Brings the chain to `snapshot`, and its window to a cursor whose before ends at `cut`.
+  /// Tokenizes what was edited, or everything if the window moves.
+  void follow(const text::Snapshot& snapshot, std::size_t cut, Limits limits);
+  /// Brings the chain to `snapshot` if that takes no more than the edits; whether its window shows a
+  /// cursor whose before ends at `cut`. If not, the next follow() makes the chain anew.
+  bool follow_edits(const text::Snapshot& snapshot, std::size_t cut, Limits limits);
 
   /// Begins with a window known from an earlier run, as far as the text reaches into it. The chain
   /// is the same as far as the text is. Does nothing if `begin` is not the start of a line.
@@ -39,6 +46,8 @@ class Spine {
   const PathHead& path() const { return path_; }
   std::size_t begin() const { return begin_; }
   std::size_t end() const { return end_; }
+  /// Whether the chain is of the whole text.
+  bool is_whole_text() const { return begin_ == 0 && whole_; }
   std::span<const engine::TokenId> tokens() const { return tokens_.tokens(); }
   /// How many tokens lie wholly in text[begin(), byte).
   std::size_t tokens_before(std::size_t byte) const { return tokens_.tokens_before(byte - begin_); }
@@ -53,6 +62,9 @@ class Spine {
   /// Follows the edits; false if the window's place was edited away.
   bool carry(const text::Snapshot& snapshot);
   bool shows_enough(std::size_t cut, std::size_t tokens_max) const;
+  bool fits(Limits limits) const;
+  /// Tokenizes the whole text, if it is no more than `tokens_max`.
+  bool take_whole(std::string_view text, std::size_t tokens_max);
   void move_window(const text::Snapshot& snapshot, std::size_t cut, std::size_t tokens_max);
   /// Tokenizes from begin_ to at least `cut` and about `tokens_max` tokens.
   void set_end(const text::Snapshot& snapshot, std::size_t cut, std::size_t tokens_max);

@@ -15,10 +15,10 @@ namespace efimd::recall {
 /// must go on as the user typed.
 bool is_anchor(std::string_view text, std::size_t at);
 
-/// Where the search for matches of the text before a cursor begins.
+/// The start of the search for matches of the text before a cursor.
 struct Probe {
   std::size_t anchor = 0;
-  /// The anchor ends a line above and the cursor stands in the blanks of a new one: line ends and
+  /// The anchor ends a line above, and the cursor stands in the blanks of a new one. Line ends and
   /// indentation lie between them, and may differ.
   bool over_line_end = false;
 };

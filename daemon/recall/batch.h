@@ -31,8 +31,30 @@ BatchPtr make_batch(std::span<const File> files);
 /// The files that are in a batch.
 std::vector<std::string> paths_of(const Batch& batch);
 
-/// Which files speak the same language: "c" for C and C++, "js" for JavaScript and TypeScript,
-/// otherwise the extension in lower case; the name where there is no extension.
+/// Files on their way into batches, each family apart. The first batch of a family is small, so that
+/// there is something to find soon.
+///
+/// Thread: its owner's.
+class Gathering {
+ public:
+  /// The batch that the file completes; null if it completes none. As costly as make_batch().
+  BatchPtr add(File file);
+  /// A batch of each family that is left, in the order that families came in.
+  std::vector<BatchPtr> rest();
+
+ private:
+  struct Family {
+    std::string name;
+    std::vector<File> files;
+    std::size_t bytes = 0;
+    bool is_first = true;
+  };
+  static BatchPtr made(Family& family);
+  std::vector<Family> families_;
+};
+
+/// The family of files in one language: "c" for C and C++, "js" for JavaScript and TypeScript.
+/// Otherwise it is the extension in lower case, or the name if there is no extension.
 std::string family_of(std::string_view path);
 
 }  // namespace efimd::recall

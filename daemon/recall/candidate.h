@@ -11,7 +11,7 @@ namespace efimd::recall {
 /// Whose text a candidate was taken from; the nearest of several that say the same.
 enum class Source { kThisFile, kOpenFile, kDeleted, kAccepted, kProject };
 
-/// Where the cursor stands in its line.
+/// The cursor's place in its line.
 enum class Place {
   kInside,    ///< the line has text before the cursor, and it is not finished
   kStart,     ///< only blanks before the cursor
@@ -21,7 +21,7 @@ enum class Place {
 /// Which of these the cursor is at.
 Place place_at(std::string_view text, std::size_t cursor);
 
-/// What speaks for a candidate: the numbers that the chance is computed from (chance.h).
+/// The evidence for a candidate: the numbers from which the chance is computed (chance.h).
 struct Evidence {
   Place place = Place::kInside;
   std::size_t match_bytes = 0;       ///< equal text before the cursor, lines above included
@@ -36,7 +36,7 @@ struct Evidence {
   bool fits_below = false;           ///< what follows the vote's line also follows the cursor's
 };
 
-/// What a chance is computed from, in the order of chance.h.
+/// The inputs of a chance, in the order of chance.h.
 inline constexpr std::size_t kFeatures = 17;
 using Features = std::array<float, kFeatures>;
 

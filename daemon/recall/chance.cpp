@@ -1,5 +1,6 @@
 #include "daemon/recall/chance.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "daemon/recall/chance_table.h"
@@ -13,6 +14,13 @@ float log2_of(double value) { return static_cast<float>(std::log2(1.0 + value));
 std::size_t row_of(Place place) { return static_cast<std::size_t>(place); }
 
 }  // namespace
+
+double log_odds(double chance) {
+  const double kept = std::clamp(chance, 1e-4, 1 - 1e-4);
+  return std::log(kept / (1 - kept));
+}
+
+double chance_of_odds(double log_odds) { return 1.0 / (1.0 + std::exp(-log_odds)); }
 
 Features features_of(const Support& s) {
   constexpr double kNobody = 4;  // the weight of doubt where few matches were heard
@@ -40,7 +48,7 @@ double chance_of(const Features& features, Place place) {
   double sum = 0;
   for (std::size_t i = 0; i < kFeatures; ++i)
     sum += static_cast<double>(features[i]) * kChanceWeights[row_of(place)][i];
-  return 1.0 / (1.0 + std::exp(-sum));
+  return chance_of_odds(sum);
 }
 
 Cut cut_of(Place place) { return kCuts[row_of(place)]; }

@@ -18,14 +18,18 @@ struct Support {
   bool fits_below = false;
   std::size_t bytes = 0;     ///< of the text
   bool to_line_end = false;  ///< the text is all of the line
-  bool in_word = false;      ///< the cursor stands behind a letter
+  bool in_word = false;      ///< the cursor stands after a letter
   bool same_indent_step = true;
   double weight_nothing = 0;  ///< of matches where the line ends at once
   bool open_bracket = false;  ///< the cursor's line has one that is not closed: it goes on
-  bool after_closer = false;  ///< the cursor stands behind a bracket's or a string's end
+  bool after_closer = false;  ///< the cursor stands after a bracket's or a string's end
 };
 
 Features features_of(const Support& support);
+
+/// The logarithm of a chance's odds, for chances held between 1e-4 and 1 - 1e-4; and back.
+double log_odds(double chance);
+double chance_of_odds(double log_odds);
 
 /// The chance that the user types a text with these features at such a place.
 double chance_of(const Features& features, Place place);

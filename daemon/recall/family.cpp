@@ -32,4 +32,34 @@ std::string family_of(std::string_view path) {
   return found == kFamilies.end() ? extension : std::string(found->second);
 }
 
+BatchPtr Gathering::add(File file) {
+  constexpr std::size_t kFirstBytes = std::size_t{256} * 1024;
+  constexpr std::size_t kLaterBytes = kBatchBytesMax - kFileBytesMax;
+  const std::string name = family_of(file.path);
+  auto family = std::ranges::find(families_, name, &Family::name);
+  if (family == families_.end()) {
+    families_.push_back({.name = name, .files = {}});
+    family = families_.end() - 1;
+  }
+  family->bytes += file.text.size();
+  family->files.push_back(std::move(file));
+  const bool full = family->bytes >= (family->is_first ? kFirstBytes : kLaterBytes);
+  return full ? made(*family) : nullptr;
+}
+
+std::vector<BatchPtr> Gathering::rest() {
+  std::vector<BatchPtr> batches;
+  for (Family& family : families_)
+    if (!family.files.empty()) batches.push_back(made(family));
+  return batches;
+}
+
+BatchPtr Gathering::made(Family& family) {
+  BatchPtr batch = make_batch(family.files);
+  family.files.clear();
+  family.bytes = 0;
+  family.is_first = false;
+  return batch;
+}
+
 }  // namespace efimd::recall

@@ -87,6 +87,34 @@ void Index::add_files(std::string_view project, BatchPtr batch) {
   impl_->limit_bytes();
 }
 
+BatchPtr Merge::made() const {
+  std::vector<File> files;
+  for (const HeldBatch& held : from_)
+    for (std::size_t file = 0; file < held.states.size(); ++file)
+      if (held.states[file] != HeldBatch::State::kRemoved)
+        files.push_back({held.batch->path(file), std::string(held.batch->text(file))});
+  return make_batch(files);
+}
+
+std::optional<Merge> Index::merge_wanted() {
+  for (auto& [project, shelf] : impl_->shelves) {
+    std::vector<HeldBatch> from = shelf.to_merge();
+    if (from.empty()) continue;
+    Merge merge;
+    merge.project_ = project;
+    merge.from_ = std::move(from);
+    return merge;
+  }
+  return std::nullopt;
+}
+
+void Index::take_merged(const Merge& merge, const BatchPtr& made) {
+  Shelf* shelf = impl_->find(merge.project_);
+  if (shelf == nullptr) return;
+  shelf->take_merged(merge.from_, made);
+  impl_->limit_bytes();
+}
+
 void Index::add_file(const Where& where, std::string_view text) {
   const File file{std::string(where.path), std::string(text)};
   add_files(where.project, make_batch(std::span(&file, 1)));
@@ -110,18 +138,21 @@ std::vector<Candidate> Index::find(const Query& query) const {
   return candidates_of(asked, impl_->matches(asked, query.where), query.candidates_max);
 }
 
-std::string Index::draft(const Query& query, std::size_t bytes_max) const {
+Continuation Index::draft(const Query& query, std::size_t bytes_max) const {
   const Asked asked(query.text, query.cursor);
-  const std::vector<Match> matches = impl_->matches(asked, query.where);
-  const auto found =
-      std::ranges::find_if(matches, [](const Match& match) { return !match.continuation.empty(); });
-  if (found == matches.end()) return {};
-  const Match& best = *found;
-  std::string_view rest = best.text.substr(best.goes_on, bytes_max);
+  std::vector<Match> matches = impl_->matches(asked, query.where);
+  // At the start of a line the next line is asked for, not whether there is one.
+  if (asked.place() == Place::kStart)
+    std::erase_if(matches, [](const Match& match) { return match.continuation.empty(); });
+  const auto [best, share] = best_supported(matches);
+  if (best == nullptr) return {};
+  std::string_view rest = best->text.substr(best->goes_on, bytes_max);
   // In the own file, a draft ends before the cursor's own line.
-  if (best.source == Source::kThisFile && best.goes_on < asked.line_begin())
-    rest = rest.substr(0, asked.line_begin() - best.goes_on);
-  return std::string(rest);
+  if (best->source == Source::kThisFile && best->goes_on < asked.line_begin())
+    rest = rest.substr(0, asked.line_begin() - best->goes_on);
+  Continuation found{std::string(rest), share};
+  std::erase(found.text, '\r');
+  return found;
 }
 
 Usage Index::usage() const {

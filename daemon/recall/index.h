@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/recall/batch.h"
 #include "daemon/recall/candidate.h"
+#include "daemon/recall/search.h"
 #include "daemon/text/document.h"
 
 namespace efimd::recall {
@@ -32,18 +34,37 @@ struct Query {
   std::size_t candidates_max = 4;
 };
 
-/// What the index holds and what it costs.
+/// Text that may come next. Line ends are "\n".
+struct Continuation {
+  std::string text;
+  double chance = 0;  ///< of its line: the share that says so of all that matches; not calibrated
+};
+
+/// The index's contents and their cost.
 struct Usage {
   std::size_t projects = 0;
   std::size_t files = 0;
   std::size_t documents = 0;
   std::size_t text_bytes = 0;     ///< of files and session texts
   std::size_t bytes = 0;          ///< with the index over them; documents are shared, not counted
-  std::size_t files_dropped = 0;  ///< for want of budget, since the start
+  std::size_t files_dropped = 0;  ///< because of the budget, since the start
 };
 
-/// What the user's own text says next: finds earlier text that matches the text before the cursor
-/// and proposes how it went on.
+/// Small batches of a project that are to be one, so that a look-up has fewer to visit. A value.
+class Merge {
+ public:
+  /// The files that are left of them, in one batch. Costs as make_batch() does; any thread.
+  BatchPtr made() const;
+  const std::string& project() const { return project_; }
+
+ private:
+  friend class Index;
+  std::string project_;
+  std::vector<HeldBatch> from_;
+};
+
+/// Finds earlier text of the user's own that matches the text before the cursor, and proposes how
+/// it went on.
 ///
 /// An open document stands for its file: while it is open, the file's text from the disk is not
 /// searched. Documents are searched as they are (no index to keep up with keystrokes), files through
@@ -60,8 +81,8 @@ class Index {
   Index(Index&&) noexcept;
   Index& operator=(Index&&) noexcept;
 
-  /// Opens the document or gives it a newer version. What the edits since the last version removed
-  /// is kept as deleted text.
+  /// Opens the document or gives it a newer version. Text that the edits since the last version
+  /// removed is kept as deleted text.
   void set_document(const Where& where, text::SnapshotPtr snapshot);
   /// The file's text from the disk counts again.
   void close_document(const Where& where);
@@ -72,6 +93,10 @@ class Index {
   /// Adds files; a file that was there is replaced.
   void add_files(std::string_view project, BatchPtr batch);
   void add_file(const Where& where, std::string_view text);
+  /// What is worth merging now; nullopt if nothing is, or the last one is not made yet. Whoever asks
+  /// has it made on another thread and hands the result over.
+  std::optional<Merge> merge_wanted();
+  void take_merged(const Merge& merge, const BatchPtr& made);
   void remove_file(const Where& where);
   /// Removes all that came from it, also what was deleted from it or accepted in it: the file became
   /// secret or excluded. The document, if open, must not be set again.
@@ -80,9 +105,9 @@ class Index {
 
   /// The best candidates, the most likely first; no two of the same text.
   std::vector<Candidate> find(const Query& query) const;
-  /// How the best match goes on, at most `bytes_max` bytes over lines: a draft that something else
-  /// verifies. Empty if no match is long enough.
-  std::string draft(const Query& query, std::size_t bytes_max) const;
+  /// How the text goes on after most of what matches, at most `bytes_max` bytes over lines: a draft
+  /// that something else verifies. No text if no match is long enough.
+  Continuation draft(const Query& query, std::size_t bytes_max) const;
 
   Usage usage() const;
 

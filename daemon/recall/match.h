@@ -38,7 +38,7 @@ struct Match {
   Source source = Source::kProject;
   std::string_view path = {};
 
-  // What judge() finds.
+  // The findings of judge().
   std::string_view continuation = {};  ///< of its line, without blanks at the end
   std::size_t lines_above = 0;
   bool fits_below = false;
@@ -58,11 +58,11 @@ class Asked {
   const Surroundings& around() const { return around_; }
   std::string_view tail() const { return tail_; }          ///< rest of the cursor's line, trimmed
   bool has_open_bracket() const { return open_bracket_; }  ///< in the line before the cursor
-  bool after_closer() const;  ///< the cursor stands behind a bracket's or a string's end
+  bool after_closer() const;  ///< the cursor stands after a bracket's or a string's end
   std::size_t line_begin() const { return line_begin_; }
   std::size_t line_end() const { return line_end_; }
 
-  /// Where to look: in the line, and from the line above; the second one only where it may help.
+  /// The places to look: in the line, and from the line above; the second one only if it may help.
   const std::vector<Probe>& probes() const { return probes_; }
   std::string_view context(const Probe& probe) const;
 
@@ -70,7 +70,7 @@ class Asked {
   /// nullopt if the text does not go on as the user typed.
   std::optional<Match> match(const Probe& probe, std::string_view text, std::size_t at,
                              std::size_t agreed) const;
-  /// Fills in the rest, for a match that is worth it.
+  /// Fills in the rest, for a match that deserves it.
   void judge(Match& match) const;
 
  private:

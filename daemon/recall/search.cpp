@@ -14,6 +14,8 @@ namespace {
 /// many contexts that go on otherwise.
 constexpr std::size_t kNeighboursMax = 192;
 constexpr std::size_t kNeedleBytes = 4;
+/// Neighbours that are fetched from memory before they are looked at.
+constexpr std::size_t kAhead = 4;
 /// A line above must agree in more than a closing bracket's bytes.
 constexpr std::size_t kAgreedAboveMin = 4;
 
@@ -92,13 +94,21 @@ void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batch
   std::priority_queue<Side> sides;
   const auto push = [&](const HeldBatch* held, std::size_t rank, bool up) {
     if (rank >= held->batch->anchor_count()) return;
+    held->batch->prefetch(up ? rank + kAhead : rank - std::min(rank, kAhead));
     const std::size_t agreed = held->batch->agreement(rank, context);
     if (agreed > 0) sides.push({held, rank, up, agreed});
   };
+  std::vector<std::size_t> ranks;
   for (const HeldBatch* held : batches) {
-    const std::size_t rank = held->batch->rank_of(context);
-    push(held, rank, true);
-    if (rank > 0) push(held, rank - 1, false);
+    ranks.push_back(held->batch->rank_of(context));
+    for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
+      held->batch->prefetch(ranks.back() + ahead);
+      held->batch->prefetch(ranks.back() - std::min(ranks.back(), ahead + 1));
+    }
+  }
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    push(batches[i], ranks[i], true);
+    if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);
   }
   for (std::size_t seen = 0; !sides.empty() && seen < kNeighboursMax; ++seen) {
     const Side side = sides.top();

@@ -20,7 +20,7 @@ struct HeldBatch {
   std::size_t files_left = 0;
 };
 
-/// Text that is read through instead of being looked up.
+/// Text that is scanned instead of looked up.
 struct Scanned {
   std::string_view text;
   Source source = Source::kOpenFile;
@@ -29,8 +29,8 @@ struct Scanned {
 
 /// Collects the places that agree best with a query.
 ///
-/// Cost: scanning 5 GB/s; looking up some microseconds a batch; judging 100 ns a match, of which
-/// there are kScannedMatchesMax + kBatchMatchesMax at most for each probe.
+/// Cost: scanning 5 GB/s, looking up some microseconds a batch, judging 100 ns a match. A probe has
+/// at most kScannedMatchesMax + kBatchMatchesMax matches.
 class Search {
  public:
   explicit Search(const Asked& asked) : asked_(asked) {}

@@ -11,8 +11,8 @@
 
 namespace efimd::recall {
 
-/// Text that was in a project's documents in this session: what was deleted or undone, and
-/// suggestions that were accepted, each with some of the text before it.
+/// Text that was in a project's documents in this session: deleted or undone text, and accepted
+/// suggestions, each with some of the text before it.
 ///
 /// Text that is deleted key by key is one text: a deletion beside the last one in the same file is
 /// joined to it.
@@ -20,7 +20,7 @@ namespace efimd::recall {
 class SessionText {
  public:
   static constexpr std::size_t kDeletedBytesMax = std::size_t{16} * 1024;
-  /// Bytes before the text that are kept with it, so that a match has a context.
+  /// Bytes before the text, kept with it so that a match has a context.
   static constexpr std::size_t kBeforeBytes = 160;
   static constexpr std::size_t kTextsMax = 256;
 

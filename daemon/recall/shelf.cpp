@@ -12,6 +12,16 @@ bool replaces_all(const text::Edit& edit, std::size_t text_bytes) {
   return edit.begin == 0 && edit.removed >= text_bytes && edit.inserted > 0;
 }
 
+std::size_t bytes_of(const HeldBatch& held) {
+  return sizeof(held) + held.states.size() + held.batch->bytes();
+}
+
+/// Of a file's entry in the map of files.
+std::size_t bytes_of(const std::string& path) {
+  constexpr std::size_t kEntryBytes = 64;
+  return sizeof(path) + path.size() + kEntryBytes;
+}
+
 }  // namespace
 
 void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
@@ -68,11 +78,6 @@ void Shelf::hide(std::string_view path, HeldBatch::State state) {
 
 void Shelf::add(const BatchPtr& batch) {
   if (!batch || batch->file_count() == 0) return;
-  insert(batch);
-  merge_small(batch->family());
-}
-
-void Shelf::insert(const BatchPtr& batch) {
   auto held = std::make_unique<HeldBatch>();
   held->batch = batch;
   held->states.resize(batch->file_count(), HeldBatch::State::kSearched);
@@ -82,8 +87,21 @@ void Shelf::insert(const BatchPtr& batch) {
     remove_file(path);
     if (has_document(path)) held->states[file] = HeldBatch::State::kHidden;
     files_[path] = {held.get(), file};
+    path_bytes_ += bytes_of(path);
   }
+  hold(std::move(held));
+}
+
+void Shelf::hold(std::unique_ptr<HeldBatch> held) {
+  batch_bytes_ += bytes_of(*held);
+  batch_text_bytes_ += held->batch->text_bytes();
   batches_.push_back(std::move(held));
+}
+
+void Shelf::let_go(const HeldBatch* held) {
+  batch_bytes_ -= bytes_of(*held);
+  batch_text_bytes_ -= held->batch->text_bytes();
+  std::erase_if(batches_, [&](const auto& other) { return other.get() == held; });
 }
 
 void Shelf::remove_file(std::string_view path) {
@@ -91,9 +109,9 @@ void Shelf::remove_file(std::string_view path) {
   if (found == files_.end()) return;
   HeldBatch& held = *found->second.held;
   held.states[found->second.file] = HeldBatch::State::kRemoved;
+  path_bytes_ -= bytes_of(found->first);
   files_.erase(found);
-  if (--held.files_left == 0)
-    std::erase_if(batches_, [&](const auto& other) { return other.get() == &held; });
+  if (--held.files_left == 0) let_go(&held);
 }
 
 void Shelf::forget(std::string_view path) {
@@ -103,31 +121,58 @@ void Shelf::forget(std::string_view path) {
   session_.forget(kept);
 }
 
-/// The smaller half of too many batches becomes one; files that are gone are left out.
-void Shelf::merge_small(const std::string& family) {
-  std::vector<HeldBatch*> of_family;
-  for (const auto& held : batches_)
-    if (held->batch->family() == family) of_family.push_back(held.get());
-  if (of_family.size() <= kBatchesMax) return;
-  std::ranges::sort(of_family, {}, [](const HeldBatch* held) { return held->batch->text_bytes(); });
-  std::vector<File> files;
-  std::size_t bytes = 0;
-  for (std::size_t i = 0; i < of_family.size() / 2; ++i) {
-    const HeldBatch& held = *of_family[i];
-    bytes += held.batch->text_bytes();
-    if (bytes > kBatchBytesMax) break;
-    for (std::size_t file = 0; file < held.states.size(); ++file)
-      if (held.states[file] != HeldBatch::State::kRemoved)
-        files.push_back({held.batch->path(file), std::string(held.batch->text(file))});
+std::vector<HeldBatch> Shelf::to_merge() {
+  if (is_merging_ || batches_.size() <= kBatchesMax) return {};
+  std::map<std::string_view, std::vector<const HeldBatch*>> families;
+  for (const auto& held : batches_) families[held->batch->family()].push_back(held.get());
+  for (auto& [family, batches] : families) {
+    if (batches.size() <= kBatchesMax) continue;
+    std::ranges::sort(batches, {}, [](const HeldBatch* held) { return held->batch->text_bytes(); });
+    std::vector<HeldBatch> small;
+    std::size_t bytes = 0;
+    for (std::size_t i = 0; i < batches.size() / 2; ++i) {
+      bytes += batches[i]->batch->text_bytes();
+      if (bytes > kBatchBytesMax) break;
+      small.push_back(*batches[i]);
+    }
+    if (small.size() < 2) continue;
+    is_merging_ = true;
+    return small;
   }
-  if (!files.empty()) insert(make_batch(files));
+  return {};
+}
+
+void Shelf::take_merged(const std::vector<HeldBatch>& from, const BatchPtr& merged) {
+  is_merging_ = false;
+  if (!merged) return;
+  auto held = std::make_unique<HeldBatch>();
+  held->batch = merged;
+  held->states.resize(merged->file_count(), HeldBatch::State::kRemoved);
+  for (std::size_t file = 0; file < merged->file_count(); ++file) {
+    const auto found = files_.find(merged->path(file));
+    if (found == files_.end()) continue;
+    HeldBatch* before = found->second.held;
+    const bool is_of_them = std::ranges::any_of(
+        from, [&](const HeldBatch& other) { return other.batch == before->batch; });
+    if (!is_of_them) continue;
+    held->states[file] = before->states[found->second.file];
+    ++held->files_left;
+    found->second = {held.get(), file};
+    if (--before->files_left == 0) let_go(before);
+  }
+  if (held->files_left > 0) hold(std::move(held));
 }
 
 std::size_t Shelf::drop_batch() {
   if (batches_.empty()) return 0;
-  const auto held = std::move(batches_.front());
-  batches_.erase(batches_.begin());
-  return std::erase_if(files_, [&](const auto& file) { return file.second.held == held.get(); });
+  const HeldBatch* held = batches_.front().get();
+  const std::size_t dropped = std::erase_if(files_, [&](const auto& file) {
+    if (file.second.held != held) return false;
+    path_bytes_ -= bytes_of(file.first);
+    return true;
+  });
+  let_go(held);
+  return dropped;
 }
 
 std::vector<const HeldBatch*> Shelf::batches_of(std::string_view family) const {
@@ -155,19 +200,8 @@ void Shelf::search(Search& search, std::string_view path) const {
   search.look_up(batches_of(family));
 }
 
-std::size_t Shelf::bytes() const {
-  std::size_t bytes = session_.bytes();
-  for (const auto& held : batches_)
-    bytes += sizeof(*held) + held->states.capacity() + held->batch->bytes();
-  for (const auto& [path, place] : files_)
-    bytes += sizeof(path) + path.capacity() + sizeof(place) + 16;
-  return bytes;
-}
+std::size_t Shelf::bytes() const { return session_.bytes() + batch_bytes_ + path_bytes_; }
 
-std::size_t Shelf::text_bytes() const {
-  std::size_t bytes = session_.bytes();
-  for (const auto& held : batches_) bytes += held->batch->text_bytes();
-  return bytes;
-}
+std::size_t Shelf::text_bytes() const { return session_.bytes() + batch_text_bytes_; }
 
 }  // namespace efimd::recall

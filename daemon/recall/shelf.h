@@ -18,8 +18,8 @@ namespace efimd::recall {
 
 /// All text of one project.
 ///
-/// Batches of few files are made one when there are many: kBatchesMax of a family is what a look-up
-/// can afford. A single file's batch costs about 1 ms for 12 KB.
+/// Batches of few files are to become one when there are many: kBatchesMax of a family is what a
+/// look-up can afford. That takes up to a second, so another thread does it (Merge).
 class Shelf {
  public:
   static constexpr std::size_t kBatchesMax = 24;
@@ -27,6 +27,11 @@ class Shelf {
   void set_document(std::string_view path, text::SnapshotPtr snapshot);
   void close_document(std::string_view path);
   void add(const BatchPtr& batch);
+  /// The smaller half of a family of which there are too many batches; empty if there is none, or
+  /// the last that was asked for is not made yet.
+  std::vector<HeldBatch> to_merge();
+  /// `merged` stands for `from`, as far as their files were not changed or removed since.
+  void take_merged(const std::vector<HeldBatch>& from, const BatchPtr& merged);
   void remove_file(std::string_view path);
   void forget(std::string_view path);
 
@@ -38,7 +43,8 @@ class Shelf {
   void limit_session(std::size_t bytes_max) { session_.limit(bytes_max); }
   SessionText& session() { return session_; }
 
-  std::size_t bytes() const;       ///< of files with their index, and of session texts
+  std::size_t bytes()
+      const;  ///< of files with their index, and of session texts; kept, not counted
   std::size_t text_bytes() const;  ///< of these, the text alone
   std::size_t file_count() const { return files_.size(); }
   std::size_t document_count() const { return documents_.size(); }
@@ -60,7 +66,8 @@ class Shelf {
   void note_deleted(std::string_view path, const text::Snapshot& old, const text::Snapshot& now);
   void insert(const BatchPtr& batch);
   void hide(std::string_view path, HeldBatch::State state);
-  void merge_small(const std::string& family);
+  void hold(std::unique_ptr<HeldBatch> held);
+  void let_go(const HeldBatch* held);
   std::vector<const HeldBatch*> batches_of(std::string_view family) const;
 
   std::unordered_map<std::string, Document> documents_;
@@ -68,6 +75,8 @@ class Shelf {
   std::vector<std::unique_ptr<HeldBatch>> batches_;  ///< oldest first
   SessionText session_;
   std::uint64_t uses_ = 0;
+  std::size_t batch_bytes_ = 0, batch_text_bytes_ = 0, path_bytes_ = 0;
+  bool is_merging_ = false;
 };
 
 }  // namespace efimd::recall

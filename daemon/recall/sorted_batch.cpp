@@ -78,6 +78,9 @@ Batch::Batch(std::span<const File> files) : text_(kContextBytesMax + kKeyBytes, 
     const int later = compare(text_.data() + a.at, text_.data() + b.at, kKeyBytes);
     return later != 0 ? later < 0 : a.at < b.at;
   });
+  for (std::size_t rank = 0; rank < order.size(); rank += kSampledEvery)
+    samples_.push_back(order[rank].key);
+  samples_.shrink_to_fit();
   anchors_.reserve(order.size() * kAnchorBytes);
   for (const Sortable& anchor : order)
     for (unsigned byte = 0; byte < kAnchorBytes; ++byte)
@@ -90,7 +93,8 @@ std::string_view Batch::text(std::size_t file) const {
 }
 
 std::size_t Batch::bytes() const {
-  std::size_t bytes = sizeof(*this) + text_.capacity() + anchors_.capacity();
+  std::size_t bytes = sizeof(*this) + text_.capacity() + anchors_.capacity() +
+                      samples_.capacity() * sizeof(samples_[0]);
   for (const std::string& path : paths_) bytes += sizeof(path) + path.capacity();
   return bytes + begins_.capacity() * sizeof(begins_[0]);
 }
@@ -102,7 +106,14 @@ std::size_t Batch::anchor(std::size_t rank) const {
 
 std::size_t Batch::rank_of(std::string_view context) const {
   const Padded query(context);
-  std::size_t begin = 0, end = anchor_count();
+  // Not std::ranges, whose subranges clang 14 cannot compile.
+  const auto [first, last] =
+      std::equal_range(samples_.begin(), samples_.end(), key_before(query.end()));
+  const auto rank_at = [&](auto sample) {
+    return static_cast<std::size_t>(sample - samples_.begin()) * kSampledEvery;
+  };
+  std::size_t begin = first == samples_.begin() ? 0 : rank_at(first) - kSampledEvery;
+  std::size_t end = std::min(rank_at(last), anchor_count());
   while (begin < end) {
     const std::size_t middle = begin + (end - begin) / 2;
     if (compare(text_.data() + anchor(middle), query.end(), 0) < 0)
@@ -111,6 +122,14 @@ std::size_t Batch::rank_of(std::string_view context) const {
       end = middle;
   }
   return begin;
+}
+
+void Batch::prefetch(std::size_t rank) const {
+  if (rank >= anchor_count()) return;
+  constexpr std::size_t kLineBytes = 64;
+  const char* at = text_.data() + anchor(rank);
+  __builtin_prefetch(at);
+  __builtin_prefetch(at - std::min(kLineBytes, anchor(rank)));
 }
 
 std::size_t Batch::agreement(std::size_t rank, std::string_view context) const {

@@ -12,9 +12,10 @@
 
 namespace efimd::recall {
 
-/// Files of one family in one text, and its anchors ordered by what stands before them: by the last
-/// byte before, then the last but one, and so on over kContextBytesMax bytes. So the anchors whose
-/// context agrees longest with a query's are neighbours of the place where the query would stand.
+/// Files of one family in one text, and its anchors ordered by the text before them. They are
+/// ordered by the last byte before, then the last but one, and so on over kContextBytesMax bytes.
+/// So the anchors whose context agrees longest with a query's are neighbours of the place where the
+/// query would stand.
 ///
 /// Memory: a byte for each byte of text and three for each anchor, of which code has about one in
 /// two bytes.
@@ -38,6 +39,8 @@ class Batch {
   std::size_t anchor(std::size_t rank) const;
   /// The rank of the first anchor whose context is not before `context`.
   std::size_t rank_of(std::string_view context) const;
+  /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
+  void prefetch(std::size_t rank) const;
   /// Equal bytes of `context` and what stands before the anchor, both read backwards.
   std::size_t agreement(std::size_t rank, std::string_view context) const;
 
@@ -50,12 +53,16 @@ class Batch {
 
  private:
   static constexpr std::size_t kAnchorBytes = 3;  ///< enough for kBatchBytesMax
+  /// One anchor in so many has its context's last bytes in samples_. So most of a search for a rank
+  /// stays in the processor's cache, for 0.06 bytes a byte of text.
+  static constexpr std::size_t kSampledEvery = 64;
 
   std::string family_;
   std::string text_;                   ///< padding, then each file with a zero byte after it
   std::vector<std::uint32_t> begins_;  ///< of the files in text_
   std::vector<std::string> paths_;
   std::vector<std::uint8_t> anchors_;
+  std::vector<std::uint64_t> samples_;
 };
 
 }  // namespace efimd::recall

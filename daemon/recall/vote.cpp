@@ -190,6 +190,14 @@ std::string_view without_tail(const Asked& asked, std::string_view text) {
 
 }  // namespace
 
+Supported best_supported(const std::vector<Match>& matches) {
+  if (matches.empty()) return {};
+  double all = 0;
+  for (const Match& match : matches) all += match.weight;
+  const std::vector<Ballot> ballots = ballots_of(matches);
+  return {ballots.front().best, ballots.front().weight / std::max(1e-9, all)};
+}
+
 std::vector<Candidate> candidates_of(const Asked& asked, const std::vector<Match>& matches,
                                      std::size_t most) {
   std::vector<Match> heard = matches;

@@ -12,4 +12,11 @@ namespace efimd::recall {
 std::vector<Candidate> candidates_of(const Asked& asked, const std::vector<Match>& matches,
                                      std::size_t most);
 
+/// The weightiest match of the line that most weight speaks for, and that weight's share of all.
+struct Supported {
+  const Match* match = nullptr;  ///< null: there is no match
+  double share = 0;
+};
+Supported best_supported(const std::vector<Match>& matches);
+
 }  // namespace efimd::recall

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/server/file_identity.h"
+#include "daemon/files/file_identity.h"
 #include "engine/types.h"
 #include "lsp/uri.h"
 
@@ -67,10 +67,7 @@ Json list(const store::Store& store) {
 }
 
 std::vector<std::string> documents_of(const store::Store& store, const CacheRequest& request) {
-  std::vector<std::string> known = store.document_uris();
-  for (const std::string& uri : request.served)
-    if (std::ranges::find(known, uri) == known.end()) known.push_back(uri);
-  return uris_within(request.uri, known);
+  return request.spellings ? *request.spellings : uris_within(request.uri, store.document_uris());
 }
 
 Result<Json> purge(store::Store& store, const CacheRequest& request) {
@@ -120,13 +117,13 @@ Json to_json(const CacheRequest& request) {
 }
 
 Result<CacheRequest> cache_request_from(const Json& params) {
-  if (!params.is_object()) return fail(Fault::kBadInput, "params: an object is wanted");
+  if (!params.is_object()) return fail(Fault::kBadInput, "params must be an object");
   CacheRequest request;
   const std::string action = text_of(params, "action");
   const auto* const found =
       std::ranges::find(kActions, action, &std::pair<std::string_view, Action>::first);
   if (found == kActions.end())
-    return fail(Fault::kBadInput, "params.action: list, purge, pin, unpin, verify or stats");
+    return fail(Fault::kBadInput, "params.action must be list, purge, pin, unpin, verify or stats");
   request.action = found->second;
   request.uri = text_of(params, "uri");
   request.model = text_of(params, "model");
@@ -134,7 +131,7 @@ Result<CacheRequest> cache_request_from(const Json& params) {
   request.all = all != params.end() && all->is_boolean() && all->get<bool>();
   const int given = int{!request.uri.empty()} + int{!request.model.empty()} + int{request.all};
   if (request.action == Action::kPurge && given != 1)
-    return fail(Fault::kBadInput, "purge: one of uri, model and all");
+    return fail(Fault::kBadInput, "purge needs one of uri, model and all");
   if ((request.action == Action::kPin || request.action == Action::kUnpin) && request.uri.empty())
     return fail(Fault::kBadInput, "params.uri: which document");
   return request;
@@ -142,7 +139,7 @@ Result<CacheRequest> cache_request_from(const Json& params) {
 
 Error nothing_kept(const std::string& uri) {
   return {Fault::kNotFound, "nothing of " + lsp::display(uri) + " is kept",
-          "'efimd cache list' names the files that something is kept of"};
+          "'efimd cache list' names the files with KV on disk"};
 }
 
 Result<Json> serve_cache_request(store::Store& store, const CacheRequest& request) {

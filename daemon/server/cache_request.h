@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,15 +17,16 @@ struct CacheRequest {
   std::string uri;    ///< of a file, or of a folder for all below it; kPurge, kPin, kUnpin
   std::string model;  ///< kPurge: a model's name, or the beginning of its digest
   bool all = false;   ///< kPurge
-  /// The daemon's own: URIs that editors use, of which nothing need be on disk yet.
-  std::vector<std::string> served = {};
+  /// The daemon's own: the URIs that name `uri`'s file, found on a file thread. Nothing of them need
+  /// be on disk yet.
+  std::optional<std::vector<std::string>> spellings = {};
 };
 
 lsp::Json to_json(const CacheRequest& request);
 /// kBadInput names what is wrong.
 Result<CacheRequest> cache_request_from(const lsp::Json& params);
 
-/// kNotFound, for a purge or a pin of a file that nothing is kept of.
+/// kNotFound, for a purge or a pin of a file that has nothing in the store.
 Error nothing_kept(const std::string& uri);
 
 /// Does it, on the disk thread or in a process of its own. The answer, as docs/protocol.md has it.

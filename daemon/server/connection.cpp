@@ -15,12 +15,16 @@ namespace asio = boost::asio;
 using boost::system::error_code;
 
 Connection::Connection(Socket socket, SessionHost& host, Settings settings)
-    : socket_(std::move(socket)), host_(host), settings_(std::move(settings)) {}
+    : socket_(std::move(socket)),
+      host_(host),
+      settings_(std::move(settings)),
+      clock_(socket_.get_executor()) {}
 
 void Connection::start() {
   // The session holds no pointer that outlives this object: close() ends it first.
   session_ = std::make_shared<Session>(settings_.id, host_,
                                        [this](std::string body) { send(std::move(body)); });
+  watch();
   read();
 }
 
@@ -39,14 +43,53 @@ void Connection::read() {
 }
 
 void Connection::take(std::string_view bytes) {
-  reader_.feed(bytes);
-  while (!closed_ && !finishing_) {
-    auto body = reader_.next();
-    if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
-    if (!*body) return;
-    if (session_->receive(**body) == Session::Next::kClose) return finish();
+  if (!reader_.inside_frame()) frame_began_ = Clock::now();
+  try {
+    reader_.feed(bytes);
+    while (!closed_ && !finishing_) {
+      auto body = reader_.next();
+      if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
+      if (!*body) break;
+      last_heard_ = frame_began_ = Clock::now();
+      if (session_->receive(**body) == Session::Next::kClose) return finish();
+    }
+  } catch (const std::bad_alloc&) {
+    // The session may have missed a change of its text. Its bridge begins another, with what it knows.
+    return close(End::kFault, "no memory for a message");
   }
+  if (!closed_ && !count_unfinished(reader_.waiting_bytes()))
+    return close(End::kFault, "too much of unfinished messages waits");
+  watch();
 }
+
+bool Connection::count_unfinished(std::size_t bytes) {
+  if (settings_.unfinished_bytes == nullptr) return true;
+  std::size_t& sum = *settings_.unfinished_bytes;
+  sum -= unfinished_;
+  unfinished_ = bytes > kSmallBytes ? bytes : 0;
+  sum += unfinished_;
+  return unfinished_ == 0 || sum <= kUnfinishedBytesMax;
+}
+
+void Connection::watch() {
+  if (closed_ || finishing_) return;
+  const bool inside = reader_.inside_frame();
+  if (session_->is_initialized() && !inside) {
+    clock_.cancel();
+    return;
+  }
+  clock_.expires_at(inside ? frame_began_ + settings_.frame_max
+                           : last_heard_ + settings_.silence_max);
+  clock_.async_wait([self = weak_from_this()](error_code cancelled) {
+    const auto connection = self.lock();
+    if (cancelled || !connection) return;
+    connection->close(End::kFault, connection->reader_.inside_frame()
+                                       ? "the peer does not finish its message"
+                                       : "the peer says nothing");
+  });
+}
+
+void Connection::give_way() { close(End::kFault, "silent, it gives way to another"); }
 
 void Connection::send(std::string body) {
   if (closed_) return;
@@ -55,7 +98,7 @@ void Connection::send(std::string body) {
   if (output_bytes_ > settings_.output_bytes_max) {
     // Not from inside the session's own call: it may be about to send more.
     asio::post(socket_.get_executor(), [self = shared_from_this()] {
-      self->close(End::kFault, "the peer does not read what is sent");
+      self->close(End::kFault, "the peer does not read its messages");
     });
     return;
   }
@@ -85,6 +128,8 @@ void Connection::finish() {
 void Connection::close(End end, std::string_view why) {
   if (closed_) return;
   closed_ = true;
+  clock_.cancel();
+  static_cast<void>(count_unfinished(0));
   // Commands come and go without initializing; only editors are worth a line, and what went wrong.
   const auto level = end == End::kFault                ? spdlog::level::warn
                      : session_->info().client.empty() ? spdlog::level::debug

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <boost/asio/local/stream_protocol.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -18,10 +20,11 @@ namespace efimd::service {
 /// One accepted socket: bytes to frames for its Session, and the session's frames to bytes.
 ///
 /// Thread: io.  Owns: socket and session; keeps itself alive while an operation is in flight.
-/// Limits: output_bytes_max of unsent output; past it, a peer that does not read is disconnected.
-/// Frames are limited by lsp::FrameReader; after a broken one the connection is closed, because it
-/// is unknown where the next one begins. Whatever the reason, the end is one line in the log and
-/// one call of `ended`.
+/// Limits: output_bytes_max of unsent output; past it, a peer that does not read is disconnected. So
+/// is one that sends no whole message within silence_max before initialize, or frame_max for one.
+/// lsp::FrameReader limits frames. After a broken one the connection is closed, because nobody
+/// knows where the next one begins. For any reason, the end is one line in the log and one call of
+/// `ended`.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   using Socket = boost::asio::local::stream_protocol::socket;
@@ -29,6 +32,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::uint64_t id = 0;
     std::size_t output_bytes_max = 0;
     std::function<void(std::uint64_t id)> ended;  ///< from inside an operation, never from start()
+    std::chrono::milliseconds silence_max{60'000};
+    std::chrono::milliseconds frame_max{60'000};
+    std::size_t* unfinished_bytes = nullptr;  ///< of all connections; null: they are not bounded
   };
 
   Connection(Socket socket, SessionHost& host, Settings settings);
@@ -36,13 +42,24 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start();
   /// Sends what is queued, then closes.
   void finish();
+  /// For another, when there are too many.
+  void give_way();
   Session& session() { return *session_; }
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point last_heard() const { return last_heard_; }
+  /// Large messages that are on their way, of all connections; who passes it is disconnected.
+  static constexpr std::size_t kUnfinishedBytesMax = std::size_t{256} << 20;
+  /// A smaller one does not count.
+  static constexpr std::size_t kSmallBytes = std::size_t{256} << 10;
 
  private:
   void read();
   void take(std::string_view bytes);
   void send(std::string body);
   void write();
+  /// Sets the clock to the end of the peer's time.
+  void watch();
+  bool count_unfinished(std::size_t bytes);
   enum class End { kClean, kFault };
   void close(End end, std::string_view why);
 
@@ -54,6 +71,10 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::array<char, std::size_t{64} << 10> input_;
   std::deque<std::string> output_;  ///< framed; the first is being written
   std::size_t output_bytes_ = 0;
+  boost::asio::steady_timer clock_;
+  Clock::time_point last_heard_ = Clock::now();  ///< the last whole message, or the beginning
+  Clock::time_point frame_began_ = Clock::now();
+  std::size_t unfinished_ = 0;  ///< its part of settings_.unfinished_bytes
   bool finishing_ = false;
   bool closed_ = false;
 };

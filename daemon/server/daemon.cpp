@@ -18,7 +18,6 @@
 #include "daemon/config/printable.h"
 #include "daemon/config/version.h"
 #include "daemon/server/daemon_impl.h"
-#include "daemon/server/file_identity.h"
 #include "daemon/server/status_json.h"
 
 namespace efimd::service {
@@ -37,11 +36,17 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     lifetime_.listen_for_manager(std::move(settings_.passed));
   else
     lifetime_.listen(std::move(listening));
-  exclusions_ = Exclusions(settings_.config.cache_exclude, settings_.config.cache_gitignore);
+  if (!settings_.file_threads) settings_.file_threads = std::make_shared<FileThreads>();
+  judge_ = std::make_unique<FileJudge>(
+      io_, FileJudge::Settings{
+               .exclusions = {settings_.config.cache_exclude, settings_.config.cache_gitignore},
+               .threads = settings_.file_threads,
+               .facts = settings_.facts});
   if (settings_.store) begin_store();
   completion::CompletionService::Settings limits;
   limits.keeper = settings_.keeper;
-  limits.cold_prompt_ms = settings_.config.cold_prompt_ms;
+  limits.taste = settings_.taste;
+  limits.window_tokens = settings_.config.window_tokens;
   limits.release_after = std::chrono::seconds(settings_.config.device_idle_release_s);
   limits.background = [battery = false, asked = Clock::time_point()]() mutable {
     constexpr auto kAskAgain = std::chrono::seconds(5);
@@ -58,16 +63,25 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
 
 void Daemon::Impl::read_projects() {
   projects_ = std::make_unique<ProjectReader>(
-      Exclusions(settings_.config.cache_exclude, /*gitignore=*/true), [this](ProjectUpdate update) {
-        service_->change_index([update = std::move(update)](recall::Index& index) {
-          for (const std::string& path : update.removed) index.remove_file({update.project, path});
-          if (update.files) index.add_files(update.project, update.files);
-        });
-      });
+      Exclusions(settings_.config.cache_exclude, /*gitignore=*/true),
+      [this](ProjectUpdate update) {
+        service_->change_index(
+            [update = std::move(update)](recall::Index& index) { apply(update, index); });
+      },
+      ProjectLimits(), settings_.project_threads);
 }
 
 void Daemon::Impl::look_at_project(const completion::TextHome& home) {
   if (projects_) projects_->look_at(home.project, recall::family_of(home.path));
+}
+
+void Daemon::Impl::file_changed(const std::string& path) {
+  if (projects_) projects_->changed(path);
+}
+
+void Daemon::Impl::forget_text(const completion::TextHome& home) {
+  if (home.path.empty()) return;
+  service_->change_index([home](recall::Index& index) { index.forget({home.project, home.path}); });
 }
 
 completion::EngineFactory Daemon::Impl::watched(completion::EngineFactory factory) {
@@ -91,6 +105,7 @@ void Daemon::Impl::post_change() {
 }
 
 Daemon::Impl::~Impl() {
+  judge_.reset();
   projects_.reset();
   service_.reset();
   // The store's last pages are written while the lock is held: the next daemon finds it free.
@@ -103,22 +118,39 @@ Daemon::Impl::~Impl() {
 
 void Daemon::Impl::run() {
   lifetime_.start();
-  io_.run();
+  for (bool ended = false; !ended;) try {
+      io_.run();
+      ended = true;
+    } catch (const std::bad_alloc&) {
+      // What asked for the memory is given up; all others are served.
+      log().error("no memory: something was given up");
+    }
 }
 
 void Daemon::Impl::admit(Lifetime::Socket socket) {
   if (!peer_is_this_user(socket.native_handle()))
     return log().warn("closed a connection from another user");
-  if (connections_.size() >= settings_.sessions_max)
+  if (connections_.size() >= settings_.sessions_max && !make_room())
     return log().warn("closed a connection: {} sessions are open", connections_.size());
   const std::uint64_t id = ++last_session_;
   lifetime_.session_began();
   auto connection = std::make_shared<Connection>(
       std::move(socket), *this,
       Connection::Settings{id, settings_.output_bytes_max,
-                           [this](std::uint64_t gone) { ended(gone); }});
+                           [this](std::uint64_t gone) { ended(gone); }, settings_.silence_max,
+                           settings_.frame_max, &unfinished_bytes_});
   connections_.emplace(id, connection);
   connection->start();
+}
+
+bool Daemon::Impl::make_room() {
+  std::shared_ptr<Connection> oldest;
+  for (const auto& [id, connection] : connections_)
+    if (!connection->session().is_initialized() &&
+        (!oldest || connection->last_heard() < oldest->last_heard()))
+      oldest = connection;
+  if (oldest) oldest->give_way();
+  return oldest != nullptr;
 }
 
 void Daemon::Impl::ended(std::uint64_t id) {
@@ -174,81 +206,6 @@ void Daemon::Impl::dismiss_suggestion(completion::Dismissal dismissal) {
   service_->dismiss(std::move(dismissal));
 }
 
-void Daemon::Impl::begin_store() {
-  settings_.store->listen([this](const std::string& message) {
-    asio::post(io_, [this, message] { log().warn("KV on disk: {}", message); });
-  });
-  settings_.store->post([exclusions = exclusions_](store::Store& store) {
-    for (const std::string& uri : store.document_uris())
-      if (!exclusions.judge(uri).may_be_stored()) static_cast<void>(store.purge(uri));
-  });
-}
-
-void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) {
-  if (!settings_.store)
-    return done(
-        fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
-  if (request.action == CacheRequest::Action::kPin)
-    request.served = {served_.begin(), served_.end()};
-  if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
-  // First the device, then what waits to be written, then the disk: so that nothing comes back.
-  if (!request.uri.empty()) return purge_file(std::move(request), std::move(done));
-  service_->forget(std::string(), [=, this] {
-    asio::post(io_, [=, this] {
-      settings_.store->forget_queued();
-      ask_store(request, done);
-    });
-  });
-}
-
-void Daemon::Impl::purge_file(CacheRequest request, Answered done) {
-  if (!settings_.store->is_usable()) return ask_store(request, std::move(done));
-  settings_.store->post([=, this, served = served_](store::Store& store) mutable {
-    for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
-    auto uris = uris_within(request.uri, {served.begin(), served.end()});
-    asio::post(io_, [=, this, uris = std::move(uris)]() mutable {
-      for (const std::string& uri : uris)
-        if (served_.erase(uri) > 0) request.served.push_back(uri);
-      forget_then_purge(request, std::move(uris), done);
-    });
-  });
-}
-
-void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::string> uris,
-                                     Answered done) {
-  if (uris.empty()) return ask_store(request, std::move(done));
-  const std::string uri = std::move(uris.back());
-  uris.pop_back();
-  service_->forget(uri, [=, this] {
-    asio::post(io_, [=, this] {
-      settings_.store->forget_queued(uri);
-      forget_then_purge(request, uris, done);
-    });
-  });
-}
-
-void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {
-  const store::StoreStatus status = settings_.store->status();
-  if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));
-  settings_.store->post([=, this](store::Store& store) {
-    Result<lsp::Json> answer = serve_cache_request(store, request);
-    asio::post(io_, [=, this, answer = std::move(answer)]() mutable {
-      if (answer) complete_answer(request, *answer);
-      done(std::move(answer));
-    });
-  });
-}
-
-void Daemon::Impl::complete_answer(const CacheRequest& request, lsp::Json& answer) const {
-  const completion::ServiceStatus service = service_->status();
-  if (request.action == CacheRequest::Action::kList)
-    for (lsp::Json& file : answer["files"])
-      for (const auto& each : service.files)
-        if (file["uri"] == each.uri) file["tokensDevice"] = each.tokens_device;
-  if (request.action == CacheRequest::Action::kStats)
-    answer["store"] = store_json(settings_.store->status(), service);
-}
-
 ModelProgress Daemon::Impl::model_progress() const {
   const completion::ServiceStatus status = service_->status();
   return {status.state, status.load_progress, status.failure};
@@ -277,6 +234,7 @@ lsp::Json Daemon::Impl::status() const {
   if (projects_) parts.projects = projects_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;
+  parts.sandbox = settings_.sandbox;
   if (settings_.store) parts.store = settings_.store->status();
   for (const auto& [id, connection] : connections_)
     parts.sessions.push_back(connection->session().info());

@@ -10,9 +10,12 @@
 #include "cache_store/store_service.h"
 #include "daemon/completion/completion.h"
 #include "daemon/completion/documents/page_keeper.h"
+#include "daemon/completion/documents/taste_keeper.h"
 #include "daemon/config/config.h"
 #include "daemon/config/local_socket.h"
+#include "daemon/config/sandbox.h"
 #include "daemon/models/engine_host.h"
+#include "daemon/server/file_judge.h"
 
 namespace spdlog {
 class logger;
@@ -24,8 +27,9 @@ namespace efimd::service {
 ///
 /// Thread: open() and run() on one, which is the io thread while run() lasts; stop() from any.
 /// Owns: the lock for life, the socket's file while it listens.
-/// Limits: sessions_max; more are closed at once, with a line in the log.
-/// How it ends without losing an editor: lifetime.h.
+/// Limits: sessions_max; for more, the one gives way that has been silent for longest before
+/// initialize, else they are closed at once, with a line in the log.
+/// lifetime.h says how it ends without losing an editor.
 class Daemon {
  public:
   struct Settings {
@@ -37,8 +41,14 @@ class Daemon {
     std::shared_ptr<OpenedModel> opened_model;
     std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
     std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
-    std::string model_path;                          ///< for the status; empty if none was found
-    std::string model_reason;                        ///< why that one
+    std::shared_ptr<completion::TasteKeeper> taste;  ///< null: what is taken is not kept
+    /// Made by open() where there are none. Tests stall `facts`.
+    std::shared_ptr<FileThreads> file_threads;
+    std::shared_ptr<FileThreads> project_threads;
+    std::function<FileFacts(const std::string& uri)> facts;
+    SandboxStatus sandbox;     ///< for the status
+    std::string model_path;    ///< for the status; empty if none was found
+    std::string model_reason;  ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
     /// A daemon that was asked to retire does so after this time without a request.
@@ -46,6 +56,9 @@ class Daemon {
     /// How long open() waits for a daemon that is leaving.
     std::chrono::milliseconds lock_wait{5000};
     std::size_t sessions_max = 256;
+    /// Of a connection before initialize, and of a message from its first byte to its last.
+    std::chrono::milliseconds silence_max{60'000};
+    std::chrono::milliseconds frame_max{60'000};
     std::size_t output_bytes_max = std::size_t{16} << 20;
     /// Called on io between the decision to leave and unlinking the socket, so that tests can
     /// connect then.

@@ -13,18 +13,19 @@
 
 #include "daemon/server/connection.h"
 #include "daemon/server/daemon.h"
+#include "daemon/server/file_judge.h"
 #include "daemon/server/lifetime.h"
 #include "daemon/server/project_reader.h"
 #include "daemon/server/session.h"
 
 namespace efimd::service {
 
-/// The daemon behind its face: sessions, completion service, store, projects.
+/// The inside of the daemon: sessions, completion service, store, projects.
 ///
 /// Thread: io. Members end in the reverse order: first what posts to io, last the lock (D-1).
 class Daemon::Impl : public SessionHost, private Lifetime::Host {
  public:
-  /// `listening`: of no use where settings has a passed socket.
+  /// `listening`: of no use if settings has a passed socket.
   Impl(Settings settings, LockFile lock, UniqueFd listening);
   ~Impl() override;
 
@@ -41,8 +42,13 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void open_document(completion::OpenedDocument opened) override;
   void focus_document(completion::DocumentKey document) override;
   void dismiss_suggestion(completion::Dismissal dismissal) override;
-  const Exclusions& exclusions() const override { return exclusions_; }
+  TextBudget& text_budget() override { return text_budget_; }
+  void judge(const completion::DocumentKey& document, FileJudge::Judged judged) override {
+    judge_->judge(document.session, document.uri, std::move(judged));
+  }
   void look_at_project(const completion::TextHome& home) override;
+  void file_changed(const std::string& path) override;
+  void forget_text(const completion::TextHome& home) override;
   void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
@@ -56,27 +62,35 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::size_t session_count() const override { return connections_.size(); }
   void end_sessions() override;
 
+  /// Closes the connection that has been silent for longest, without having been initialized; false
+  /// if there is none.
+  bool make_room();
   void ended(std::uint64_t id);
   /// `factory` with its progress told to the sessions.
   completion::EngineFactory watched(completion::EngineFactory factory);
   void post_change();  // from the engine thread
   void model_changed();
 
-  /// Listens to what goes wrong, and takes out what has been excluded since it was stored.
+  /// Listens for failures, and removes documents that were excluded after they were stored.
   void begin_store();
+  void purge_excluded(std::vector<std::string> uris);
   void read_projects();
   using Answered = std::function<void(Result<lsp::Json>)>;
   void ask_store(const CacheRequest& request, Answered done);
-  /// Every spelling of the file that the store or a session knows, found on the disk thread.
-  void purge_file(CacheRequest request, Answered done);
+  /// Finds every spelling of the file that the store or a session knows, then does what is asked.
+  void find_spellings(CacheRequest request, Answered done);
+  void serve_file(CacheRequest request, Answered done);
   /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
   void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
-  /// What the store cannot know of the answer: device tokens, speeds.
+  /// The part of the answer that the store cannot know: device tokens, speeds.
   void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
 
   Settings settings_;
   const LockFile lock_;  // D-1: the first in, the last out
   const std::chrono::steady_clock::time_point started_ = std::chrono::steady_clock::now();
+  // Sessions that io_ still holds at the end give their text back to it.
+  TextBudget text_budget_;
+  std::size_t unfinished_bytes_ = 0;  ///< of messages that are on their way, of all connections
   boost::asio::io_context io_{1};
   Lifetime lifetime_;
   boost::asio::signal_set signals_{io_};
@@ -84,7 +98,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
   std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
-  Exclusions exclusions_;
+  std::unique_ptr<FileJudge> judge_;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
   std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_

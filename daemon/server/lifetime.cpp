@@ -32,7 +32,8 @@ Result<LockFile> take_lock(const LockRequest& request) {
     if (*held) return std::move(**held);
     const auto holder = LockFile::last_holder(request.lock);
     const std::string pid = holder ? std::to_string(*holder) : "?";
-    // A passed socket takes connections whoever runs (D-5): it tells nothing about another daemon.
+    // A passed socket takes connections without a daemon (D-5), so it tells nothing about another
+    // daemon.
     if (!request.passed && connect_to(request.socket))
       return fail(Fault::kNotReady, "a daemon is running already (pid " + pid + ")",
                   "`efimd status` shows it, `efimd stop` ends it");
@@ -164,7 +165,7 @@ void Lifetime::stop() {
 
 void Lifetime::retire() {
   if (std::exchange(retiring_, true)) return;
-  settings_.log->info("asked to make way for a later build");
+  settings_.log->info("asked to retire for a later build");
   retire_when_quiet();
 }
 

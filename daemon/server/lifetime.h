@@ -30,16 +30,16 @@ class logger;
 //        daemon that waits finds the socket, says that one is running and ends, and its bridge
 //        connects here.
 //   D-3  A peer that had found the file before (a) but is queued after (b) is closed unanswered with
-//        the socket. It sees the end of the stream before its initialize was answered, and starts
-//        over: the bridge's part.
+//        the socket. It sees the end of the stream before an answer to its initialize, and starts
+//        over; the bridge does that.
 //   D-4  Asked to stop: unlink, close the socket, stop pending work, send what is queued (for
 //        kDrainMax at most), end.
-//   D-5  With a socket that a service manager passed, the name is the manager's: the file is never
-//        unlinked, and who comes too late waits in the kernel's queue, for which the manager starts
-//        the next daemon. Nobody is closed unanswered, and D-3 has nothing to do.
-//   D-6  Asked to retire, because a later build is here (bridge_session.h, BR-4): as D-4, but once no
-//        request waits and none came for retire_quiet. The next daemon waits for the lock (D-1), so
-//        the model is in memory once.
+//   D-5  With a socket that a service manager passed, the name is the manager's, and the file is
+//        never unlinked. A late peer waits in the kernel's queue, and the manager starts the next
+//        daemon for it. Nobody is closed unanswered, and D-3 has nothing to do.
+//   D-6  Asked to retire, because a later build is here (bridge_session.h, BR-4): as D-4, but only
+//        after no request waits and none came for retire_quiet. The next daemon waits for the lock
+//        (D-1), so the model is in memory once.
 
 namespace efimd::service {
 
@@ -52,7 +52,8 @@ struct LifetimeSettings {
 };
 
 /// The daemon's lock, or kNotReady if a daemon listens at `socket` (D-2 c) or does not let go of the
-/// lock within `wait`. `passed`: the socket takes connections whoever runs (D-5), and tells nothing.
+/// lock within `wait`. `passed`: the socket takes connections without a daemon (D-5), and so tells
+/// nothing.
 struct LockRequest {
   std::filesystem::path lock;
   std::filesystem::path socket;
@@ -74,7 +75,7 @@ class Lifetime {
     virtual ~Host() = default;
     virtual void admit(Socket socket) = 0;
     virtual std::size_t session_count() const = 0;
-    /// Stops what the sessions wait for and closes each once its output is sent.
+    /// Stops the sessions' pending work and closes each after its output is sent.
     virtual void end_sessions() = 0;
   };
 
@@ -83,7 +84,7 @@ class Lifetime {
 
   void listen(UniqueFd listening);           ///< at our own file
   void listen_for_manager(UniqueFd passed);  ///< D-5
-  /// Accepts; with nobody there, the idle clock runs.
+  /// Accepts; without peers, the idle clock runs.
   void start();
 
   void session_began();
@@ -106,8 +107,8 @@ class Lifetime {
   void leave_if_alone();
   std::size_t accept_queued();
   void retire_when_quiet();
-  /// Removes the socket's file if it is still ours: a cleaner of old files may have let another
-  /// daemon in.
+  /// Removes the socket's file if it is still ours, because a cleaner of old files may have let
+  /// another daemon in.
   void unlink_socket();
 
   boost::asio::io_context& io_;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <future>
 #include <mutex>
 #include <thread>
 #include <utility>
@@ -22,53 +23,47 @@ using SteadyClock = std::chrono::steady_clock;
 
 /// How long a destructor waits for the thread. A stalled file system may hold it for minutes.
 constexpr std::chrono::milliseconds kFarewell{500};
-/// The first batch of a family is small, so that there is something to find soon.
-constexpr std::size_t kFirstBatchBytes = std::size_t{256} * 1024;
-constexpr std::size_t kLaterBatchBytes = recall::kBatchBytesMax - recall::kFileBytesMax;
 
 struct Job {
-  enum class Kind { kLook, kChanged };
+  enum class Kind { kLook, kChanged, kMerge };
   Kind kind = Kind::kLook;
   std::string root;
   std::string family;  ///< kLook
   std::string file;    ///< kChanged
+  std::shared_ptr<const recall::Merge> merge = nullptr;
 };
 
 using Files = std::vector<std::pair<std::string, FileStamp>>;
 
-/// Texts of one family that wait for their batch.
-struct Waiting {
-  std::string family;
-  std::vector<recall::File> files;
-  std::size_t bytes = 0;
-  std::size_t bytes_max = kFirstBatchBytes;
-};
-
-Waiting& family_in(std::vector<Waiting>& waiting, std::string_view path) {
-  const std::string family = recall::family_of(path);
-  const auto found = std::ranges::find(waiting, family, &Waiting::family);
-  if (found != waiting.end()) return *found;
-  waiting.push_back({.family = family, .files = {}});
-  return waiting.back();
+/// On Linux this is the calling thread's own; reading ahead must not slow down the user.
+void lower_priority() {
+#ifdef __linux__
+  static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
+#endif
 }
 
 bool changes_ignoring(const std::string& file) { return fs::path(file).filename() == ".gitignore"; }
 
 }  // namespace
 
-struct ProjectReader::State {
-  State(Exclusions exclusions, Deliver deliver, ProjectLimits limits)
-      : exclusions_(std::move(exclusions)), deliver_(std::move(deliver)), limits_(limits) {}
+struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State> {
+  State(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
+        std::shared_ptr<FileThreads> threads)
+      : exclusions_(std::move(exclusions)),
+        deliver_(std::move(deliver)),
+        limits_(limits),
+        threads_(std::move(threads)) {}
 
   void run();
   void ask(Job job);
-  void leave(const std::string& root);
+  void merge(recall::Merge merge);
+  std::vector<std::string> roots_of(const std::string& file) const;
   void stop();
   bool wait_until_done(std::chrono::milliseconds time);
   std::vector<ProjectStatus> status() const;
 
  private:
-  /// What is known of a project's files. Only the files thread changes it.
+  /// The known files of a project. Only the files thread changes it.
   struct Project {
     std::map<std::string, FileStamp> files;
     ProjectStatus status;
@@ -89,6 +84,8 @@ struct ProjectReader::State {
     }
   };
 
+  void serve(const Job& job);
+  void on_file_thread(const std::function<void()>& work);
   void look(const Job& job);
   void look_at_file(const Job& job);
   void read(const std::string& root, const Files& files);
@@ -96,13 +93,14 @@ struct ProjectReader::State {
   void remove(const std::string& root, const std::string& path);
   Files news(const std::string& root, const ProjectListing& listing) const;
   void note(const std::string& root, const std::function<void(Project&)>& change);
-  bool is_left(const std::string& root) const;
+  bool is_stopped() const;
   void deliver(ProjectUpdate update);
-  void deliver_batch(const std::string& root, Waiting& waiting);
+  void deliver_batch(const std::string& root, recall::BatchPtr batch);
 
   const Exclusions exclusions_;
   const Deliver deliver_;
   const ProjectLimits limits_;
+  const std::shared_ptr<FileThreads> threads_;
 
   std::mutex delivering_;     ///< held while deliver_ runs, so that stop() outlasts it
   mutable std::mutex mutex_;  ///< guards all below; the file system is never asked under it
@@ -113,11 +111,21 @@ struct ProjectReader::State {
   bool done_ = false;
 };
 
+/// A thread that is made for each job may read what was made since the daemon began (sandbox.h).
+void ProjectReader::State::on_file_thread(const std::function<void()>& work) {
+  if (!threads_) return work();
+  auto promise = std::make_shared<std::promise<void>>();
+  const auto ended = promise->get_future();
+  // Dropped work breaks its promise, which ends the wait, too.
+  static_cast<void>(threads_->post(0, [&work, promise = std::move(promise)] {
+    lower_priority();
+    work();
+  }));
+  ended.wait();
+}
+
 void ProjectReader::State::run() {
-#ifdef __linux__
-  // On Linux this is the calling thread's own; reading ahead must not slow down the user.
-  static_cast<void>(setpriority(PRIO_PROCESS, 0, 10));
-#endif
+  lower_priority();
   while (true) {
     Job job;
     {
@@ -127,36 +135,58 @@ void ProjectReader::State::run() {
       job = std::move(jobs_.front());
       jobs_.pop_front();
     }
-    job.kind == Job::Kind::kLook ? look(job) : look_at_file(job);
-    deliver({.project = job.root, .files = nullptr, .removed = {}, .is_last = true});
+    serve(job);
   }
   const std::lock_guard lock(mutex_);
   done_ = true;
   changed_.notify_all();
 }
 
+void ProjectReader::State::serve(const Job& job) {
+  if (job.kind == Job::Kind::kMerge) {
+    return deliver(
+        {.project = job.root, .files = job.merge->made(), .removed = {}, .merge = job.merge});
+  }
+  on_file_thread([&] { job.kind == Job::Kind::kLook ? look(job) : look_at_file(job); });
+  deliver({.project = job.root, .files = nullptr, .removed = {}, .is_last = true});
+}
+
+void ProjectReader::State::merge(recall::Merge merge) {
+  const std::lock_guard lock(mutex_);
+  Job job{.kind = Job::Kind::kMerge, .root = merge.project(), .family = {}, .file = {}};
+  job.merge = std::make_shared<const recall::Merge>(std::move(merge));
+  jobs_.push_back(std::move(job));
+  changed_.notify_all();
+}
+
 void ProjectReader::State::ask(Job job) {
   const std::lock_guard lock(mutex_);
-  if (job.kind == Job::Kind::kLook) {
-    projects_[job.root].status.project = job.root;
-  } else if (!projects_.contains(job.root)) {
-    return;
-  }
+  if (job.kind == Job::Kind::kLook) projects_[job.root].status.project = job.root;
   if (job.kind == Job::Kind::kChanged &&
       (jobs_.size() >= kNoticesMax || changes_ignoring(job.file)))
     job.kind = Job::Kind::kLook;
   const bool waits = std::ranges::any_of(jobs_, [&](const Job& other) {
-    return other.root == job.root && (other.kind == Job::Kind::kLook || other.file == job.file) &&
+    return other.root == job.root && other.kind != Job::Kind::kMerge &&
+           (other.kind == Job::Kind::kLook || other.file == job.file) &&
            (job.kind == Job::Kind::kChanged || other.kind == Job::Kind::kLook);
   });
   if (!waits) jobs_.push_back(std::move(job));
   changed_.notify_all();
 }
 
-void ProjectReader::State::leave(const std::string& root) {
+/// The innermost known project with the file; all projects for an empty name.
+std::vector<std::string> ProjectReader::State::roots_of(const std::string& file) const {
   const std::lock_guard lock(mutex_);
-  projects_.erase(root);
-  std::erase_if(jobs_, [&](const Job& job) { return job.root == root; });
+  std::vector<std::string> roots;
+  for (const auto& [root, project] : projects_) {
+    if (file.empty()) {
+      roots.push_back(root);
+    } else if (file.starts_with(root + "/") &&
+               (roots.empty() || root.size() > roots.front().size())) {
+      roots.assign(1, root);
+    }
+  }
+  return roots;
 }
 
 void ProjectReader::State::stop() {
@@ -180,22 +210,23 @@ std::vector<ProjectStatus> ProjectReader::State::status() const {
   return rows;
 }
 
-bool ProjectReader::State::is_left(const std::string& root) const {
+bool ProjectReader::State::is_stopped() const {
   const std::lock_guard lock(mutex_);
-  return stopped_ || !projects_.contains(root);
+  return stopped_;
 }
 
 void ProjectReader::State::note(const std::string& root,
                                 const std::function<void(Project&)>& change) {
   const std::lock_guard lock(mutex_);
-  const auto found = projects_.find(root);
-  if (found == projects_.end()) return;
-  change(found->second);
+  change(projects_.at(root));
 }
 
 void ProjectReader::State::deliver(ProjectUpdate update) {
   const std::lock_guard delivering(delivering_);
-  if (is_left(update.project)) return;
+  if (is_stopped()) return;
+  update.merger = [weak = weak_from_this()](recall::Merge merge) {
+    if (const auto state = weak.lock()) state->merge(std::move(merge));
+  };
   deliver_(std::move(update));
 }
 
@@ -203,19 +234,17 @@ void ProjectReader::State::deliver(ProjectUpdate update) {
 Files ProjectReader::State::news(const std::string& root, const ProjectListing& listing) const {
   const std::lock_guard lock(mutex_);
   Files found;
-  const auto project = projects_.find(root);
-  if (project == projects_.end()) return found;
+  const auto& files = projects_.at(root).files;
   for (const auto& [path, stamp] : listing.files) {
-    const auto known = project->second.files.find(path);
-    if (known == project->second.files.end() || known->second != stamp)
-      found.emplace_back(path, stamp);
+    const auto known = files.find(path);
+    if (known == files.end() || known->second != stamp) found.emplace_back(path, stamp);
   }
   return found;
 }
 
 void ProjectReader::State::look(const Job& job) {
   note(job.root, [](Project& project) { project.status.reading = true; });
-  const auto stopped = [&] { return is_left(job.root); };
+  const auto stopped = [&] { return is_stopped(); };
   const ProjectListing listing = list_project(job.root, exclusions_, limits_, stopped);
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
   note(job.root, [&](Project& project) {
@@ -235,7 +264,7 @@ void ProjectReader::State::look(const Job& job) {
 
 void ProjectReader::State::read(const std::string& root, const Files& files) {
   const auto deadline = SteadyClock::now() + limits_.time;
-  std::vector<Waiting> waiting;  // in the order that families come in
+  recall::Gathering gathering;
   for (const auto& file : files) {
     if (!has_room(root, file.second, deadline)) break;
     auto text = read_code(file.first);
@@ -244,12 +273,9 @@ void ProjectReader::State::read(const std::string& root, const Files& files) {
       continue;
     }
     note(root, [&](Project& project) { project.know(file.first, file.second); });
-    Waiting& family = family_in(waiting, file.first);
-    family.bytes += text->size();
-    family.files.push_back({file.first, std::move(*text)});
-    if (family.bytes >= family.bytes_max) deliver_batch(root, family);
+    deliver_batch(root, gathering.add({file.first, std::move(*text)}));
   }
-  for (Waiting& rest : waiting) deliver_batch(root, rest);
+  for (recall::BatchPtr& batch : gathering.rest()) deliver_batch(root, std::move(batch));
 }
 
 bool ProjectReader::State::has_room(const std::string& root, const FileStamp& stamp,
@@ -270,10 +296,8 @@ void ProjectReader::State::remove(const std::string& root, const std::string& pa
   if (was_known) deliver({.project = root, .files = nullptr, .removed = {path}});
 }
 
-void ProjectReader::State::deliver_batch(const std::string& root, Waiting& waiting) {
-  if (waiting.files.empty()) return;
-  deliver({.project = root, .files = recall::make_batch(waiting.files), .removed = {}});
-  waiting = {.family = waiting.family, .files = {}, .bytes_max = kLaterBatchBytes};
+void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchPtr batch) {
+  if (batch) deliver({.project = root, .files = std::move(batch), .removed = {}});
 }
 
 void ProjectReader::State::look_at_file(const Job& job) {
@@ -282,8 +306,10 @@ void ProjectReader::State::look_at_file(const Job& job) {
   remove(job.root, job.file);
 }
 
-ProjectReader::ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits)
-    : state_(std::make_shared<State>(std::move(exclusions), std::move(deliver), limits)) {
+ProjectReader::ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
+                             std::shared_ptr<FileThreads> threads)
+    : state_(std::make_shared<State>(std::move(exclusions), std::move(deliver), limits,
+                                     std::move(threads))) {
   // The thread keeps the state alive: it may outlive this object where the file system stalls.
   std::thread([state = state_] { state->run(); }).detach();
 }
@@ -294,15 +320,31 @@ ProjectReader::~ProjectReader() {
 }
 
 void ProjectReader::look_at(const fs::path& root, std::string_view family) {
-  state_->ask({Job::Kind::kLook, root.generic_string(), std::string(family), {}});
+  state_->ask({.kind = Job::Kind::kLook,
+               .root = root.generic_string(),
+               .family = std::string(family),
+               .file = {}});
 }
 
-void ProjectReader::changed(const fs::path& root, const fs::path& file) {
-  state_->ask({Job::Kind::kChanged, root.generic_string(), {}, file.generic_string()});
+void ProjectReader::changed(const fs::path& file) {
+  const std::string path = file.generic_string();
+  for (std::string& root : state_->roots_of(path))
+    state_->ask({.kind = path.empty() ? Job::Kind::kLook : Job::Kind::kChanged,
+                 .root = std::move(root),
+                 .family = recall::family_of(path),
+                 .file = path});
 }
-
-void ProjectReader::leave(const fs::path& root) { state_->leave(root.generic_string()); }
 
 std::vector<ProjectStatus> ProjectReader::status() const { return state_->status(); }
+
+void apply(const ProjectUpdate& update, recall::Index& index) {
+  for (const std::string& path : update.removed) index.remove_file({update.project, path});
+  if (update.merge)
+    index.take_merged(*update.merge, update.files);
+  else if (update.files)
+    index.add_files(update.project, update.files);
+  if (!update.merger) return;
+  if (auto merge = index.merge_wanted()) update.merger(std::move(*merge));
+}
 
 }  // namespace efimd::service

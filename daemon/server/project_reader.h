@@ -8,21 +8,33 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/files/exclusions.h"
+#include "daemon/files/file_threads.h"
+#include "daemon/files/project_files.h"
 #include "daemon/recall/batch.h"
-#include "daemon/server/exclusions.h"
-#include "daemon/server/project_files.h"
+#include "daemon/recall/index.h"
 
 namespace efimd::service {
 
-/// What changed in a project's files: for recall::Index.
+/// Has small batches merged, and the result delivered as an update. Any thread; does nothing once the
+/// reader is gone.
+using Merger = std::function<void(recall::Merge)>;
+
+/// The changes of a project's files, for recall::Index.
 struct ProjectUpdate {
   std::string project;               ///< its root's path
   recall::BatchPtr files;            ///< new, or in place of those of the same path; may be null
   std::vector<std::string> removed;  ///< paths: gone, or excluded now
-  bool is_last = false;              ///< nothing more comes of what was asked
+  bool is_last = false;              ///< this look is complete
+  /// Set: `files` stand for the batches that this merges.
+  std::shared_ptr<const recall::Merge> merge = nullptr;
+  Merger merger = nullptr;  ///< for a merge that the update makes worthwhile
 };
 
-/// What a project's reading came to, for people.
+/// Brings the update into the index, and has merged what is worth merging then.
+void apply(const ProjectUpdate& update, recall::Index& index);
+
+/// The result of reading a project, for people.
 struct ProjectStatus {
   std::string project;
   std::size_t files = 0;
@@ -35,10 +47,10 @@ struct ProjectStatus {
 /// family that is asked for come first, in small batches first.
 ///
 /// Thread: any may call; all calls return at once. The work is done by a thread of its own (files),
-/// with low priority, one project after the other. It may hang on a stalled file system; nobody
-/// waits for it, also the destructor only for a moment.
-/// Owns: nothing but what it remembers of files (paths, sizes, times).
-/// Limits: ProjectLimits of each project; kNoticesMax changes waiting, more become one new look.
+/// with low priority, one project after another. It may hang on a stalled file system. Nobody waits
+/// for it; even the destructor waits only for a moment. Owns: only its memory of files (paths,
+/// sizes, times). Limits: ProjectLimits of each project; kNoticesMax changes waiting, more become
+/// one new look.
 class ProjectReader {
  public:
   static constexpr std::size_t kNoticesMax = 256;
@@ -46,18 +58,19 @@ class ProjectReader {
 
   /// `deliver` is called on the files thread, and never after the destructor has returned.
   /// `exclusions` should heed .gitignore.
-  ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits = {});
+  /// `threads` ask the file system where there are any; else the reader's own does.
+  ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits = {},
+                std::shared_ptr<FileThreads> threads = nullptr);
   ~ProjectReader();
   ProjectReader(const ProjectReader&) = delete;
   ProjectReader& operator=(const ProjectReader&) = delete;
 
-  /// Reads the project if it is not known; else looks for what changed since. Files of `family`
+  /// Reads the project if it is not known; else looks for changes since. Files of `family`
   /// (recall::family_of) come first.
   void look_at(const std::filesystem::path& root, std::string_view family);
-  /// A file was made, changed or removed, says the editor. Of a project that is not known: nothing.
-  void changed(const std::filesystem::path& root, const std::filesystem::path& file);
-  /// Forgets the project; one that is being read is given up.
-  void leave(const std::filesystem::path& root);
+  /// A file was made, changed or removed, says the editor. It belongs to the innermost known project
+  /// that holds it; of any other nothing is read. An empty path: look at all known projects again.
+  void changed(const std::filesystem::path& file);
 
   std::vector<ProjectStatus> status() const;
 

@@ -7,18 +7,25 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
 
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <system_error>
 #include <utility>
 
 #include "daemon/config/build.h"
 #include "daemon/config/passed_socket.h"
+#include "daemon/config/sandbox.h"
 #include "daemon/config/version.h"
+#include "daemon/files/secrets.h"
 #include "daemon/models/engine_host.h"
 #include "daemon/models/model_catalog.h"
 #include "daemon/server/daemon.h"
@@ -51,15 +58,19 @@ std::shared_ptr<spdlog::logger> make_log(const Paths& paths, const Config& confi
   return log;
 }
 
-/// What is in use, and what was passed over.
+/// The device in use, and the ones that were skipped.
 void log_start(spdlog::logger& log, const Paths& paths, const Config& config,
-               const Result<ModelChoice>& model) {
+               const Result<ModelChoice>& model, const SandboxStatus& sandbox) {
   log.info("efimd {} (pid {}) listens at {}", version(), ::getpid(), paths.socket().string());
   for (const std::string& note : paths.notes) log.info("{}", note);
   log.info("configuration: {}{}", config.file.string(), config.file_read ? "" : " (not in use)");
   for (const ConfigWarning& warning : config.warnings)
     log.warn("configuration, line {}: {}", warning.line, warning.message);
   if (model) log.info("model: {} ({})", model->path.string(), model->reason);
+  if (const std::string text = sandbox_text(sandbox); config.sandbox && !sandbox.why.empty())
+    log.warn("sandbox: {}", text);
+  else
+    log.info("sandbox: {}", text);
 }
 
 Daemon::Settings settings_of(const Paths& paths, const Config& config,
@@ -81,6 +92,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.store = std::make_shared<store::StoreService>(std::move(of_store));
     settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
   }
+  settings.taste = std::make_shared<completion::TasteKeeper>(paths.taste_file());
   EngineSetup engine;
   engine.model = model.map([](const ModelChoice& chosen) { return chosen.path; });
   engine.device_kind = config.device_kind;
@@ -89,6 +101,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.weights = config.device_weights;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.host_budget_bytes = host_budget_bytes(config);
+  engine.window_tokens = config.window_tokens;
   engine.fim = config.fim;
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();
@@ -108,6 +121,60 @@ void keep_memory_private() {
 #endif
 }
 
+bool is_secret(const std::filesystem::path& path, bool is_folder) {
+  return !secret_by_name(path.string() + (is_folder ? "/-" : "")).empty();
+}
+
+/// For a thread that reads the user's projects.
+void confine_to_projects() {
+  const char* const home = std::getenv("HOME");
+  std::error_code error;
+  const std::filesystem::path real =
+      std::filesystem::weakly_canonical(home == nullptr ? "/" : home, error);
+  static_cast<void>(confine_thread(user_files(error ? "/" : real, is_secret)));
+}
+
+/// The model may be one of several files. Not all of the home folder for one that lies there.
+void add_model(const std::filesystem::path& model, Reachable& files) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::weakly_canonical(model, error);
+  const char* const home = std::getenv("HOME");
+  const bool deep =
+      std::ranges::distance(real) > 3 && (home == nullptr || real.parent_path() != home);
+  files.read.push_back(deep ? real.parent_path() : real);
+  files.read.push_back(model);
+}
+
+/// The second line of defence. The threads that read projects keep more rights than all others, so
+/// they are made in between.
+SandboxStatus confine(const Paths& paths, const Result<ModelChoice>& model,
+                      Daemon::Settings& settings) {
+  SandboxStatus status;
+  const Result<void> calls = forbid_calls();
+  status.calls = calls.has_value();
+  if (!calls) status.why = calls.error().message();
+  settings.file_threads = std::make_shared<FileThreads>(confine_to_projects);
+  settings.project_threads = std::make_shared<FileThreads>(confine_to_projects);
+  Reachable files = system_files();
+  make_private_folder(paths.cache_dir);
+  files.write.insert(files.write.end(), {paths.runtime_dir, paths.state_dir, paths.cache_dir});
+  if (model) add_model(model->path, files);
+  const Result<void> confined = confine_thread(files);
+  status.files = confined.has_value();
+  if (!confined) status.why += (status.why.empty() ? "" : "; ") + confined.error().message();
+  return status;
+}
+
+/// glibc raises its own limit with each large block that is freed, and then keeps all that is freed
+/// later: a text of 16 MiB had cost 420 MiB for good.
+void give_memory_back() {
+#ifdef __GLIBC__
+  constexpr int kLargeBytes = 1 << 20;
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
+  ::mallopt(M_TRIM_THRESHOLD, kLargeBytes);
+#endif
+}
+
 int refuse(UniqueFd ready, const Error& error) {
   fmt::print(stderr, "efimd: {}\n", error.message());
   report_ready(std::move(ready), tl::unexpected(error));
@@ -119,6 +186,7 @@ int refuse(UniqueFd ready, const Error& error) {
 int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   ::umask(077);
   keep_memory_private();
+  give_memory_back();
   static_cast<void>(this_build());  // while its file is where it was started from
   if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
     return refuse(std::move(options.ready), folder.error());
@@ -130,12 +198,14 @@ int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   const auto model = choose_model(config, find_model_places());
   Daemon::Settings settings = settings_of(paths, config, model);
   settings.log = log;
+  if (config.sandbox) settings.sandbox = confine(paths, model, settings);
   if (*passed) settings.passed = std::move(**passed);
+  const SandboxStatus sandbox = settings.sandbox;
   auto daemon = Daemon::open(std::move(settings));
   if (!daemon) return refuse(std::move(options.ready), daemon.error());
   (*daemon)->stop_on_signals();
   report_ready(std::move(options.ready), {});
-  log_start(*log, paths, config, model);
+  log_start(*log, paths, config, model, sandbox);
   (*daemon)->run();
   log->info("finished");
   return 0;

@@ -19,17 +19,14 @@ using lsp::Json;
 namespace {
 
 constexpr char kProgressId[] = "efimd/model-progress";
+constexpr char kWatchId[] = "efimd/watched-files";
 /// Of names that a client chose, in answers and in the status.
 constexpr std::size_t kShownBytesMax = 80;
 
 // The log gets names from these lists only: a client with a defect may send text as any name.
-constexpr std::array<std::string_view, 7> kIgnoredNames = {"$/setTrace",
-                                                           "$/progress",
-                                                           "textDocument/didSave",
-                                                           "workspace/didChangeWorkspaceFolders",
-                                                           "textDocument/willSave",
-                                                           "workspace/didChangeWatchedFiles",
-                                                           "window/workDoneProgress/cancel"};
+constexpr std::array<std::string_view, 5> kIgnoredNames = {
+    "$/setTrace", "$/progress", "textDocument/didSave", "textDocument/willSave",
+    "window/workDoneProgress/cancel"};
 constexpr std::array<std::string_view, 9> kEditors = {
     "Neovim", "Visual Studio Code", "VSCodium", "Cursor", "Emacs", "Eglot", "helix", "Zed", "Kate"};
 
@@ -52,18 +49,6 @@ std::string shown(std::string_view name) {
   std::replace_if(
       text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c >= 0x7F; }, '?');
   return text;
-}
-
-completion::StopRule stop_rule_of(lsp::EfimStop stop) {
-  switch (stop) {
-    case lsp::EfimStop::kNone:
-      return completion::StopRule::kNone;
-    case lsp::EfimStop::kLine:
-      return completion::StopRule::kLine;
-    case lsp::EfimStop::kBlock:
-      return completion::StopRule::kBlock;
-  }
-  return completion::StopRule::kBlock;
 }
 
 }  // namespace
@@ -93,6 +78,9 @@ std::span<const Session::Method> Session::notifications() {
       {"textDocument/didChange", &Session::did_change, When::kServing},
       {"textDocument/didClose", &Session::did_close, When::kServing},
       {"workspace/didChangeConfiguration", &Session::did_change_configuration, When::kServing},
+      {"workspace/didChangeWatchedFiles", &Session::did_change_watched_files, When::kServing},
+      {"workspace/didChangeWorkspaceFolders", &Session::did_change_workspace_folders,
+       When::kServing},
       {"$/cancelRequest", &Session::cancel_request, When::kServing},
       {"efim/didFocus", &Session::did_focus, When::kServing},
       {"efim/didShow", &Session::did_show, When::kServing},
@@ -183,6 +171,9 @@ void Session::initialize(const lsp::Message& message) {
                   params->clientInfo.version);
   encoding_ = lsp::negotiate(params->positionEncodings);
   work_done_progress_ = params->workDoneProgress;
+  registers_watchers_ = params->registersWatchers && host_.config().completion.recall;
+  for (const std::string& uri : params->workspaceFolders) add_folder(uri);
+  if (folders_.empty() && params->rootUri) add_folder(*params->rootUri);
   take_options(params->efim);
   state_ = State::kServing;
   const std::string commands[] = {kAcceptCommand};
@@ -233,15 +224,10 @@ void Session::initialized(const lsp::Message&) {
                             lsp::work_done_create_params(kProgressId)));
   }
   if (model.state == completion::EngineState::kFailed) tell_failure(model.failure);
+  if (registers_watchers_)
+    send_(lsp::request_body(kWatchId, "client/registerCapability",
+                            lsp::watch_files_params(kWatchId)));
   tell_configuration();
-}
-
-void Session::did_change_configuration(const lsp::Message& message) {
-  const auto params = lsp::params_of<lsp::DidChangeConfigurationParams>(message.params);
-  if (params) return take_options(params->efim);
-  refuse_params(message, params.error());
-  show(lsp::MessageType::kWarning,
-       "efimd passes these settings over: " + params.error().message() + ".");
 }
 
 void Session::cancel_request(const lsp::Message& message) {
@@ -252,17 +238,6 @@ void Session::cancel_request(const lsp::Message& message) {
   if (found == pending_.end()) return;  // answered already
   if (const auto pending = take_pending(found->first))
     refuse(pending->id, ErrorCode::kRequestCancelled, "cancelled by the editor");
-}
-
-void Session::take_options(const lsp::EfimOptions& options) {
-  if (options.receipts) receipts_ = *options.receipts;
-  if (options.state) states_ = *options.state;
-  if (options.maxTokens) options_.tokens_max = *options.maxTokens;
-  if (options.stop) options_.stop = stop_rule_of(*options.stop);
-  if (options.temperature) options_.temperature = static_cast<float>(*options.temperature);
-  if (!options.unknown.empty())
-    host_.log().warn("session {}: ignored {} unknown options below efim", id_,
-                     options.unknown.size());
 }
 
 void Session::model_changed() {
@@ -296,12 +271,16 @@ void Session::tell_configuration() {
       first.line > 0 ? fmt::format("{}:{}: ", config.file.string(), first.line) : "";
   const std::size_t more = config.warnings.size() - 1;
   show(lsp::MessageType::kWarning,
-       fmt::format("efimd's configuration: {}{}{}. The default is used; 'efimd doctor' tells all.",
+       fmt::format("efimd's configuration: {}{}{}. The default is used; 'efimd doctor' lists all.",
                    place, first.message, more > 0 ? fmt::format(" (and {} more)", more) : ""));
 }
 
 void Session::show(lsp::MessageType type, const std::string& text) {
-  notify("window/showMessage", lsp::message_params(type, text));
+  // VS Code draws [text](command:...) as a link; a file's name is none.
+  std::string plain = text;
+  for (std::size_t at = 0; (at = plain.find("](", at)) != std::string::npos;)
+    plain.insert(++at, " ");
+  notify("window/showMessage", lsp::message_params(type, plain));
 }
 
 void Session::take_leave() {

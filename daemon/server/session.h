@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <map>
 #include <memory>
@@ -11,13 +13,15 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/completion/completion.h"
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/config/config.h"
 #include "daemon/server/cache_request.h"
-#include "daemon/server/exclusions.h"
+#include "daemon/server/file_judge.h"
 #include "daemon/server/status_json.h"
+#include "daemon/server/text_budget.h"
 #include "daemon/text/document.h"
 #include "lsp/json_rpc.h"
 #include "lsp/protocol.h"
@@ -28,14 +32,14 @@ class logger;
 
 namespace efimd::service {
 
-/// How far loading the model is, for progress in the editor.
+/// The progress of loading the model, for the editor.
 struct ModelProgress {
   completion::EngineState state = completion::EngineState::kLoading;
   double progress = 0;
   std::string failure;
 };
 
-/// What a session needs of the daemon around it. Thread: io. Outlives every session.
+/// A session's view of the daemon around it. Thread: io. Outlives every session.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
@@ -48,11 +52,19 @@ class SessionHost {
   virtual void open_document(completion::OpenedDocument opened) = 0;
   virtual void focus_document(completion::DocumentKey document) = 0;
   virtual void dismiss_suggestion(completion::Dismissal dismissal) = 0;
-  virtual const Exclusions& exclusions() const = 0;
+  virtual TextBudget& text_budget() = 0;
+  /// What the document's file is. `judged` is called on io, now or later: once, or a second time if the
+  /// first was that its file system does not answer, and it did later.
+  virtual void judge(const completion::DocumentKey& document, FileJudge::Judged judged) = 0;
   /// `done` is called on io, once, now or later.
   virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
-  /// A document of this project was opened or closed: its files are looked at, beside everything else.
+  /// A document of this project was opened or closed, so the project's files are looked at, beside
+  /// all other work.
   virtual void look_at_project(const completion::TextHome& home) = 0;
+  /// This file of a project was made, changed or removed; all of them if `path` is empty.
+  virtual void file_changed(const std::string& path) = 0;
+  /// Recall forgets this text at once: it became secret or excluded.
+  virtual void forget_text(const completion::TextHome& home) = 0;
   /// Counts a request that was answered with nothing before it reached the completion service.
   /// `reason` is one of a few.
   virtual void count_silence(const std::string& reason) = 0;
@@ -76,8 +88,8 @@ inline constexpr char kAcceptCommand[] = "efimd.accept";
 ///        request answers the older with null at once and stops its work.
 ///   S-3  "Nothing to suggest" is {items: []}, with the reason in the receipt. Errors are for
 ///        broken requests and for what the editor cancelled, because VS Code shows other errors.
-///   S-4  Only `exit` ends the session, whatever else an editor sends. Broken frames are the
-///        connection's concern.
+///   S-4  Only `exit` ends the session; no other message does. Broken frames are the connection's
+///        concern.
 ///
 /// Thread: io.  Owns: its documents.  Held by its connection; outcomes find it through a weak
 /// pointer.
@@ -95,16 +107,31 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Tells the client that the daemon was asked to finish, so that its end is not taken for a
   /// failure.
   void take_leave();
-  /// To be called when the connection is gone: stops pending work, closes documents, and sends
+  /// Call it when the connection is gone. It stops pending work, closes documents, and sends
   /// nothing from then on.
   void end();
 
   SessionInfo info() const;
+  /// Whether initialize was answered: an editor, no passing command.
+  bool is_initialized() const { return state_ != State::kFresh; }
 
  private:
   enum class State { kFresh, kServing, kShutDown, kEnded };
   enum class Progress { kNone, kAsked, kShown, kOver };
 
+  /// What must be remembered of a request to write its answer and receipt.
+  struct Asked {
+    lsp::Id id;
+    std::string uri;
+    std::optional<std::int32_t> version;
+    std::string language_id;
+    std::uint64_t number = 0;
+    std::chrono::steady_clock::time_point arrived = {};
+  };
+  struct Waiting {
+    Asked asked;
+    lsp::InlineCompletionParams params;
+  };
   struct OpenDocument {
     text::Document document;
     std::optional<std::int32_t> version;
@@ -114,20 +141,16 @@ class Session : public std::enable_shared_from_this<Session> {
     Exclusions::Verdict exclusion = {};
     prompt::FileName file = {};
     completion::TextHome home = {};
+    std::uint64_t opening = 0;  ///< which didOpen of the session this is
+    bool judged = false;        ///< whether the three above are known, or known to be unknown
+    HeldText held = {};
+    std::optional<Waiting> waiting = {};  ///< the newest request, until then
   };
   struct Pending {
     lsp::Id id;
     std::stop_source stop;
     std::uint64_t number = 0;
-  };
-  /// What must be remembered of a request to write its answer and receipt.
-  struct Asked {
-    lsp::Id id;
-    std::string uri;
-    std::optional<std::int32_t> version;
-    text::SnapshotPtr snapshot;
-    std::string language_id;
-    std::uint64_t number = 0;
+    text::SnapshotPtr snapshot;  ///< of the request; a newer request lets it go
   };
   enum class When { kServing, kAlways };
   struct Method {
@@ -158,6 +181,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void did_change(const lsp::Message& message);
   void did_close(const lsp::Message& message);
   void did_change_configuration(const lsp::Message& message);
+  void did_change_watched_files(const lsp::Message& message);
+  void did_change_workspace_folders(const lsp::Message& message);
   void cancel_request(const lsp::Message& message);
   void did_focus(const lsp::Message& message);
   void did_show(const lsp::Message& message);
@@ -166,7 +191,12 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// Tells the user, once for a document, why it gets no completions.
   void tell_unusable(const std::string& uri, const OpenDocument& open);
-  /// From the change on that brings a private key, the document is one with secrets.
+  void add_folder(const std::string& uri);
+  /// The project of a file that `facts` are of: a workspace folder, if one holds it.
+  completion::TextHome home_of(const FileFacts& facts) const;
+  /// Files that are excluded by now leave recall.
+  void judge_documents_again();
+  /// After a change that brings a private key, the document is one with secrets.
   void close_if_secret(const std::string& uri,
                        std::span<const lsp::TextDocumentContentChangeEvent> changes);
   void take_options(const lsp::EfimOptions& options);
@@ -178,9 +208,16 @@ class Session : public std::enable_shared_from_this<Session> {
                       const lsp::Position& position) const;
   lsp::Position position_at(const text::Snapshot& snapshot, std::size_t byte) const;
 
-  void submit(Asked asked, const lsp::InlineCompletionParams& params);
+  /// The file of the document that `opening` opened is known.
+  void judged(const std::string& uri, std::uint64_t opening, const FileFacts& facts);
+  /// Closes the document if there is no room for its text.
+  void weigh(const std::string& uri, OpenDocument& open);
+  void become_usable(const std::string& uri, OpenDocument& open);
+  void answer_unusable(const Asked& asked, const OpenDocument& open);
+  void submit(const Asked& asked, const lsp::InlineCompletionParams& params);
   void finished(const Asked& asked, const completion::Outcome& outcome);
-  lsp::InlineCompletionItem item_of(const Asked& asked, const completion::Item& item) const;
+  lsp::InlineCompletionItem item_of(const Asked& asked, const text::Snapshot& snapshot,
+                                    const completion::Item& item) const;
   /// `silence` is counted, one of a few; `reason` is what the receipt says, with its numbers.
   void answer_empty(const Asked& asked, const char* silence, const std::string& reason);
   /// Takes the document's pending request, stopped, to be answered by the caller.
@@ -198,7 +235,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void answer(const lsp::Id& id, lsp::Json result);
   void refuse(const lsp::Id& id, lsp::ErrorCode code, std::string_view message);
   void notify(std::string_view method, lsp::Json params);
-  /// The params; nullopt if they are bad, after an error went to the sender (a request) or to the
+  /// The params. nullopt if they are bad; then an error went to the sender (a request) or to the
   /// log (a notification).
   template <class Params>
   std::optional<Params> params_of(const lsp::Message& message) {
@@ -221,18 +258,21 @@ class Session : public std::enable_shared_from_this<Session> {
   bool states_ = false;
   lsp::Json state_told_;  ///< params of the last efim/state; null before the first
   bool work_done_progress_ = false;
+  bool registers_watchers_ = false;
+  std::vector<std::filesystem::path> folders_;  ///< of the workspace
   Progress progress_ = Progress::kNone;
   bool failure_told_ = false;
 
   std::map<std::string, OpenDocument> documents_;
   std::set<std::string> unusable_told_;  ///< URIs, at most kDocumentsMax
   std::map<std::string, Pending> pending_;
+  std::uint64_t openings_ = 0;
   std::uint64_t completions_ = 0;
   std::uint64_t shown_ = 0;
   std::uint64_t dismissed_ = 0;
   std::uint64_t accepted_ = 0;
   std::uint64_t accepted_partly_ = 0;
-  std::string focused_;  ///< URI; empty where the editor does not tell
+  std::string focused_;  ///< URI; empty if the editor does not report it
 };
 
 }  // namespace efimd::service

@@ -1,13 +1,13 @@
-// The part of Session that deals with text: open documents, and completions for them.
+// The part of Session that deals with text: open documents, completions for them, and the messages
+// beyond LSP (docs/protocol.md). A client that knows none of these misses nothing but the counts.
 #include <fmt/format.h>
 #include <spdlog/logger.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
-#include "daemon/server/project_files.h"
-#include "daemon/server/repository.h"
-#include "daemon/server/secrets.h"
+#include "daemon/files/secrets.h"
 #include "daemon/server/session.h"
 #include "lsp/uri.h"
 
@@ -17,19 +17,25 @@ using lsp::Json;
 
 namespace {
 
-constexpr char kNotOpen[] = "the document is not open";
-constexpr char kSecretFile[] = "the file may hold secrets";
-constexpr char kTooLarge[] = "the document is too large";
-constexpr char kSuperseded[] = "superseded by a newer request";
-
-Json version_json(const std::optional<std::int32_t>& version) {
-  return version ? Json(*version) : Json(nullptr);
-}
-
 std::string unusable_as(const Exclusions::Verdict& secret) {
   return "the file may hold secrets (" + secret.pattern +
-         "); completion.secret_files = true completes it all the same";
+         "); completion.secret_files = true completes it anyway";
 }
+
+const char* state_name(completion::EngineState state, bool thinking) {
+  switch (state) {
+    case completion::EngineState::kLoading:
+      return "loading";
+    case completion::EngineState::kReady:
+      return thinking ? "thinking" : "ready";
+    case completion::EngineState::kFailed:
+      return "failed";
+  }
+  return "failed";
+}
+
+/// Whole percents: a file that is read in small steps is not worth a message for each.
+double rounded(double progress) { return std::round(std::clamp(progress, 0.0, 1.0) * 100) / 100; }
 
 }  // namespace
 
@@ -51,29 +57,68 @@ void Session::did_open(const lsp::Message& message) {
   const auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
   if (!params) return;
   if (documents_.size() >= lsp::kDocumentsMax && !documents_.contains(params->uri)) {
-    host_.log().warn("session {}: more than {} open documents; one is passed over", id_,
+    host_.log().warn("session {}: more than {} open documents; one is ignored", id_,
                      lsp::kDocumentsMax);
     return;
   }
   // A second didOpen without a didClose is a new text with its own history.
   if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
   const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
-  OpenDocument& open = entry->second;
-  open.exclusion = host_.exclusions().judge(params->uri, params->text);
-  open.file = file_name_of(params->uri);
-  const bool shares =
-      open.exclusion.may_be_stored() || open.exclusion.reason == Exclusions::Reason::kScheme;
-  if (shares && host_.config().completion.recall) open.home = text_home_of(params->uri);
+  const std::uint64_t opening = entry->second.opening = ++openings_;
+  entry->second.held = HeldText(host_.text_budget(), id_);
+  weigh(params->uri, entry->second);
+  if (std::string why = secret_by_content(params->text); !why.empty())
+    entry->second.exclusion = {Exclusions::Reason::kSecret, std::move(why)};
+  host_.judge({id_, params->uri},
+              [self = weak_from_this(), uri = params->uri, opening](const FileFacts& facts) {
+                if (const auto session = self.lock()) session->judged(uri, opening, facts);
+              });
+}
+
+void Session::weigh(const std::string& uri, OpenDocument& open) {
+  if (open.held.hold(open.document.snapshot()->bytes().size())) return;
+  static_cast<void>(open.held.hold(0));
+  open.document = text::Document("");
+  open.unusable = "too much text is open; close files, or restart the editor";
+  if (!open.judged) return;  // nobody else knows the document yet
+  host_.close_document({id_, uri});
+  tell_unusable(uri, open);
+}
+
+void Session::judged(const std::string& uri, std::uint64_t opening, const FileFacts& facts) {
+  const auto found = documents_.find(uri);
+  if (found == documents_.end() || found->second.opening != opening) return;
+  OpenDocument& open = found->second;
+  const bool first = !std::exchange(open.judged, true);
+  const bool secret_text = open.exclusion.reason == Exclusions::Reason::kSecret;
+  if (!secret_text) open.exclusion = facts.exclusion;
+  if (first) open.file = facts.file;  // a prompt's head stays what it was
+  if (!secret_text) open.home = home_of(facts);
   if (open.home.project != open.home.path) host_.look_at_project(open.home);
-  if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files)
+  if (open.exclusion.reason == Exclusions::Reason::kSecret && !host_.config().secret_files &&
+      open.unusable.empty()) {
     open.unusable = unusable_as(open.exclusion);
-  if (!open.unusable.empty()) tell_unusable(params->uri, open);
+    if (!first) host_.close_document({id_, uri});
+  }
+  if (first) become_usable(uri, open);
+}
+
+void Session::become_usable(const std::string& uri, OpenDocument& open) {
+  if (!open.unusable.empty()) tell_unusable(uri, open);
   if (open.unusable.empty())
-    host_.open_document({{id_, params->uri},
+    host_.open_document({{id_, uri},
                          open.document.snapshot(),
                          open.exclusion.may_be_stored(),
                          open.file,
                          open.home});
+  const auto waiting = std::exchange(open.waiting, std::nullopt);
+  const auto pending = pending_.find(uri);
+  if (!waiting || pending == pending_.end() || pending->second.number != waiting->asked.number)
+    return;  // a newer one, or the editor, has answered it
+  if (open.unusable.empty()) return submit(waiting->asked, waiting->params);
+  take_pending(uri);
+  answer_unusable(waiting->asked, open);
+  tell_state();
 }
 
 Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
@@ -96,11 +141,13 @@ void Session::did_change(const lsp::Message& message) {
   auto revision = revised(open.document, params->contentChanges);
   if (revision) {
     open.document.adopt(std::move(*revision));
+    weigh(params->uri, open);
     return close_if_secret(params->uri, params->contentChanges);
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    revision.error().message());
-  open = {text::Document(""), open.version, open.language_id, revision.error().message()};
+  open.document = text::Document("");
+  open.unusable = revision.error().message();
   tell_unusable(params->uri, open);
 }
 
@@ -112,7 +159,7 @@ void Session::close_if_secret(const std::string& uri,
   if (found == changes.end()) return;
   OpenDocument& open = documents_.at(uri);
   open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
-  open.home = {};  // it leaves the index with the next request
+  host_.forget_text(std::exchange(open.home, {}));
   if (host_.config().secret_files) return;
   host_.close_document({id_, uri});
   open.unusable = unusable_as(open.exclusion);
@@ -146,7 +193,7 @@ void Session::did_close(const lsp::Message& message) {
   if (!params) return;
   const auto closed = documents_.extract(params->uri);
   if (closed.empty()) return;
-  // What was saved meanwhile counts from here on.
+  // From here on, a text that was saved meanwhile counts.
   const completion::TextHome& home = closed.mapped().home;
   if (home.project != home.path) host_.look_at_project(home);
   if (const auto pending = take_pending(params->uri)) answer(pending->id, nullptr);
@@ -154,121 +201,51 @@ void Session::did_close(const lsp::Message& message) {
   host_.close_document({id_, params->uri});
 }
 
-void Session::inline_completion(const lsp::Message& message) {
-  const auto params = params_of<lsp::InlineCompletionParams>(message);
-  if (!params) return;
-  ++completions_;
-  if (const auto older = take_pending(params->uri)) answer(older->id, nullptr);
-  Asked asked{message.id, params->uri, std::nullopt, nullptr, {}, completions_};
-  const auto found = documents_.find(params->uri);
-  if (found == documents_.end()) return answer_empty(asked, kNotOpen, kNotOpen);
-  asked.version = found->second.version;
-  if (!found->second.unusable.empty())
-    return answer_empty(
-        asked,
-        found->second.exclusion.reason == Exclusions::Reason::kSecret ? kSecretFile : kTooLarge,
-        found->second.unusable);
-  asked.snapshot = found->second.document.snapshot();
-  asked.language_id = found->second.language_id;
-  submit(std::move(asked), *params);
+void Session::tell_state() {
+  if (!states_ || state_ != State::kServing) return;
+  const ModelProgress model = host_.model_progress();
+  Json now = {{"name", state_name(model.state, !pending_.empty())},
+              {"progress", rounded(model.progress)},
+              {"message", model.failure}};
+  if (now == state_told_) return;
+  state_told_ = now;
+  notify("efim/state", std::move(now));
 }
 
-void Session::submit(Asked asked, const lsp::InlineCompletionParams& params) {
-  Pending& pending = pending_[asked.uri];
-  pending = {asked.id, std::stop_source(), asked.number};
-  completion::Request request;
-  request.document = {id_, asked.uri};
-  request.snapshot = asked.snapshot;
-  const auto byte = [&](const lsp::Position& position) {
-    return byte_at(asked.snapshot->bytes(), asked.snapshot->lines(), position);
-  };
-  request.cursor = byte(params.position);
-  if (const auto& selected = params.selectedCompletionInfo)
-    request.selected = {byte(selected->range.start), byte(selected->range.end), selected->text};
-  request.by_hand = params.triggerKind == lsp::InlineCompletionTriggerKind::kInvoked;
-  request.language_id = asked.language_id;
-  request.options = options_;
-  request.stop = pending.stop.get_token();
-  request.arrived = std::chrono::steady_clock::now();
-  if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
-    request.may_be_stored = open->second.exclusion.may_be_stored();
-    request.file = open->second.file;
-    request.home = open->second.home;
-  }
-  host_.complete(std::move(request), [self = weak_from_this(), asked = std::move(asked)](
-                                         const completion::Outcome& outcome) {
-    if (const auto session = self.lock()) session->finished(asked, outcome);
+void Session::cache(const lsp::Message& message) {
+  auto request = cache_request_from(message.params);
+  if (!request)
+    return refuse(message.id, lsp::ErrorCode::kInvalidParams, request.error().message());
+  host_.cache(std::move(*request), [self = weak_from_this(), id = message.id](Result<Json> answer) {
+    const auto session = self.lock();
+    if (!session || session->state_ == State::kEnded) return;
+    if (answer) return session->answer(id, std::move(*answer));
+    session->refuse(id, lsp::ErrorCode::kRequestFailed, answer.error().message());
   });
 }
 
-std::optional<Session::Pending> Session::take_pending(const std::string& uri) {
-  auto taken = pending_.extract(uri);
-  if (taken.empty()) return std::nullopt;
-  taken.mapped().stop.request_stop();
-  return std::move(taken.mapped());
+void Session::did_focus(const lsp::Message& message) {
+  const auto params = params_of<lsp::EfimDidFocusParams>(message);
+  if (!params || !documents_.contains(params->uri)) return;
+  focused_ = params->uri;
+  host_.focus_document({id_, params->uri});
 }
 
-void Session::finished(const Asked& asked, const completion::Outcome& outcome) {
-  if (state_ == State::kEnded) return;
-  const auto found = pending_.find(asked.uri);
-  const bool waiting = found != pending_.end() && found->second.number == asked.number;
-  completion::Receipt receipt = outcome.receipt;
-  if (!waiting || outcome.superseded) {
-    if (receipt.reason.empty()) receipt.reason = kSuperseded;
-    if (waiting) answer(asked.id, nullptr);
-  } else if (outcome.item) {
-    std::vector items{item_of(asked, *outcome.item)};
-    for (const completion::Item& item : outcome.more) items.push_back(item_of(asked, item));
-    answer(asked.id, lsp::inline_completion_list(items));
-  } else {
-    answer(asked.id, lsp::inline_completion_list({}));
-  }
-  if (waiting) pending_.erase(found);
-  send_receipt(asked, receipt);
-  tell_state();
+void Session::did_show(const lsp::Message& message) {
+  if (params_of<lsp::EfimDidShowParams>(message)) ++shown_;
 }
 
-lsp::InlineCompletionItem Session::item_of(const Asked& asked, const completion::Item& item) const {
-  lsp::InlineCompletionItem shown;
-  shown.insertText = item.text;
-  shown.filterText = item.text;
-  shown.range = {position_at(*asked.snapshot, item.replace_begin),
-                 position_at(*asked.snapshot, item.replace_end)};
-  shown.command =
-      lsp::Command{"Accept", kAcceptCommand, {Json(asked.uri), version_json(asked.version)}};
-  return shown;
+void Session::did_dismiss(const lsp::Message& message) {
+  const auto params = params_of<lsp::EfimDidDismissParams>(message);
+  if (!params) return;
+  const auto open = documents_.find(params->uri);
+  if (open == documents_.end()) return;
+  ++dismissed_;
+  host_.dismiss_suggestion({{id_, params->uri}, open->second.document.snapshot()});
 }
 
-void Session::answer_empty(const Asked& asked, const char* silence, const std::string& reason) {
-  answer(asked.id, lsp::inline_completion_list({}));
-  host_.count_silence(silence);
-  completion::Receipt receipt;
-  receipt.reason = reason;
-  send_receipt(asked, receipt);
-}
-
-void Session::send_receipt(const Asked& asked, const completion::Receipt& receipt) {
-  if (!receipts_) return;
-  Json params = {{"request", lsp::to_json(asked.id)},
-                 {"uri", asked.uri},
-                 {"version", version_json(asked.version)},
-                 {"event", completion::event_name(receipt.event)},
-                 {"source", receipt.source},
-                 {"promptTokens", receipt.prompt_tokens},
-                 {"reusedTokens", receipt.reused_tokens},
-                 {"evaluatedTokens", receipt.evaluated_tokens},
-                 {"generatedTokens", receipt.generated_tokens},
-                 {"healedTokens", receipt.healed_tokens},
-                 {"restoredTokens", receipt.restored_tokens},
-                 {"draftedTokens", receipt.drafted_tokens},
-                 {"acceptedTokens", receipt.accepted_tokens},
-                 {"exact", true},
-                 {"queueMs", receipt.queue_ms},
-                 {"firstTokenMs", receipt.first_token_ms},
-                 {"totalMs", receipt.total_ms}};
-  if (receipt.confidence) params["confidence"] = *receipt.confidence;
-  if (!receipt.reason.empty()) params["reason"] = receipt.reason;
-  notify("efim/receipt", std::move(params));
+void Session::did_partially_accept(const lsp::Message& message) {
+  if (params_of<lsp::EfimDidPartiallyAcceptParams>(message)) ++accepted_partly_;
 }
 
 }  // namespace efimd::service

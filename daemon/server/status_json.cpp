@@ -42,6 +42,11 @@ Json model_json(const StatusParts& parts) {
     model["fileType"] = parts.model->file_type;
     model["fimOrder"] = parts.model->fim_order;
     model["digest"] = parts.model->digest;
+    const ModelInfo::Fim& fim = parts.model->fim;
+    model["fim"] = {{"prefix", fim.prefix},
+                    {"suffix", fim.suffix},
+                    {"middle", fim.middle},
+                    {"fileSeparator", fim.file_separator}};
   }
   if (parts.model && !parts.model->kv_type.empty())
     model["kv"] = {{"type", parts.model->kv_type}, {"reason", parts.model->kv_reason}};
@@ -141,6 +146,19 @@ Json recall_json(const StatusParts& parts) {
       {"filesDropped", usage.files_dropped}};
 }
 
+/// What the user takes and rejects, by language.
+Json taste_json(const completion::ServiceStatus& service) {
+  Json languages = Json::array();
+  for (const auto& [language, row] : service.taste)
+    languages.push_back({{"language", language},
+                         {"accepted", row.accepted},
+                         {"typedThrough", row.typed_through},
+                         {"ignored", row.ignored},
+                         {"rejected", row.rejected},
+                         {"shift", row.shift}});
+  return {{"languages", std::move(languages)}, {"trouble", service.taste_trouble}};
+}
+
 Json silence_json(const completion::ServiceStatus& service) {
   std::vector<std::pair<std::string, std::uint64_t>> reasons(service.silence.begin(),
                                                              service.silence.end());
@@ -218,9 +236,14 @@ Json status_json(const StatusParts& parts) {
       {"silence", silence_json(parts.service)},
       {"sources", sources_json(parts.service)},
       {"recall", recall_json(parts)},
+      {"taste", taste_json(parts.service)},
       {"plans", list_of(parts.service.plans, plan_json)},
       {"sessions", list_of(parts.sessions, session_json)},
-      {"config", config_json(parts.config)}};
+      {"config", config_json(parts.config)},
+      {"sandbox",
+       {{"calls", parts.sandbox.calls},
+        {"files", parts.sandbox.files},
+        {"why", parts.sandbox.why}}}};
 }
 
 }  // namespace efimd::service

@@ -9,6 +9,7 @@
 #include "cache_store/store_service.h"
 #include "daemon/completion/completion.h"
 #include "daemon/config/config.h"
+#include "daemon/config/sandbox.h"
 #include "daemon/models/engine_host.h"
 #include "daemon/server/project_reader.h"
 
@@ -24,7 +25,7 @@ struct SessionInfo {
   std::uint64_t dismissed = 0;        ///< items; 0 where the editor does not tell
   std::uint64_t accepted = 0;         ///< whole items, as the editor reports them
   std::uint64_t accepted_partly = 0;  ///< times that a part of an item was taken
-  std::string focus;                  ///< URI of the document with the cursor; empty where not told
+  std::string focus;  ///< URI of the document with the cursor; empty if not reported
 };
 
 struct StatusParts {
@@ -41,6 +42,7 @@ struct StatusParts {
   std::vector<ProjectStatus> projects;      ///< whose files recall knows
   std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;
+  SandboxStatus sandbox;
   std::vector<SessionInfo> sessions;
 };
 
@@ -49,7 +51,7 @@ struct StatusParts {
 ///   version, pid, uptimeS
 ///   state     {name: "loading"|"ready"|"failed", progress: 0..1, message}
 ///   model     {name, path, reason, architecture, parameters, fileType, windowTokens, fimOrder,
-///             digest}
+///             digest, fim: {prefix, suffix, middle, fileSeparator}}
 ///             path and reason at once, windowTokens with the device, the rest with the model
 ///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}
 ///             only the reason until there is a device
@@ -64,6 +66,7 @@ struct StatusParts {
 ///   sessions  [{id, client, documents, requests, shown, dismissed, accepted, acceptedPartly,
 ///             focus}]
 ///   config    {file, read, warnings: [{line, message}]}
+///   sandbox   {calls, files, why}: what is in force (sandbox.h)
 ///   store     {usable, trouble, pages, writtenPages, writtenBytes, loadedPages, loadedBytes,
 ///             damagedPages, writeBytesPerS, loadBytesPerS, restoredTokens, savedS}
 ///             null if no KV is kept on disk

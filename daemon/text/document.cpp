@@ -9,7 +9,7 @@ namespace efimd::text {
 
 namespace {
 
-/// Room that a text keeps for the edits after its first, so that they need not copy it again.
+/// Room that a text keeps for later edits, so that they need not copy it again.
 constexpr std::size_t kSpareBytes = 4096;
 
 bool is_valid(std::string_view text) {

@@ -18,9 +18,9 @@ inline constexpr std::size_t kDocumentBytesMax = std::size_t{64} << 20;
 /// Edits that a snapshot remembers. A reader with an older version compares texts instead.
 inline constexpr std::size_t kRecentEditsMax = 256;
 
-/// Bytes that one revision may move to make room for its edits: a second or two. Past it (some
-/// 16,000 edits all over a 1 MB text, 300 over a 50 MB one) the revision is refused like a document
-/// that grew too large.
+/// Bytes that one revision may move to make room for its edits: a second or two. Past it, the
+/// revision is refused like a document that grew too large. That is some 16,000 edits all over a 1
+/// MB text, or 300 over a 50 MB one.
 inline constexpr std::size_t kRevisionBytesMovedMax = std::size_t{8} << 30;
 
 /// One replacement, in bytes of the text just before it.
@@ -42,7 +42,7 @@ struct Change {
 /// `edits` follow each other, as Snapshot::edits_since() gives them.
 Change sum_of(std::span<const Edit> edits);
 
-/// One immutable version of a document: valid UTF-8 bytes with their lines and how they came to be.
+/// One immutable version of a document: valid UTF-8 bytes with their lines and their last edits.
 ///
 /// Thread: any (immutable, shared by pointer).
 class Snapshot {

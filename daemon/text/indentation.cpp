@@ -84,8 +84,8 @@ Indentation indentation_of(std::string_view text, std::size_t near) {
   if (votes.tabs + votes.spaces == 0) return out;
   out.known = true;
   out.tabs = votes.tabs > votes.spaces;
-  // A step of one column is how comments and arguments are aligned; it counts only where there is
-  // no other.
+  // Comments and arguments are aligned in steps of one column, so such a step counts only if there
+  // is no other.
   const auto most = std::max_element(votes.step.begin() + 2, votes.step.end());
   if (*most > 0)
     out.spaces = static_cast<int>(most - votes.step.begin());

@@ -6,7 +6,7 @@
 
 namespace efimd::text {
 
-/// Lines that are read, nearest first, because habits near the cursor win over those far away.
+/// Lines that are read, nearest first, because habits near the cursor win over distant ones.
 inline constexpr std::size_t kIndentationLinesMax = 512;
 /// Bytes that are read on each side; a minified line of megabytes says nothing.
 inline constexpr std::size_t kIndentationBytesMax = 64 * 1024;
@@ -25,8 +25,8 @@ struct Indentation {
   bool operator==(const Indentation&) const = default;
 };
 
-/// What the lines around `near` use: tabs if most indented lines start with one, else the most
-/// common step between neighbouring lines (1 to 8 spaces).
+/// The indentation of the lines around ` near` use: tabs if most indented lines start with one,
+/// else the most common step between neighbouring lines (1 to 8 spaces).
 Indentation indentation_of(std::string_view text, std::size_t near);
 
 /// The leading blanks (spaces and tabs) of `line`.

@@ -49,9 +49,9 @@ std::size_t LineIndex::line_of(std::size_t byte) const {
   return static_cast<std::size_t>(next - starts_.begin()) - 1;
 }
 
-// A start depends on the bytes on its two sides, so those before `begin` and after begin +
-// removed stay; the ones on the edit's borders are asked again, which is where "\r" and "\n" join
-// or part.
+// A start depends on the bytes on its two sides, so those before `begin` and after begin + removed
+// stay. The ones on the edit's borders are computed again, because "\r" and "\n" may join or part
+// there.
 void LineIndex::replace(std::string_view text, std::size_t begin, std::size_t removed,
                         std::size_t inserted) {
   const auto from = std::lower_bound(starts_.begin() + 1, starts_.end(), begin);

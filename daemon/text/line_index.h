@@ -7,7 +7,7 @@
 
 namespace efimd::text {
 
-/// Where lines start. A line ends at "\n", "\r\n" or a lone "\r" (LSP, TextDocument).
+/// The starts of lines. A line ends at "\n", "\r\n" or a lone "\r" (LSP, TextDocument).
 ///
 /// Limits: texts under 4 GiB; four bytes per line.
 class LineIndex {

@@ -39,11 +39,11 @@ struct Step {
 /// Thread: engine.  Owns: page memory and activations; the model's file stays mapped by its Model.
 /// Fails with kDeviceLost or kNoMemory; after a failure the step is void and KV of its rows is
 /// undefined. Batch invariance: a row's results depend only on its sequence's tokens and positions,
-/// bit for bit, never on the other rows of the step or on how a prompt was cut into steps. So reuse
-/// is exact:
+/// bit for bit. They never depend on the other rows of the step or on the cut of a prompt into
+/// steps. So reuse is exact:
 ///
-///   KV-5  Reused KV gives what evaluating everything gives: on one device, for the same token ids,
-///         the logits agree bit for bit.
+///   KV-5  Reused KV and evaluating everything give the same: on one device, for the same token
+///         ids, the logits agree bit for bit.
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -66,7 +66,7 @@ class Backend {
   /// x += output projection of the attention (+ bias), scaled.
   virtual Result<void> attention_output(int layer) = 0;
   /// norm(x) -> activation(gate) * up, or activation(up); with experts, in those that the router
-  /// names for each row.
+  /// chooses for each row.
   virtual Result<void> feed_forward_input(int layer) = 0;
   /// x += down projection (+ bias), scaled; with experts, the weighted sum of theirs.
   virtual Result<void> feed_forward_output(int layer) = 0;
@@ -82,7 +82,7 @@ class Backend {
   virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;
 
   /// Names element type, layout and arithmetic of a page's bytes. Only backends with the same name
-  /// exchange pages, so that a page that is read equals one that is evaluated (KV-5).
+  /// exchange pages, so a page that is read equals one that is evaluated (KV-5).
   virtual std::string page_format() const = 0;
   /// A page will be read soon: a device may begin to copy it beside other work. Forgotten when a
   /// step begins.
@@ -104,14 +104,14 @@ inline Result<void> run_layer(Backend& backend, int layer) {
 /// Evaluates one step through every layer. Returns the logits of step.logits_rows, [rows][V], valid
 /// until the backend's next begin(); empty when none are wanted.
 ///
-/// Thread: engine.  Reads `stop` between layers. Only idle work passes one. Requests are stopped
-/// between steps, so that no evaluated row is lost: even if every request is superseded, its prompt
+/// Thread: engine. Reads `stop` between layers. Only idle work passes one. Requests are stopped
+/// between steps, so that no evaluated row is lost. Even if every request is superseded, its prompt
 /// advances by a step each time. Fails as the Backend does, and with kStopped; the step is then
 /// void and the KV of its rows undefined.
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
                                        const std::stop_token& stop = {});
 
-/// What every device checks before a step begins.
+/// Every device checks this before a step begins.
 
 /// Whether rows, sequences and page tables fit each other and the device; for assertions.
 bool well_formed(const Step& step, const Backend& backend);

@@ -19,7 +19,7 @@ static_assert(17 + 9 + 2 + kSingleTokens <= kPageTokens);
 constexpr int kVocabulary = 1024;
 constexpr double kErrorMax = 0.1;
 
-/// The first layer, and so much of the vocabulary as is compared.
+/// The first layer, and the part of the vocabulary that is compared.
 struct FirstLayer {
   ModelShape shape;
   ModelWeights weights;
@@ -32,7 +32,7 @@ struct FirstLayer {
   }
 };
 
-/// What a device says of the tokens: x, or logits of them all.
+/// A device's results for the tokens: x, or logits of them all.
 enum class Wanted { kResidual, kLogits };
 
 Result<std::span<const float>> evaluate(Backend& backend, std::span<const TokenId> tokens,
@@ -102,7 +102,7 @@ Result<void> must_agree(const Backend& device, const std::string& what,
   const std::string share =
       std::isfinite(error) ? std::to_string(std::lround(100 * error)) + " %" : "no numbers";
   return fail(Fault::kUnsupported,
-              device.name() + " computes otherwise than the CPU: " + what + " off by " + share,
+              device.name() + " disagrees with the CPU: " + what + " off by " + share,
               "update its driver, and please report it with the output of `efimd doctor`");
 }
 
@@ -124,7 +124,7 @@ Result<void> check_device(Backend& device, const ModelShape& shape, const ModelW
     const auto of_step = comparison.errors(position, count, Wanted::kResidual);
     if (!of_step) return tl::unexpected(of_step.error());
     const std::string what =
-        "values behind the first layer of " + std::to_string(count) + " tokens are";
+        "values after the first layer of " + std::to_string(count) + " tokens are";
     if (auto agree = must_agree(device, what, *of_step); !agree) return agree;
     position += count;
   }
@@ -138,8 +138,7 @@ Result<void> check_device(Backend& device, const ModelShape& shape, const ModelW
     if (!logits) return tl::unexpected(logits.error());
     of_logits.push_back(logits->front());
   }
-  Result<void> agree =
-      must_agree(device, "a token's values behind the first layer are", of_singles);
+  Result<void> agree = must_agree(device, "a token's values after the first layer are", of_singles);
   if (agree && !of_logits.empty()) agree = must_agree(device, "a token's logits are", of_logits);
   return agree;
 }

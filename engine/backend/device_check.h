@@ -11,13 +11,13 @@ namespace efimd::engine {
 /// Whether a device computes what the CPU does. Otherwise a wrong driver, compiler or card would
 /// only be seen by nonsense in its completions.
 ///
-/// Compares x after the model's first layer for tokens in steps of several sizes and for some one
-/// by one, and logits of the vocabulary's first tokens for the last ones. kUnsupported if x or
-/// logits of half of the tokens differ by more than a tenth of their size: rounding is far below
-/// that, and a near tie between experts moves few tokens.
+/// Compares x after the model's first layer, for tokens in steps of several sizes and for some one
+/// by one. For the last tokens it also compares logits of the vocabulary's first tokens.
+/// kUnsupported if x or logits of half of the tokens differ by more than a tenth of their size.
+/// Rounding is far below that, and a near tie between experts moves few tokens.
 ///
-/// To be called before the first sequence is opened, because it writes page 0.
-/// Thread: engine.  Fails as the device does. Skipped if the CPU lacks memory for the comparison.
+/// Call it before the first sequence is opened, because it writes page 0. Thread: engine. Fails as
+/// the device does. Skipped if the CPU lacks memory for the comparison.
 Result<void> check_device(Backend& device, const ModelShape& shape, const ModelWeights& weights,
                           const CpuOptions& cpu, gpu::WithOutput with_output);
 

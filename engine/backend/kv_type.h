@@ -4,7 +4,7 @@
 
 namespace efimd::engine {
 
-/// What a device keeps of K and V.
+/// The form in which a device keeps K and V.
 enum class KvType {
   kF16,
   kQ8,  ///< 8 bits and a scale for each 32 elements: 53 % of f16's bytes at heads of 64

@@ -75,8 +75,8 @@ Asked asked_for(std::string_view kind, const DeviceWish& wish) {
   return wish.kind == kind ? Asked::kByName : Asked::kByNobody;
 }
 
-/// The GPU with as many layers as fit, and the CPU with the others. What a driver says is free may not be had when it comes
-/// to it: then with less.
+/// The GPU with as many layers as fit, and the CPU with the others. A driver's free memory may be
+/// gone when it is wanted; then less must do.
 Result<std::unique_ptr<Backend>> open_split(std::string_view kind,
                                             const std::shared_ptr<const Model>& model,
                                             DeviceWish wish) {

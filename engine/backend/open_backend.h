@@ -25,7 +25,7 @@ struct DeviceWish {
   KvType kv_type = KvType::kF16;
   WeightsForm weights = WeightsForm::kMapped;  ///< of the CPU device
   WeightsTold weights_told = {};
-  /// What devices keep between starts (compiled shaders); empty: nothing.
+  /// The folder of what devices keep between starts (compiled shaders); empty: nothing is kept.
   std::filesystem::path cache_dir = {};
   /// Kinds not to try, with the reason: they failed before.
   std::vector<std::pair<std::string, std::string>> failed = {};
@@ -36,7 +36,8 @@ struct DeviceWish {
 
 struct OpenedBackend {
   std::unique_ptr<Backend> backend;
-  /// Why this device: "configured", "the best kind found", or what better ones or this one lack.
+  /// The reason for this device: "configured", "the best kind found", or what better ones or this
+  /// one lack.
   std::string reason;
 };
 
@@ -46,7 +47,7 @@ struct OpenedBackend {
 Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
                                    const DeviceWish& wish);
 
-/// The device of that kind, and no other, over weights that outlive it: to measure a part of a
+/// The device of that kind, and no other, over weights that outlive it. For measuring a part of a
 /// model. `wish` says the rest; its kind says whether Vulkan on the CPU counts.
 Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const ModelShape& shape,
                                                  const ModelWeights& weights,

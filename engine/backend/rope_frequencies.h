@@ -7,8 +7,8 @@
 
 namespace efimd::engine {
 
-/// Radians per position of each pair of a head, [rope_width / 2], in f64: every device takes its
-/// angles from here, so that all agree on what scaling means.
+/// Radians per position of each pair of a head, [rope_width / 2], in f64. Every device takes its
+/// angles from here, so that all scale alike.
 ///
 ///   base^(-2i / rope_width) / factor(i), then
 ///   linear: * rope_scale;  YaRN: * (rope_scale where the ramp is 0, 1 where it is 1)

@@ -113,7 +113,7 @@ Result<std::unique_ptr<Backend>> make_split_backend(
     const gpu::GpuOptions& of_gpu, const CpuOptions& of_cpu, std::shared_ptr<const Model> model) {
   const int layers = gpu::layers_that_fit(device->limits(), shape, weights, of_gpu);
   if (layers == 0)
-    return fail(Fault::kNoMemory, device->name() + " has not the memory for one layer of the model",
+    return fail(Fault::kNoMemory, device->name() + " lacks the memory for one layer of the model",
                 "choose a smaller model or quantization");
   ModelShape front = shape, back = shape;
   front.layers = layers, back.layers = shape.layers - layers;

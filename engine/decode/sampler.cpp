@@ -76,7 +76,7 @@ void Sampler::keep_top_p() {
   for (const Candidate& candidate : candidates_) total += static_cast<double>(candidate.weight);
   const double wanted = total * static_cast<double>(options_.top_p);
 
-  // A heap, not a sort: the set is small where the model is sure, and V can be 256,000.
+  // A heap, not a sort: the set is small if the model is sure, and V can be 256,000.
   const auto worse = [](const Candidate& a, const Candidate& b) { return better(b, a); };
   std::make_heap(candidates_.begin(), candidates_.end(), worse);
   auto rest = candidates_.end();

@@ -10,8 +10,8 @@
 
 namespace efimd::engine {
 
-/// A vocabulary in the order of its tokens' bytes: which tokens can go on with a text that must
-/// begin with known bytes (token healing, A-8).
+/// A vocabulary in the order of its tokens' bytes. It finds the tokens that can continue a text
+/// which must begin with known bytes (token healing, A-8).
 ///
 /// Immutable. Lives no longer than the tokenizer. Building sorts V tokens: about 40 ms for 150,000
 /// (one core of a 2.7 GHz Xeon).
@@ -23,9 +23,8 @@ class ByteOrder {
   /// without bytes (control tokens) are in no range.
   std::span<const TokenId> beginning_with(std::string_view bytes) const;
 
-  /// Tokens that spell `rest` (not empty) or a beginning of it, and those that spell it and go on:
-  /// one's bytes are a prefix of the other's. Costs one binary search for each byte of `rest`, at
-  /// most the longest token's; then what it returns.
+  /// Tokens whose bytes are a prefix of `rest` (not empty), or have it as their prefix. Costs one
+  /// binary search for each byte of `rest`, at most the longest token's; then what it returns.
   std::vector<TokenId> fitting(std::string_view rest) const;
 
  private:

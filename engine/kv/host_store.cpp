@@ -1,6 +1,9 @@
 #include "engine/kv/host_store.h"
 
+#include <strings.h>
+
 #include <algorithm>
+#include <cstring>
 
 namespace efimd::engine {
 
@@ -64,7 +67,13 @@ void HostStore::add_sources(const Digest& page, std::span<const SourceId> source
 void HostStore::forget(SourceId source) {
   for (auto at = pages_.begin(); at != pages_.end();) {
     const std::vector<SourceId>& sources = at->second.page.sources;
-    at = std::ranges::find(sources, source) == sources.end() ? std::next(at) : drop(at);
+    if (std::ranges::find(sources, source) == sources.end()) {
+      ++at;
+      continue;
+    }
+    std::vector<std::byte>& bytes = at->second.page.bytes;
+    ::explicit_bzero(bytes.data(), bytes.size());  // purged: not left in freed memory
+    at = drop(at);
   }
   if (behind_) behind_->forget(source);
 }

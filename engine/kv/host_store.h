@@ -11,13 +11,13 @@
 
 namespace efimd::engine {
 
-/// The host's tier: pages in the machine's memory, between a device with memory of its own and the
-/// store on disk.
+/// The host's tier: pages in the machine's memory. It lies between a device with memory of its own
+/// and the store on disk.
 ///
-/// Keeps a copy of every page that it gets, in idle time or when the page leaves the device, and
-/// passes it on to the disk if that takes it. Over the budget it drops leaves first, the longest
-/// unused before others. It outlives the device: pages of a device that was given back or lost are
-/// loaded from here.
+/// Keeps a copy of every page that it gets, in idle time or when the page leaves the device. It
+/// passes the page on to the disk if the disk takes it. Over the budget it drops leaves first, the
+/// longest unused before others. It outlives the device: pages of a device that was given back or
+/// lost are loaded from here.
 ///
 /// Thread: engine.  Shares the store on disk, which may be null.
 class HostStore final : public PageStore {

@@ -10,6 +10,7 @@ namespace efimd::engine {
 KvPool::KvPool(int page_count, Digest root)
     : root_(root), pages_(static_cast<std::size_t>(page_count > 0 ? page_count : 0)) {
   free_.reserve(pages_.size());
+  written_.resize(pages_.size());
   for (PageIndex page = this->page_count() - 1; page >= 0; --page) free_.push_back(page);
 }
 
@@ -23,6 +24,7 @@ Result<PageIndex> KvPool::take() {
   const PageIndex page = free_.back();
   free_.pop_back();
   at(page) = Page{.state = State::kPrivate, .references = 1};
+  written_[static_cast<std::size_t>(page)] = true;
   return page;
 }
 
@@ -117,6 +119,16 @@ void KvPool::forget(SourceId source) {
         more = true;
       }
   }
+}
+
+std::vector<PageIndex> KvPool::take_stale() {
+  std::vector<PageIndex> stale;
+  for (const PageIndex page : free_)
+    if (written_[static_cast<std::size_t>(page)]) {
+      written_[static_cast<std::size_t>(page)] = false;
+      stale.push_back(page);
+    }
+  return stale;
 }
 
 void KvPool::reference(PageIndex page) {

@@ -23,8 +23,8 @@ namespace efimd::engine {
 ///         identity, its token ids).
 ///   KV-2  Full pages are immutable and shared by reference count; a partial page belongs to one
 ///         sequence.
-///   KV-3  A page is evicted only when no sequence uses it and no resident page has it as parent
-///         (leaves first), oldest use first.
+///   KV-3  A page is evicted only if no sequence uses it and no resident page has it as parent
+///         (leaves first). The oldest use goes first.
 ///
 /// State of a page:
 ///   free -> private (one sequence writes it) -> sealed (full, indexed, shared) -> free (evicted)
@@ -68,6 +68,8 @@ class KvPool {
   std::span<const SourceId> sources(PageIndex page) const { return at(page).sources; }
   /// Evicts the pages of `source` and all that follow them, except those that a sequence uses.
   void forget(SourceId source);
+  /// The free pages that were written since the last call: their bytes are still there.
+  std::vector<PageIndex> take_stale();
   /// A sealed page came from the store; take_restored() says so once.
   void set_restored(PageIndex page) { at(page).restored = true; }
   bool take_restored(PageIndex page) { return std::exchange(at(page).restored, false); }
@@ -121,6 +123,7 @@ class KvPool {
   Digest root_;
   std::vector<Page> pages_;
   std::vector<PageIndex> free_;  ///< last in, first out: memory that was never touched stays so
+  std::vector<bool> written_;    ///< taken since take_stale() had it
   std::unordered_map<Digest, PageIndex> index_;              ///< identity -> sealed page
   std::set<std::pair<std::uint64_t, PageIndex>> evictable_;  ///< (last_use, page), oldest first
   int unreferenced_ = 0;                                     ///< sealed pages without references

@@ -7,10 +7,10 @@
 
 namespace efimd::engine {
 
-// Why a cut inside a sealed page copies even when the page could be unsealed: what lies after the
-// cut is most often a suggestion that was just generated. If the user accepts it, the next prompt
-// finds the sealed page by content; one copy of at most P - 1 rows per keystroke (384 KiB for a
-// 0.5B model) buys that.
+// A cut inside a sealed page copies even if the page could be unsealed. After the cut there is
+// usually a suggestion that was just generated. If the user accepts it, the next prompt finds the
+// sealed page by content. That costs one copy of at most P - 1 rows per keystroke (384 KiB for a
+// 0.5B model).
 
 Result<int> KvSequence::reuse(std::span<const TokenId> tokens, Wanted wanted,
                               const std::stop_token& stop) {

@@ -18,11 +18,11 @@ class Backend;
 /// One live sequence of tokens and the KV pages that hold it.
 ///
 /// The leading, full pages of the table are sealed and shared; the rest are private. Only tokens
-/// whose KV was computed count as held: a step reserves rows, evaluates into them, then commits or
+/// whose KV was computed count as held. A step reserves rows, evaluates into them, then commits or
 /// abandons all of them.
 ///
-/// Thread: engine.  Owns: references to its pages; the pages belong to KvPool, their bytes to
-/// Backend, and both outlive it, as the tier does.
+/// Thread: engine. Owns: references to its pages. The pages belong to KvPool and their bytes to
+/// Backend. Both outlive it, and so does the tier.
 class KvSequence {
  public:
   KvSequence(KvPool& pool, Backend& backend, StoreTier& tier)
@@ -36,27 +36,27 @@ class KvSequence {
   /// Covers held tokens, and reserved rows between reserve() and commit().
   std::span<const PageIndex> page_table() const { return table_; }
 
-  /// Makes the sequence hold as many leading tokens of `tokens` as there is KV for: its own common
+  /// Makes the sequence hold the leading tokens of `tokens` that have KV. It reuses its own common
   /// prefix, then full pages of any sequence, resident or loaded from the store. Returns how many;
   /// drops everything else. Never evaluates the model. Fails only as the Backend does, and then
   /// holds a part of the prefix.
   Result<int> reuse(std::span<const TokenId> tokens, Wanted wanted = Wanted::kNow,
                     const std::stop_token& stop = {});
 
-  /// Makes this sequence, which must be empty, hold what `other` holds: full pages are shared, the
-  /// partial one is copied (KV-2). kWindowFull, and still empty, if there is no page for that.
+  /// Makes this sequence, which must be empty, hold the tokens of `other`. Full pages are shared,
+  /// the partial one is copied (KV-2). kWindowFull, and still empty, if there is no page for that.
   Result<void> share(const KvSequence& other);
 
-  /// Drops the tokens after the first `count`. A sealed page is never written again: if the cut
+  /// Drops the tokens after the first `count`. A sealed page is never written again. If the cut
   /// lies inside one, its leading rows are copied into a private page. If no page is left for that,
-  /// the page is unsealed if nobody else uses it; otherwise the cut moves down to the page's start.
+  /// the page is unsealed unless others use it. If they do, the cut moves down to the page's start.
   /// Returns the tokens held.
   Result<int> rewind_to(int count);
 
   /// Makes the table cover `rows` more tokens. kWindowFull, and nothing changed, if the pool is out
   /// of pages.
   Result<void> reserve(int rows);
-  /// To be called once the KV of `tokens`, at most as many as were reserved, is computed. The
+  /// Call it when the KV of `tokens` is computed; they are at most as many as were reserved. The
   /// sequence then holds them, and full pages are sealed.
   void commit(std::span<const TokenId> tokens);
   /// Gives back reserved pages that hold no committed row.
@@ -74,7 +74,7 @@ class KvSequence {
   static int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
   int table_size() const { return static_cast<int>(table_.size()); }
   std::optional<PageIndex> parent_of(int page) const;
-  /// Pages of `tokens` from index `first` on, referenced, up to the first that cannot be had.
+  /// Pages of `tokens` from index `first` on, referenced, up to the first that is not available.
   std::vector<PageIndex> find_pages(std::span<const TokenId> tokens, int first, Wanted wanted,
                                     const std::stop_token& stop);
   /// Releases the table's pages from `first` on, children first.

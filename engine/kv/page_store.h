@@ -33,20 +33,20 @@ struct PageToStore {
 /// Whether a page is about to be evicted from the device, or stays there for now.
 enum class Leaving : bool { kNo, kYes };
 
-/// What a store holds in the machine's memory.
+/// The pages that a store holds in the machine's memory.
 struct HostUsage {
   std::size_t budget_bytes = 0;
   std::size_t used_bytes = 0;
 };
 
-/// Where pages are if they are not on the device. The engine's own interface; the daemon decides
+/// The home of pages that are not on the device. The engine's own interface; the daemon decides
 /// what implements it.
 ///
 ///   KV-4  Device, host and disk each have a budget in bytes, which the status shows. Over budget a
 ///         page moves down a tier or is dropped; no request fails for it.
 ///
-/// Thread: engine.  Only load() waits, and no longer than it is told. Never fails: a page that
-/// cannot be had is evaluated.
+/// Thread: engine. Only load() waits, and no longer than its limit. Never fails: a page that is not
+/// available is evaluated.
 class PageStore {
  public:
   virtual ~PageStore() = default;
@@ -59,7 +59,7 @@ class PageStore {
   virtual std::optional<std::vector<std::byte>> load(const Digest& page,
                                                      std::chrono::microseconds patience,
                                                      const std::stop_token& stop) = 0;
-  /// What loading this page takes, as measured so far; zero if nothing was loaded yet.
+  /// The time to load this page, as measured so far; zero if nothing was loaded yet.
   virtual std::chrono::microseconds load_time(const Digest& page) const = 0;
 
   /// Whether write() would take a page now.

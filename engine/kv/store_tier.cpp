@@ -65,7 +65,7 @@ WriteBehind StoreTier::write_one(Leaving leaving) {
     if (resident && !store_->holds(identity) && !store_->takes_page(leaving))
       return WriteBehind::kLater;
     unwritten_.pop_front();
-    // One that was evicted meanwhile was written then. One that cannot be read is given up.
+    // One that was evicted meanwhile was written then. A page that cannot be read is dropped.
     if (!resident) continue;
     // The device copies the next one while this one is handed over.
     expect(page, identity);

@@ -18,14 +18,15 @@ class Backend;
 /// Who wants pages: a keystroke that waits, or idle time.
 enum class Wanted { kNow, kInIdleTime };
 
-/// Moves pages between the device and the store: promotes stored pages, and writes behind.
+/// Moves pages between the device and the store: promotes stored pages, and writes in idle time
+/// (write-behind).
 ///
-///   KV-6  A page is written once it has a source: in idle time (write_one()), or on eviction if
+///   KV-6  A page is written after it gets a source: in idle time (write_one()), or on eviction if
 ///         that comes first. A page that only excluded documents hold never has a source, and is
 ///         never written.
-///   KV-7  For a keystroke a page is loaded if that is faster than evaluating its tokens, by the
-///         measured speeds of both. The keystroke waits for it no longer than evaluating the rest
-///         of its prompt would take.
+///   KV-7  For a keystroke, a page is loaded if that is faster than evaluating its tokens; both
+///         speeds are measured. The keystroke waits for it no longer than evaluating the rest of
+///         its prompt would take.
 ///
 /// Thread: engine.  Owns: a queue; pool, backend and store outlive it. Without a store it does
 /// nothing.
@@ -49,8 +50,8 @@ class StoreTier {
     std::span<const TokenId> tokens;  ///< of the page
     int pages = 1;                    ///< from it to the prompt's end
   };
-  /// The page, loaded, sealed and referenced; nullopt if it is not stored, not worth it, or not
-  /// there in time.
+  /// The page, loaded, sealed and referenced. nullopt if it is not stored, not worth loading, or
+  /// late.
   std::optional<PageIndex> load(const Missing& page, Wanted wanted, const std::stop_token& stop);
   /// Whether a keystroke would load this page (KV-7).
   bool loadable(const Digest& page) const { return worth_loading(page) && store_->holds(page); }

@@ -11,8 +11,8 @@ namespace {
 
 // Source: llama.cpp's model loaders (src/models/*.cpp): which tensors it asks for, the kind of
 // RoPE, norm and activation. StarCoder2 was trained with a window of 4096 tokens, but its converter
-// writes no key for it and llama.cpp attends to everything; so does this build, unless the file
-// names its window.
+// writes no key for it and llama.cpp attends to everything. This build does the same, unless the
+// file names its window.
 constexpr std::array kArchitectures = {
     Architecture{.name = "llama",
                  .rope_pairs = RopePairs::kAdjacent,
@@ -45,7 +45,7 @@ constexpr std::array kArchitectures = {
 };
 
 constexpr std::string_view kRecurrent =
-    "keeps a recurrent state that cannot be rewound to an earlier token, which is what reuse of "
+    "keeps a recurrent state that cannot be rewound to an earlier token, and reuse of "
     "evaluated text rests on";
 constexpr std::string_view kNoRope =
     "has no RoPE: its positions are learned or are biases by distance, which this build does not "

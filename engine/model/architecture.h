@@ -10,8 +10,8 @@ namespace efimd::engine {
 /// Whether the files of an architecture have something.
 enum class Presence { kNone, kOptional, kRequired };
 
-/// How a family of decoders differs from the others: one line of the table in architecture.cpp is
-/// all that the engine knows of it. The reader turns it, with the file's keys, into a ModelShape;
+/// How a family of decoders differs from the others. The engine knows nothing else of it than its
+/// line in architecture.cpp's table. The reader turns it, with the file's keys, into a ModelShape;
 /// no other part asks for a name.
 struct Architecture {
   std::string_view name;  ///< `general.architecture` and the prefix of the file's keys
@@ -33,11 +33,11 @@ struct Architecture {
 const Architecture* find_architecture(std::string_view name);
 /// "llama, qwen2, ... and granite".
 std::string supported_architectures();
-/// Why no build can run models of that name ("has a recurrent state that cannot be rewound ..."),
-/// for those that are known; empty for all others.
+/// Why no build can run models of that name, if it is known ("has a recurrent state that cannot be
+/// rewound ..."); else empty.
 std::string_view reason_against(std::string_view name);
 
-/// What was recognized, for people: "qwen3moe: RMS norm, SiLU gate, norms of heads, 128 experts of
+/// The recognized form, for people: "qwen3moe: RMS norm, SiLU gate, norms of heads, 128 experts of
 /// which 8 are used".
 std::string describe(const ModelShape& shape, const ModelWeights& weights);
 

@@ -32,15 +32,15 @@ enum class TensorType : std::uint32_t {
 };
 
 std::string_view tensor_type_name(TensorType type);
-/// The name of any of GGML's types, also of those that this build does not read; "type 99" for
-/// numbers without one.
+/// The name of any of GGML's types, even if this build does not read it; "type 99" for numbers
+/// without one.
 std::string ggml_type_name(std::uint32_t number);
 /// Whether one of GGML's types is a TensorType.
 bool is_readable(std::uint32_t number);
 /// The names of all readable types, for refusals: "F32, F16, ... and Q6_K".
 std::string_view readable_types();
-/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. What is
-/// in them: engine/backend/cpu/kernels/weight_blocks.h.
+/// Elements that share a block, and the block's bytes: Q8_0 is 32 weights in 34 bytes. Their
+/// contents: engine/backend /cpu/kernels/weight_blocks.h.
 struct TensorBlock {
   int elements;
   int bytes;
@@ -71,10 +71,10 @@ using GgufArray =
 /// One metadata value. Integers of every width (and bool) read as int64, floats as double.
 using GgufValue = std::variant<std::int64_t, double, std::string_view, GgufArray>;
 
-/// A GGUF file (versions 2 and 3, little-endian), read and checked whole before anything is used:
-/// every count, length, type, offset and alignment lies inside the file. A fault names the key or
-/// tensor and the byte. Weight bytes are not touched, so that opening costs the same for a model of
-/// any size.
+/// A GGUF file (versions 2 and 3, little-endian), checked whole before anything is used. Every
+/// count, length, type, offset and alignment lies inside the file. A fault names the key or tensor
+/// and the byte. Weight bytes are not touched, so that opening costs the same for a model of any
+/// size.
 ///
 ///   offset  size  field              then
 ///   0       4     "GGUF"             metadata: key string, u32 type, value
@@ -92,9 +92,9 @@ class GgufFile {
 
   const std::string& name() const { return name_; }
   std::span<const std::byte> bytes() const { return bytes_; }
-  /// False once another program has changed the file: what was read since is not to be trusted.
+  /// False after another program has changed the file. Do not trust anything read since.
   bool intact() const { return !mapping_ || mapping_->intact(); }
-  /// Some of bytes() are not needed soon: takes them out of this process's memory.
+  /// Takes some of bytes(), which are not needed soon, out of this process's memory.
   void give_back(std::span<const std::byte> bytes) const {
     if (mapping_) mapping_->give_back(bytes);
   }

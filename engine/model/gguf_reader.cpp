@@ -10,7 +10,7 @@
 
 #include "base/utf8.h"
 
-// Weights are used where they are mapped, so the file's byte order must be the processor's.
+// Weights are used in place, so the file's byte order must be the processor's.
 static_assert(std::endian::native == std::endian::little);
 
 namespace efimd::engine {
@@ -20,8 +20,9 @@ namespace {
 constexpr std::uint64_t kMetadataMax = 1U << 16;
 constexpr std::uint64_t kTensorsMax = 1U << 16;
 constexpr std::uint64_t kArrayMax = 1U << 24;  ///< elements of all arrays together
-/// Arrays are kept wider than the file writes them (a bool becomes 8 bytes): what they take beyond
-/// the file's own size. With it, reading a file takes no more memory than its size and a constant.
+/// Arrays are kept wider than the file writes them (a bool becomes 8 bytes). This is the memory
+/// beyond the file's own size. With it, reading a file takes no more memory than its size and a
+/// constant.
 constexpr std::uint64_t kArrayBytesBeyondFileMax = 1U << 24;
 constexpr std::uint64_t kStringMax = 1U << 24;
 constexpr std::uint64_t kNameMax = 1U << 10;
@@ -160,7 +161,7 @@ bool GgufReader::read_array(GgufArray& array) {
   const std::uint64_t kept_each = type == kString ? sizeof(std::string_view) : sizeof(std::int64_t);
   if (count * kept_each > bytes_.size() + kArrayBytesBeyondFileMax - array_bytes_)
     return damaged(reading_ + " claims " + std::to_string(count) +
-                   " elements, which would take more memory than the file is worth");
+                   " elements, which would take too much memory");
   array_elements_ += count;
   array_bytes_ += count * kept_each;
   if (type == kString) return read_array_of<std::string_view>(type, count, array);

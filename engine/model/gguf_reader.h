@@ -63,7 +63,7 @@ class GgufReader {
   std::uint64_t tensor_count_ = 0;
   std::uint64_t metadata_count_ = 0;
   std::uint64_t array_elements_ = 0;
-  std::uint64_t array_bytes_ = 0;  ///< of memory that they are kept in
+  std::uint64_t array_bytes_ = 0;  ///< of the memory that holds them
   std::vector<DirectoryLine> directory_;
   GgufFile file_;
   std::optional<Error> error_;

@@ -16,7 +16,7 @@
 
 namespace efimd::engine {
 
-/// Which two elements of a head RoPE turns together.
+/// The two elements of a head that RoPE turns together.
 enum class RopePairs {
   kAdjacent,  ///< (0,1) (2,3) ...: llama files, whose Q and K rows were permuted for it
   kHalves,    ///< (0,E/2) (1,E/2+1) ...: NeoX order, qwen2
@@ -32,7 +32,7 @@ enum class Activation {
   kGelu,  ///< x / (1 + exp(-2u)), u = sqrt(2 / pi) * (x + 0.044715 x^3): the "tanh" form
 };
 
-/// YaRN (arXiv 2309.00071): pairs that turn often keep their frequency, slow ones are interpolated
+/// YaRN (arXiv 2309.00071). Pairs that turn often keep their frequency; slow ones are interpolated
 /// by rope_scale, with a ramp between.
 struct YarnRamp {
   float extrapolation = 0;  ///< share of the ramp that counts; 0: no YaRN
@@ -41,9 +41,9 @@ struct YarnRamp {
   float turns_slow = 1;   ///< and down from here it is interpolated whole
 };
 
-/// What a decoder computes: its sizes, with the letters that kernels use, and what varies between
-/// architectures. All else follows from which weights are present (LayerWeights).
-/// Devices read this and never an architecture's name.
+/// A decoder's computation: its sizes, with the letters that kernels use, and the variations
+/// between architectures. All else follows from which weights are present (LayerWeights). Devices
+/// read this and never an architecture's name.
 struct ModelShape {
   std::string_view architecture;  ///< a name of architecture.h's table, for people
   int layers = 0;                 ///< L
@@ -51,7 +51,7 @@ struct ModelShape {
   int heads = 0;                  ///< H
   int kv_heads = 0;               ///< Hk, divides H
   int head_width = 0;             ///< E, even; heads * head_width need not equal width
-  int feed_forward = 0;           ///< F; of one expert where there are experts
+  int feed_forward = 0;           ///< F; of one expert if there are experts
   int vocabulary = 0;             ///< V
   int context_tokens = 0;         ///< trained context
 
@@ -89,7 +89,7 @@ struct ModelShape {
 };
 
 /// One decoder block. Matrices are [rows = outputs][cols = inputs], rows contiguous; vectors are
-/// F32. What an architecture does not have is absent (rows == 0), and its operation is left out.
+/// F32. A weight that the architecture lacks is absent (rows == 0), and its operation is left out.
 struct LayerWeights {
   TensorView attention_norm;                    ///< [D]
   TensorView attention_norm_bias;               ///< [D]
@@ -123,8 +123,8 @@ struct ModelWeights {
 /// Owns: the mapping that its TensorViews point into. Thread: any (immutable).
 class Model {
  public:
-  /// Refuses with the offending key or tensor: a damaged file, an architecture, tensor type or
-  /// tokenizer that this build cannot run, a file without weights.
+  /// Refuses a damaged file, a file without weights, and an architecture, tensor type or tokenizer
+  /// that this build cannot run. The error names the key or tensor.
   static Result<std::shared_ptr<const Model>> open(const std::filesystem::path& path,
                                                    const FimOverride& fim = {});
   /// The same from a file that is read already; `path` is for messages and the name.
@@ -137,11 +137,11 @@ class Model {
   const ModelWeights& weights() const { return weights_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GgufFile& file() const { return *file_; }
-  /// Names the model in KV identities: digest of the metadata, the tensor directory, the file's
-  /// size and 4 KiB of every tensor, so that a 15 GB file costs no full read.
+  /// Names the model in KV identities. A digest of the metadata, the tensor directory, the file's
+  /// size and 4 KiB of every tensor: a 15 GB file costs no full read.
   Digest digest() const { return digest_; }
   std::uint64_t parameters() const { return parameters_; }
-  /// Parameters that one token uses: of the experts only experts_used.
+  /// Parameters that one token uses: of the experts, only experts_used.
   std::uint64_t active_parameters() const { return active_parameters_; }
   std::uint64_t weight_bytes() const { return weight_bytes_; }
   /// "F16", "Q8_0", ...: the type of most weight bytes.

@@ -220,7 +220,7 @@ void ModelReader::refuse_variants() {
                 architecture_ + " models of this build are not");
   if (file_.integer(key_of("attention.causal")).value_or(1) == 0)
     unsupported("attends in both directions (" + key_of("attention.causal") +
-                "): it embeds text, it does not write any");
+                "): it embeds text, but does not write any");
 }
 
 }  // namespace efimd::engine

@@ -12,15 +12,16 @@
 namespace efimd::engine {
 
 /// Finds a decoder's shape (model_reader.cpp) and weights (model_reader_weights.cpp) among a file's
-/// keys and tensors, by its line in the table of architectures, up to the first fault. Used once.
+/// keys and tensors. The table of architectures has a line for each. It stops at the first fault.
+/// Used once.
 class ModelReader {
  public:
   explicit ModelReader(const GgufFile& file) : file_(file) {}
 
   /// The shape but for the vocabulary, which is the tokenizer's.
   Result<ModelShape> read_shape();
-  /// Every weight, its type and axes checked against `shape`; refuses tensors that the architecture
-  /// does not use, for they would change what the model computes.
+  /// Every weight, its type and axes checked against `shape`. Refuses tensors that the architecture
+  /// does not use, because they would change the result.
   Result<ModelWeights> read_weights(const ModelShape& shape);
 
  private:
@@ -52,7 +53,7 @@ class ModelReader {
   TensorView vector(const std::string& name, std::int64_t size, Presence need);
   void refuse_unused();
 
-  /// Keeps the first fault only; what follows it is guesswork.
+  /// Keeps the first fault only, because later ones are guesswork.
   void refuse(Fault fault, std::string what, std::string remedy);
   void damaged(std::string what) {
     refuse(Fault::kBadInput, std::move(what), "download the file again or use another model");

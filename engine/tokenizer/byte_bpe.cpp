@@ -36,8 +36,8 @@ constexpr auto kBytes = [] {
 }();
 
 /// The bytes that `text` spells in GPT-2's alphabet for bytes, in which byte-level vocabularies are
-/// written: bytes that print in Latin-1 stand for themselves, the others, in order, for U+0100 and
-/// up (a space is "Ġ"). nullopt when it has other letters.
+/// written. Bytes that print in Latin-1 stand for themselves. The others stand, in order, for
+/// U+0100 and up (a space is "Ġ"). nullopt when it has other letters.
 std::optional<std::string> bytes_of_letters(std::string_view text) {
   std::string bytes;
   for (std::size_t at = 0; at < text.size();) {

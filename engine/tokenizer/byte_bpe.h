@@ -12,8 +12,8 @@
 
 namespace efimd::engine {
 
-/// Byte-level BPE ("gpt2" in GGUF): the pieces of the text that its pre-tokenizer rule makes are
-/// single bytes first, which then merge.
+/// Byte-level BPE ("gpt2" in GGUF). The pre-tokenizer rule cuts the text into pieces; each piece
+/// begins as single bytes, which then merge.
 class ByteBpe final : public TableTokenizer {
  public:
   static Result<std::unique_ptr<Tokenizer>> open(const GgufFile& file, const Vocabulary& vocabulary,

@@ -8,8 +8,9 @@
 #include "base/utf8.h"
 #include "engine/model/gguf.h"
 
-// Sources: the models' cards and tokenizer files. FIM tokens in a vocabulary do not prove that a model was trained with
-// them (some Code Llama and OpenCoder models have them untrained), so models are known by name.
+// Sources: the models' cards and tokenizer files. FIM tokens in a vocabulary do not prove that a
+// model was trained with them. Some Code Llama and OpenCoder models have them untrained, so models
+// are known by name.
 
 namespace efimd::engine {
 namespace {
@@ -145,7 +146,7 @@ const Family* find_family(const Vocabulary& vocabulary) {
   return nullptr;
 }
 
-/// What stands in the file: its metadata first, else what its vocabulary spells.
+/// The file's own tokens: those of its metadata first, else those that its vocabulary spells.
 struct Found {
   FimTokens fim;
   bool by_metadata = false;
@@ -220,7 +221,7 @@ FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vo
   return out;
 }
 
-/// What config.toml's [model.fim] says, over what was recognized.
+/// config.toml's [model.fim] replaces the recognized tokens.
 Result<void> apply(const FimOverride& wanted, const Found& found, const Vocabulary& vocabulary,
                    FimTokens& fim) {
   if (wanted.empty()) return {};

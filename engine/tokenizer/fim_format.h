@@ -13,17 +13,17 @@ namespace efimd::engine {
 /// Everything that recognition finds out about a file's fill-in-the-middle format.
 struct FimFormat {
   FimTokens fim;
-  /// Tokens that frame prompts in this vocabulary, whether the model may be asked or not: they
+  /// Tokens that frame prompts in this vocabulary, whether the model may be asked or not. They
   /// stand for no text, and generation ends before them.
   std::vector<TokenId> frame;
 };
 
 /// Decides whether and how a model fills in the middle.
 ///
-/// A vocabulary with FIM tokens proves nothing: some makers took over another model's vocabulary
+/// A vocabulary with FIM tokens proves nothing. Some makers took over another model's vocabulary
 /// and never trained them (OpenCoder, replit-code, Code Llama 34B and Python). So the model must be
-/// known, by architecture and name, or the file itself must name the tokens in its metadata
-/// (tokenizer.ggml.fim_pre_token_id and its kin): whoever converted it vouches for them. The user's
+/// known by architecture and name, or the file's metadata must name the tokens
+/// (tokenizer.ggml.fim_pre_token_id and its kin). Then its converter vouches for them. The user's
 /// configuration decides over both. FimTokens::reason says which it was.
 ///
 /// kBadInput when the configuration names a token that the vocabulary does not have.

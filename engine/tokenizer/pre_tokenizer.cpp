@@ -20,11 +20,11 @@ namespace {
 constexpr const char* kDigit = R"(\p{N})";
 constexpr const char* kLineEnd = R"([\r\n])";
 
-// GPT-2's: contractions, words, numbers and the rest, each with one space in front; of a run of
-// whitespace, the last goes to the word behind it.
+// GPT-2's: contractions, words, numbers and the rest, each with one space before it. The last blank
+// of a run goes to the next word.
 constexpr const char* kGpt2 =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
-// Llama 3's line of rules: one sign goes to the word behind it, newlines to the signs in front.
+// Llama 3's line of rules: one sign goes to the word after it, newlines to the signs before them.
 #define EFIMD_WORDS R"('(?:[sStTmMdD]|[rR][eE]|[vV][eE]|[lL][lL])|[^\r\n\p{L}\p{N}]?\p{L}+|)"
 #define EFIMD_BLANKS R"(|\s*[\r\n]+|\s+(?!\S)|\s+)"
 constexpr const char* kLlama3 = EFIMD_WORDS R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*)" EFIMD_BLANKS;
@@ -55,7 +55,7 @@ constexpr const char* kDeepseekLlmWord =
     R"(\x{104B0}-\x{104D3}\x{104D8}-\x{104FB}\x{10C80}-\x{10CB2}\x{10CC0}-\x{10CF2})"
     R"(\x{118A0}-\x{118DF}\x{1E900}-\x{1E943})"
     R"(]+)";
-// Not U+3000, which the makers list, and which everyone takes for the blank that it also is.
+// U+3000 is left out, although the makers list it, because every tokenizer takes it for a blank.
 constexpr const char* kDeepseekLlmSigns =
     R"(\s?[!-/:-~\x{FF01}-\x{FF0F}\x{FF1A}-\x{FF5E}\x{2018}-\x{201F}\x{3001}\x{3002}]+)";
 
@@ -171,7 +171,7 @@ Result<PreTokenizer> PreTokenizer::for_rule(const PreTokenizerRule& rule) {
       return fail(Fault::kUnsupported,
                   "PCRE2 refuses a pre-tokenizer rule with error " + std::to_string(error),
                   "install a PCRE2 with Unicode support");
-    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where there is no JIT, matching interprets
+    pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // without JIT, matching interprets
     splitter.patterns_.push_back({std::unique_ptr<pcre2_code, FreeCode>(code)});
   }
   return splitter;

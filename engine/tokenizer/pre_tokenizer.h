@@ -11,12 +11,12 @@
 
 namespace efimd::engine {
 
-/// What a value of tokenizer.ggml.pre stands for: the regular expressions of a model family's
-/// tokenizer.json, and two habits of its byte-level BPE that go by the same name.
+/// The meaning of a value of tokenizer.ggml.pre: the regular expressions of a model family's
+/// tokenizer.json, and two habits of its byte-level BPE.
 struct PreTokenizerRule {
   std::string_view name;
   std::span<const char* const> patterns;
-  /// A piece that is a token is taken as that token even where the merges lead elsewhere.
+  /// A piece that is a token is taken as that token even if the merges lead elsewhere.
   bool takes_whole_tokens = false;
   bool wants_bos = false;  ///< where tokenizer.ggml.add_bos_token is absent
 };
@@ -26,15 +26,15 @@ const PreTokenizerRule* find_pre_tokenizer_rule(std::string_view name);
 /// All names, for messages: "default, gpt-2, …".
 std::string pre_tokenizer_rule_names();
 
-/// Splits text into the pieces within which byte-level BPE merges, by a model family's rule: one or
-/// more regular expressions, each applied to what the one before left. Matches and the text between
-/// them are pieces alike.
+/// Splits text into the pieces within which byte-level BPE merges. A model family's rule is one or
+/// more regular expressions; each applies to the text that the one before left. Matches and the
+/// text between them are pieces alike.
 ///
 /// Thread: any, after construction. Limits: kPieceBytesMax.
 class PreTokenizer {
  public:
-  /// Longer pieces (a megabyte of one letter) are cut, so that one piece's memory stays bounded;
-  /// tokens at such a cut may differ from the model's own.
+  /// Longer pieces (a megabyte of one letter) are cut, so that one piece's memory stays bounded.
+  /// Tokens at such a cut may differ from the model's own.
   static constexpr std::size_t kPieceBytesMax = std::size_t{1} << 18;
 
   /// kUnsupported when PCRE2 was built without Unicode.

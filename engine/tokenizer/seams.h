@@ -12,22 +12,22 @@ enum class NewlineGlue {
   kIndent,  ///< starcoder's rule: a run of blanks and newlines is one piece
 };
 
-/// Where `text`, which ends at the cursor, may be cut so that both sides tokenize as they do
-/// together: after its last line terminator ("\n", "\r\n" or a lone "\r"), or before the whole run
-/// of blanks and newlines around it. 0 if it has one line.
+/// The place to cut `text`, which ends at the cursor, so that both sides tokenize as they do
+/// together. It is after the last line terminator ("\n", "\r\n" or a lone "\r"), or before the
+/// whole run of blanks and newlines around that. 0 if the text has one line.
 std::size_t line_cut(std::string_view text, NewlineGlue glue);
 
-/// Pairs of neighbouring ASCII bytes that no token of a vocabulary reaches across: the texts on
+/// Pairs of neighbouring ASCII bytes that no token of a vocabulary reaches across. The texts on
 /// both sides of such a seam tokenize as if they stood alone. Two bytes decide, so that the
 /// surroundings of an edit suffice to find what it changed.
 class SeamTable {
  public:
   /// No seams.
   SeamTable() = default;
-  /// The ends of words, which every pre-tokenizer rule of PreTokenizer respects: no rule joins a
-  /// letter or digit to what is neither, or punctuation to a blank after it, or looks ahead there.
-  /// Not in it: newlines, which qwen2's rule joins to punctuation, and symbols such as "=" before a
-  /// blank, which deepseek-coder's rule leaves together.
+  /// The ends of words, which every rule of PreTokenizer respects. No rule joins a letter or digit
+  /// to another kind of character, or punctuation to a blank after it, or looks ahead there.
+  /// Newlines are not in it, because qwen2's rule joins them to punctuation. Symbols such as "="
+  /// before a blank are not, because deepseek-coder's rule leaves them together.
   static SeamTable word_ends();
   /// All pairs of the bytes that source text has.
   static SeamTable all();

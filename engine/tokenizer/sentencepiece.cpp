@@ -165,7 +165,7 @@ TokenIndex Sentencepiece::index_of(const Vocabulary& vocabulary) const {
   return index;
 }
 
-/// What merges: each token's ways to be two others.
+/// The merges: each token's ways to be two others.
 MergeTable Sentencepiece::merges_of(const Vocabulary& vocabulary, const TokenIndex& index) const {
   struct Pair {
     TokenId left, right, merged;

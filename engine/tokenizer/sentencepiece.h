@@ -12,13 +12,13 @@
 
 namespace efimd::engine {
 
-/// Sentencepiece's two kinds of model, over characters: BPE ("llama" in GGUF), whose merges are the
-/// pairs that spell a token, best score first, and unigram ("t5").
+/// Sentencepiece's two kinds of model, over characters. BPE ("llama" in GGUF) merges pairs that
+/// spell a token, best score first; the other is unigram ("t5").
 ///
-/// Spaces stand in the vocabulary as "▁" (U+2581). So that decoding gives a text back, "▁" in a
-/// text is a character of its own. A character without a token becomes its bytes' tokens, or the
-/// unknown token where the vocabulary has none. A text is taken apart at seams first. (Its own
-/// library was tried: 2 MB/s, the same tokens.)
+/// Spaces stand in the vocabulary as "▁" (U+2581). "▁" in a text is a character of its own, so that
+/// decoding gives the text back. A character without a token becomes its bytes' tokens, or the
+/// unknown token if the vocabulary has none. A text is taken apart at seams first. (Its own library
+/// was tried: 2 MB/s, the same tokens.)
 class Sentencepiece final : public TableTokenizer {
  public:
   enum class Kind { kBpe, kUnigram };

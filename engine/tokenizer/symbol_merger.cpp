@@ -103,7 +103,7 @@ void SymbolMerger::merge_long(const MergeTable& merges) {
     offer(merges, links_[at(candidate.left)].previous, candidate.left);
     offer(merges, candidate.left, links_[at(candidate.left)].next);
   }
-  // What is left hangs together from the first symbol on.
+  // The remaining symbols are linked, from the first on.
   std::size_t kept = 0;
   for (std::int32_t i = 0; i != kNone; i = links_[at(i)].next) symbols[kept++] = symbols[at(i)];
   symbols.resize(kept);

@@ -12,8 +12,8 @@
 
 namespace efimd::engine {
 
-/// Pairs of tokens that byte-level BPE merges, with their ranks: a flat hash table, because
-/// encoding looks two pairs up for each merge and a file has 150,000 of them.
+/// Pairs of tokens that byte-level BPE merges, with their ranks. It is a flat hash table, because
+/// encoding looks up two pairs for each merge and a file has 150,000 pairs.
 class MergeTable {
  public:
   struct Merge {
@@ -40,11 +40,11 @@ class MergeTable {
   std::vector<Slot> slots_;  ///< a power of two, at most half full; linear probing
 };
 
-/// Byte-pair merging: of all neighbours that merge, those with the smallest rank, of equal ranks
-/// the leftmost, become one, until none is left.
+/// Byte-pair merging. Of all neighbours that merge, those with the smallest rank become one, until
+/// none is left. Among equal ranks the leftmost goes first.
 ///
-/// Short words, which nearly all are, by looking through the ranks each time (n * n); long ones
-/// with a heap (n log n). An object is kept from word to word for its memory.
+/// Nearly all words are short: their ranks are searched each time (n * n). Long ones use a heap (n
+/// log n). An object is kept from word to word for its memory.
 class SymbolMerger {
  public:
   struct Symbol {
@@ -85,8 +85,8 @@ class SymbolMerger {
   std::vector<Candidate> heap_;
 };
 
-/// Words to tokens by byte-pair merging, where most words of a text are one token of the vocabulary
-/// and are found without merging.
+/// Words to tokens by byte-pair merging. Most words of a text are one token of the vocabulary and
+/// are found without merging.
 ///
 /// Thread: any, once filled.
 class BpeWords {

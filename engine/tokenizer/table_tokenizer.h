@@ -10,7 +10,7 @@
 
 namespace efimd::engine {
 
-/// What byte-level BPE and sentencepiece share: each token's bytes and duties, in tables.
+/// The part that byte-level BPE and sentencepiece share: each token's bytes and duties, in tables.
 class TableTokenizer : public Tokenizer {
  public:
   std::string_view bytes(TokenId token) const override;
@@ -27,7 +27,7 @@ class TableTokenizer : public Tokenizer {
 
   /// Appends the next token's bytes; called once for each, in order. Control tokens add none.
   void add_bytes(std::string_view bytes);
-  /// Where encode() may be given parts of a text.
+  /// Places at which a text may be cut before encode().
   void set_seams(const SeamTable& seams) { seams_ = seams; }
   /// Learns from encode() whether newlines and indents share tokens; the last step of construction.
   void find_newline_glue();

@@ -21,9 +21,9 @@ bool has_dummy_space(std::string_view text, std::span<const TokenId> tokens,
 
 /// Appends to `ends` where each token's bytes end in `text`, as offsets from `base`.
 ///
-/// Tokens spell the text but for a dummy space before it and for characters that the vocabulary
-/// has nothing for: no token at all, or an unknown token without bytes. The last token ends where
-/// the text does.
+/// Tokens spell the text, with two exceptions: a dummy space before it, and characters that the
+/// vocabulary lacks. Those have no token, or an unknown token without bytes. The last token ends
+/// where the text does.
 void cover(std::string_view text, std::span<const TokenId> tokens, const Tokenizer& tokenizer,
            std::size_t base, std::vector<std::uint32_t>& ends) {
   const std::size_t first = ends.size();
@@ -84,8 +84,8 @@ void TokenizedText::encode_part(std::string_view text, std::size_t begin, std::s
   cover(part, part_tokens_, *tokenizer_, begin, part_ends_);
 }
 
-/// Puts the encoded part in the place of tokens [first, last), of which only those that differ
-/// count as changed, and moves the ends after it.
+/// Replaces tokens [first, last) by the encoded part, and moves the ends after it. Only tokens that
+/// differ count as changed.
 TokenizedText::Change TokenizedText::splice(std::size_t first, std::size_t last,
                                             std::ptrdiff_t grown) {
   const auto moved = [&](std::uint32_t end) { return static_cast<std::uint32_t>(end + grown); };

@@ -10,13 +10,13 @@
 
 namespace efimd::engine {
 
-/// A text's tokens and where each ends, kept up to date over edits: always those that encode()
+/// A text's tokens and their ends, kept up to date over edits. They are always those that encode()
 /// gives for the whole text.
 ///
-/// The text stays its owner's; it is valid UTF-8 of less than 4 GiB. An edit is tokenized again
-/// from the last seam before it to the first after it (Tokenizer::is_seam), usually a word or two
-/// on both sides. If a vocabulary has no seams, all of the text is tokenized again.
-/// Thread: its owner's. Owns no tokenizer: that one must outlive it.
+/// The text stays its owner's; it is valid UTF-8 of less than 4 GiB. The text around an edit is
+/// tokenized again, from the last seam before it to the first after it (Tokenizer::is_seam).
+/// Usually that is a word or two on both sides. If a vocabulary has no seams, all of the text is
+/// tokenized again. Thread: its owner's. Owns no tokenizer: that one must outlive it.
 class TokenizedText {
  public:
   /// `where`: where the text begins.
@@ -26,8 +26,8 @@ class TokenizedText {
   /// Starts over with `text`.
   void set(std::string_view text);
 
-  /// What an edit did to the tokens: `inserted` tokens replaced `removed` ones at index `begin`.
-  /// The tokens before and after are the same.
+  /// The change that an edit made to the tokens: ` inserted` tokens replaced `removed` ones at
+  /// index `begin`. The tokens before and after are the same.
   struct Change {
     std::size_t begin = 0;
     std::size_t removed = 0;
@@ -41,7 +41,7 @@ class TokenizedText {
 
   std::span<const TokenId> tokens() const { return tokens_; }
   /// For each token, where its bytes end. Grows; the last is the text's size. Bytes that no token
-  /// covers (StarCoder's vocabulary lacks some) count to a token beside them.
+  /// covers (StarCoder's vocabulary lacks some) count to a neighbouring token.
   std::span<const std::uint32_t> ends() const { return ends_; }
   /// The byte where `token` begins; for the count of tokens, the text's size.
   std::size_t begin_of(std::size_t token) const { return token == 0 ? 0 : ends_[token - 1]; }

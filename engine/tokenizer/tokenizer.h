@@ -43,8 +43,7 @@ struct FimTokens {
   FimFiles files = {};
 };
 
-/// What the user's configuration says about FIM ([model.fim]); tokens by their text, empty ones as
-/// recognized.
+/// The user's configuration of FIM ([model.fim]); tokens by their text, empty ones as recognized.
 struct FimOverride {
   std::optional<FimOrder> order = {};
   std::string prefix = {}, suffix = {}, middle = {}, repository = {}, file_separator = {};
@@ -54,7 +53,7 @@ struct FimOverride {
   }
 };
 
-/// Where a text stands; sentencepiece models put their dummy space before kTextStart only.
+/// A text's place in the whole; sentencepiece models put their dummy space before kTextStart only.
 enum class Fragment { kTextStart, kInside };
 
 /// Text to token ids and back, for one vocabulary.
@@ -76,13 +75,14 @@ class Tokenizer {
   /// vocabulary. May be a part of a code point. Lives as long as the tokenizer.
   virtual std::string_view bytes(TokenId token) const = 0;
 
-  /// The last place, at the start of the text's last line or earlier, where both sides tokenize as
-  /// they do together. `text` ends at the cursor; 0 always is such a place.
+  /// The last place where both sides tokenize as they do together, at the start of the text's
+  /// last line or earlier. `text` ends at the cursor; 0 always is such a place.
   virtual std::size_t line_cut(std::string_view text) const = 0;
 
-  /// Whether no token reaches across the neighbouring bytes `left` and `right`: any text that ends
-  /// with `left` and any that begins with `right` tokenize together as they do apart (the right one
-  /// as Fragment::kInside). Only pairs of ASCII bytes can be seams; the end of a word often is.
+  /// Whether no token reaches across the neighbouring bytes `left` and `right`. A text that ends
+  /// with `left` and one that begins with `right` then tokenize together as they do apart (the
+  /// right one as Fragment::kInside). Only pairs of ASCII bytes can be seams; the end of a word
+  /// often is.
   virtual bool is_seam(char left, char right) const = 0;
 
   virtual int size() const = 0;

@@ -12,7 +12,8 @@ namespace efimd::engine {
 /// Splits a word into the tokens whose scores have the largest sum (sentencepiece's unigram models,
 /// "t5" in GGUF). A character that no token covers costs more than any token.
 ///
-/// Time: bytes of the word times bytes of the longest token. Kept from word to word for its memory.
+/// Time: bytes of the word times bytes of the longest token. Keep one from word to word for its
+/// memory.
 class UnigramSplitter {
  public:
   using Symbol = SymbolMerger::Symbol;

@@ -19,7 +19,7 @@ namespace efimd::engine {
 class GgufFile;
 struct FimFormat;
 
-/// What a token is for, with the file's numbers (tokenizer.ggml.token_type).
+/// A token's purpose, with the file's numbers (tokenizer.ggml.token_type).
 enum class TokenKind : std::uint8_t {
   kNormal = 1,
   kUnknown = 2,
@@ -33,7 +33,7 @@ enum class TokenKind : std::uint8_t {
 struct Vocabulary {
   std::string file_name;  ///< for messages
   std::vector<std::string_view> texts;
-  std::vector<TokenKind> kinds;  ///< as many as texts; kNormal where the file says nothing
+  std::vector<TokenKind> kinds;  ///< as many as texts; kNormal if the file says nothing
   std::unordered_map<std::string_view, TokenId> ids;  ///< the first token of each text
 
   static Result<Vocabulary> read(const GgufFile& file);
@@ -46,8 +46,8 @@ struct Vocabulary {
   TokenId find(std::string_view token_text) const;
 };
 
-/// Whether a text is spelled as only special tokens are: "<|…|>" and the like. Converters often
-/// mark such tokens as user-defined; source code that quotes one must not become it.
+/// Whether a text is spelled as only special tokens are, for example "<|x|>". Converters often mark
+/// such tokens as user-defined; source code that quotes one must not become it.
 bool looks_special(std::string_view text);
 
 /// "<0x0A>" -> 10; -1 for other texts.
@@ -57,8 +57,8 @@ int byte_of_name(std::string_view text);
 struct SpecialTokens {
   FimTokens fim;
   std::vector<bool> ends_generation;  ///< by token id
-  /// By token id: control, unused and unknown tokens, and all that ends generation, whatever type
-  /// the file gives it (converters differ).
+  /// By token id: control, unused and unknown tokens, and every token that ends generation.
+  /// Converters differ in the type that they give to those.
   std::vector<bool> control;
 
   static SpecialTokens find(const GgufFile& file, const Vocabulary& vocabulary,
@@ -74,7 +74,7 @@ TokenId find_bos(const GgufFile& file, const Vocabulary& vocabulary, bool by_def
 /// Thread: any, once filled. Owns no texts: they outlive it.
 class TokenIndex {
  public:
-  /// Whether a token's text, encoded alone, becomes that one token. Most do, which spares the
+  /// Whether a token's text, encoded alone, becomes that one token. Most do, which saves the
   /// merging; some do not, because no merges lead there.
   enum class Whole : std::uint8_t { kNotTried, kYes, kNo };
 
@@ -109,8 +109,8 @@ class TokenIndex {
   std::size_t text_bytes_max_ = 0;
 };
 
-/// User-defined tokens: texts that become one token wherever they stand, the leftmost first, of
-/// several there the longest.
+/// User-defined tokens: texts that always become one token. The leftmost goes first, and the
+/// longest of several there.
 ///
 /// Thread: any, after construction.
 class WholeTokens {

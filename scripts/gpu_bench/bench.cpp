@@ -1,4 +1,4 @@
-// What an NVIDIA card makes of the kernels: a table, and the same as JSON in the file that is named.
+// The speed of the kernels on an NVIDIA card: a table, and the same as JSON in the named file.
 #include "bench.h"
 
 #include <algorithm>
@@ -50,7 +50,7 @@ constexpr Shape kShapes[] = {{"7B", 28, 3584, 28, 4, 18944, false},
                              {"1.5B", 28, 1536, 12, 2, 8960, true}};
 constexpr Shape kTinyShape = {"tiny", 2, 64, 2, 1, 128, false, 300, 256};
 constexpr std::string_view kProducts = "products";
-/// For the stand-in: none of the parts that are measured where none is named.
+/// For the stand-in, which has none of the default parts.
 constexpr std::string_view kTinyPart = "tiny";
 
 /// Bytes read and written in a second by a copy within the device's memory.

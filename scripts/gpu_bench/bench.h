@@ -13,7 +13,7 @@
 #include "engine/model/model.h"
 #include "report.h"
 
-/// What ends the measuring of one thing, and of no other.
+/// Ends the measurement of one thing, and of no other.
 struct Failure : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -25,7 +25,7 @@ void must_have(const Result& result) {
   if (!result) throw Failure(result.error().message());
 }
 
-/// What this card does in a second.
+/// This card's limits in a second.
 struct Rates {
   double copy_bytes = 0;    ///< read and written
   double matrix_flops = 0;  ///< bf16, by cuBLAS; 0: not known
@@ -47,7 +47,7 @@ struct Extent {
   std::size_t
       operand_bytes;  ///< that a list of equal operations reads at least: far more than a cache holds
   std::size_t list_bytes;     ///< that it reads in all, so that its submission does not count
-  std::vector<int> contexts;  ///< behind which tokens are generated; the last is the longest
+  std::vector<int> contexts;  ///< contexts before the generated tokens; the last is the longest
   std::vector<int> prompts;
   int context, prompt;         ///< of the targets
   std::vector<int> keystroke;  ///< tokens of a step; the first: one
@@ -105,7 +105,7 @@ double Bench::median_ms(const Call& call) const {
   return *middle;
 }
 
-/// Runs it; a failure is told and leaves the rest.
+/// Runs it; reports a failure and goes on with the rest.
 template <class Call>
 void attempt(Bench& bench, const std::string& what, const Call& call) {
   try {

@@ -46,7 +46,7 @@ struct BenchModel {
     weights.token_embedding = tensor(shape.vocabulary, of.width);
     weights.output = of.tied ? weights.token_embedding : tensor(shape.vocabulary, of.width);
     weights.output_norm = vector(of.width);
-    // What one token must read: all but the embedding's rows.
+    // The bytes that one token must read: all but the embedding's rows.
     for (const TensorView* each : {&layer.query, &layer.key, &layer.value, &layer.attention_output,
                                    &layer.gate, &layer.up, &layer.down}) {
       bytes += static_cast<std::size_t>(of.layers) * static_cast<std::size_t>(each->rows) *
@@ -103,7 +103,7 @@ class Measurement {
   }
 
   void all() {
-    // What tokens attend to are the keys and values of others, not what the memory had.
+    // Tokens attend to the keys and values of others, not to the memory's old contents.
     steps(extent_.contexts.back() + 1);
     for (const int context : extent_.contexts) generation(context);
     if (!variant_.whole()) return;
@@ -139,7 +139,7 @@ class Measurement {
     const double read = static_cast<double>(model_.bytes) +
                         static_cast<double>(backend_.page_bytes()) / kPageTokens * context;
     const Share share = bench_.rates.of_copying(read, ms);
-    const std::string what = name_ + "generation behind " + std::to_string(context);
+    const std::string what = name_ + "generation after " + std::to_string(context);
     bench_.report.line(what, ms, 1e3 / ms, "tokens/s", share);
     const double wanted = generation_target(shape_name_, variant_.type);
     if (variant_.plain() && wanted > 0 && context == extent_.context)
@@ -162,7 +162,7 @@ class Measurement {
     int worst_tokens = 0;
     for (const int tokens : extent_.keystroke) {
       const double ms = bench_.median_ms([&] { step(extent_.context, tokens, true); });
-      bench_.report.line(name_ + "keystroke of " + std::to_string(tokens) + " behind " +
+      bench_.report.line(name_ + "keystroke of " + std::to_string(tokens) + " after " +
                              std::to_string(extent_.context),
                          ms, tokens / ms * 1e3, "tokens/s");
       if (tokens == 1) {
@@ -173,7 +173,7 @@ class Measurement {
       }
     }
     if (has_targets())
-      bench_.report.target({name_ + "keystroke of " + std::to_string(worst_tokens) + " behind " +
+      bench_.report.target({name_ + "keystroke of " + std::to_string(worst_tokens) + " after " +
                                 std::to_string(extent_.context) + ", of one's time",
                             worst, Target::Bound::kAtMost, kKeystrokeTarget});
   }

@@ -1,5 +1,6 @@
-// Operations alone. A list has as many of one kind as read far more than a cache holds, each its own part of the memory: a
-// launch of one and the wait for it would measure these, and a cache.
+// Operations alone. A list has so many operations of one kind that they read far more than a cache
+// holds, each its own part of the memory. A single launch would measure the launch, the wait and a
+// cache.
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -22,7 +23,7 @@ namespace {
 /// A graph of more nodes tells no more.
 constexpr std::size_t kListMax = 1024;
 constexpr std::size_t kCopiesMax = 256;
-/// The most tokens of a step, for which attention has partials.
+/// The most tokens of a step; attention has partials for these.
 constexpr int kStepTokens = 2048;
 
 std::uint32_t number(int count) { return static_cast<std::uint32_t>(count); }
@@ -217,7 +218,7 @@ class Attention {
     if (!prompt) list = rounds_of(bench_, list, copies_ * bytes_);
     const double ms = ms_of_each(bench_, *device_, list, 2);
     const std::string what = "attention of " + of + ", " + std::to_string(tokens_) +
-                             " tokens behind " + std::to_string(context_ - tokens_);
+                             " tokens after " + std::to_string(context_ - tokens_);
     // Two products of E for each head and token that is seen.
     const double flops = 4.0 * shape_.width * tokens_ * (context_ - (tokens_ - 1) / 2.0);
     const auto bytes = static_cast<double>(bytes_);

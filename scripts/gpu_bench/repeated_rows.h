@@ -9,8 +9,9 @@
 #include "engine/backend/gpu/gpu_device.h"
 #include "engine/model/gguf.h"
 
-/// A tensor of random rows that come again after 1 MiB: to make as many random ones as a 7B model has takes minutes, and a
-/// device is as fast with these. Not zeros, for power, and with it the clock, depends on the bits.
+/// A tensor of random rows that repeat after 1 MiB. Making all rows of a 7B model random takes
+/// minutes, and a device is as fast with these. Not zeros, for power, and with it the clock,
+/// depends on the bits.
 efimd::engine::TensorView repeated_tensor(std::deque<std::vector<std::byte>>& storage,
                                           efimd::engine::TensorType type, std::int64_t rows,
                                           std::int64_t cols, float scale, std::mt19937& random);

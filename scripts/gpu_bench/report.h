@@ -10,7 +10,7 @@ struct Share {
   double value = 0;
 };
 
-/// What a measured number is to be: at least, or at most, `wanted`.
+/// The limit of a measured number: at least, or at most, `wanted`.
 struct Target {
   enum class Bound { kAtLeast, kAtMost };
   std::string what;
@@ -23,8 +23,8 @@ struct Target {
   }
 };
 
-/// What was measured: on the screen line by line and, as JSON, in a file that is whole after each, for a machine that is
-/// lent may be taken away.
+/// The measurements: on the screen line by line and, as JSON, in a file that is whole after each
+/// line, because a lent machine may be taken away.
 class Report {
  public:
   Report(std::string path, std::string device)

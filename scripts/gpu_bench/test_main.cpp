@@ -38,8 +38,8 @@ bool passes_apart(const Test& test) {
 
 }  // namespace
 
-/// Runs every test; with --card only those that need one, with --without TEXT, any number of times, none whose name has the
-/// text, with --apart each in a process of its own. Ends with 1 where one failed.
+/// Runs every test. --card: only those that need one. --without TEXT (any number of times): none
+/// whose name has the text. --apart: each in a process of its own. Ends with 1 where one failed.
 int main(int argc, char** argv) {
   bool only_card = false, apart = false;
   std::vector<std::string> without;

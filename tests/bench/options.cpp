@@ -81,7 +81,7 @@ void Grammar::add_replay() {
   replay->add_option("--max-tokens", line_.tokens_max, "Tokens to generate for each answer")
       ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
       ->capture_default_str();
-  replay->add_option("--pause-ms", line_.pause_ms, "Pause in front of each event")
+  replay->add_option("--pause-ms", line_.pause_ms, "Pause before each event")
       ->check(CLI::Range(0, 60000))
       ->capture_default_str();
   replay->add_flag("--json", line_.json, "As JSON");
@@ -112,6 +112,8 @@ void Grammar::add_type() {
   type->add_option("--lines", line_.lines, "Lines to type in each file")
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
+  type->add_flag("--new", line_.new_files,
+                 "Type the files from their beginning: nothing of them is there");
   type->add_option("--speed", line_.speed, "How many times faster than a person")
       ->check(CLI::Range(0.1, 1000.0))
       ->capture_default_str();
@@ -130,6 +132,10 @@ void Grammar::add_places() {
   places->add_option("--seed", line_.places.seed, "Another draw of cursors")->capture_default_str();
   places->add_flag("--above", line_.places.above,
                    "Give only the text above the cursor, as in a file that is being written");
+  places->add_option("--dump", line_.places.dump,
+                     "Write what training/fit_recall.py --judged reads to this file");
+  places->add_flag("--drafts", line_.places.drafts,
+                   "Measure the steps and milliseconds that drafts spare, at the same cursors");
   places->add_flag("--json", line_.json, "As JSON");
 }
 
@@ -143,7 +149,7 @@ void Grammar::add_fill() {
       ->expected(1);
   fill->add_option(
           "--form", line_.forms,
-          "Where the increment stands: psm (in front of the suffix), efim (behind the "
+          "Where the increment stands: psm (before the suffix), efim (after the "
           "middle token), healed (there, with its last tokens healed); several with commas")
       ->check(CLI::IsMember({"psm", "efim", "healed"}))
       ->delimiter(',')
@@ -151,7 +157,7 @@ void Grammar::add_fill() {
   fill->add_option("--max-tokens", line_.tokens_max, "Most tokens to generate")
       ->check(CLI::Range(1, static_cast<int>(lsp::kMaxTokensMax)))
       ->capture_default_str();
-  fill->add_option("--stop", line_.stop, "Where to end: none, line or block")
+  fill->add_option("--stop", line_.stop, "The end of the text: none, line or block")
       ->check(CLI::IsMember({"none", "line", "block"}))
       ->capture_default_str();
 }

@@ -40,6 +40,7 @@ struct CommandLine {
   int users = 16;
   int rounds = 5;
   int prompt_tokens = 2355;  ///< the paper's
+  bool new_files = false;    ///< typed from their beginning
   int lines = 10;            ///< typed in each file
   double speed = 1;
   std::uint32_t seed = 1;

@@ -72,7 +72,7 @@ TEST_CASE("what is behind a document's pages is purged with them, its neighbours
   catalog.add_source(page(1), 2);
   catalog.add(page(2), stored(1, 1, 1));
   catalog.add(page(3), stored(1, 2, 1));
-  catalog.add(page(4), stored(3, 9, 1));  // behind a page of document 2
+  catalog.add(page(4), stored(3, 9, 1));  // after a page of document 2
   const auto sorted = [](std::vector<Digest> pages) {
     std::ranges::sort(pages);
     return pages;

@@ -87,7 +87,7 @@ TEST_CASE("a page that two documents share belongs to both, and goes with either
   REQUIRE(store);
   const auto purged = store->purge(kB);
   REQUIRE(purged);
-  CHECK(purged->pages == 3);  // pages 1 and 2 are behind page 0
+  CHECK(purged->pages == 3);  // pages 1 and 2 are after page 0
   CHECK(look_up(*store.store, 0) == Found::kMissing);
 }
 

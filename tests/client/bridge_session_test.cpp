@@ -53,7 +53,7 @@ struct Harness {
   std::vector<Json> for_editor() { return parsed(session.take_for_editor()); }
   std::vector<Json> for_daemon() { return parsed(session.take_for_daemon()); }
 
-  /// Connects and answers the greeting; what the daemon is told behind it.
+  /// Connects and answers the greeting; what the daemon is told after it.
   std::vector<Json> connect() {
     session.connected();
     const auto greeting = for_daemon();

@@ -258,7 +258,7 @@ TEST_CASE("an editor that sends what is no LSP ends the bridge with 1 and a reas
     Stage stage;
     stage.editor.say_bytes(bytes);
     CHECK(stage.join() == 1);
-    CHECK(stage.log().find("no LSP") != std::string::npos);
+    CHECK(stage.log().find("not LSP") != std::string::npos);
   }
 }
 

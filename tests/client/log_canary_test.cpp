@@ -49,7 +49,7 @@ TEST_CASE("broken frames of an editor and of a daemon leave no text in the bridg
     const std::string editor = lsp::framed(CanaryMessages::initialize()) + messages.frame();
     log += log_of(editor, messages.frame());
   }
-  CHECK(log.find("no LSP: message header") != std::string::npos);
+  CHECK(log.find("not LSP: message header") != std::string::npos);
   CHECK_FALSE(CanaryMessages::sings(log));
 }
 

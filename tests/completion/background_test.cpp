@@ -31,7 +31,7 @@ class IdleHarness {
   Outcome ask_and_rest(const std::string& uri = "file:///a") {
     auto answer = std::make_shared<std::promise<Outcome>>();
     harness.service->submit(harness.request(uri), [this, answer](Outcome outcome) {
-      // On the engine thread: the next rest is one behind this answer, not one from before it.
+      // On the engine thread: the next rest is one after this answer, not one from before it.
       {
         const std::lock_guard lock(mutex_);
         idle_ = false;
@@ -125,7 +125,7 @@ TEST_CASE("a place that is asked about again without an edit is answered from me
 TEST_CASE("a generation that a newer request stopped goes on while the text agrees") {
   auto script = std::make_shared<EngineScript>();
   script->continuation = [](const ScriptedPrompt& prompt) {
-    // The line's rest behind what stands in front of the cursor or was generated already.
+    // The line's rest after what stands before the cursor or was generated already.
     const std::string line = "return total + 1 + 2 + 3;";
     const std::size_t said = prompt.increment.size() - std::string("  ").size();
     return line.substr(said);
@@ -181,28 +181,6 @@ TEST_CASE(
   const auto behind = test::ScriptedTokenizer().encode(file.substr(harness.cursors["file:///a"]));
   CHECK(outcome.receipt.evaluated_tokens <= static_cast<int>(behind.size()) + 8);
   CHECK(outcome.receipt.prompt_tokens > 3 * outcome.receipt.evaluated_tokens);
-}
-
-TEST_CASE("A-4: idle time learns that a device is faster than it was when it was measured") {
-  completion::Budgets budgets;
-  budgets.costs.points = {{1, 1e5}, {16, 1e6}};  // a very busy machine
-  budgets.cold_prompt_ms = 2000;
-  budgets.settle = std::chrono::milliseconds(0);
-  completion::set_pace(budgets, 4096);
-  REQUIRE(budgets.prompt_tokens_max == 256);
-  completion::Worker worker(std::make_unique<test::ScriptedEngine>(says("return total;")),
-                            {budgets, 4});
-  std::string file;
-  for (int i = 0; i < 40; ++i) file += "  int value_" + std::to_string(i) + " = 0;\n";
-  const text::Document document(file);
-  completion::Request request;
-  request.document = {1, "file:///a"};
-  request.snapshot = document.snapshot();
-  completion::Job job(request, [](const Outcome&) {});
-  worker.serve(job);
-  worker.idle({});
-  worker.idle({});
-  CHECK(worker.budgets().prompt_tokens_max > 1000);
 }
 
 TEST_CASE("idle time takes the document first that the user came to last") {
@@ -303,7 +281,7 @@ TEST_CASE("where the machine is to save power, nothing runs in the background") 
   const Outcome saving = idle.ask_and_rest();
   const auto appended = [&] { return harness.script->appends.load(); };
   CHECK(harness.script->evaluated == saving.receipt.evaluated_tokens + appended());
-  // The same once the machine is to save no power: the file behind the cursor is evaluated.
+  // The same once the machine is to save no power: the file after the cursor is evaluated.
   idle.allowed = true;
   const int evaluated = harness.script->evaluated;
   idle.ask_and_rest();

@@ -14,7 +14,7 @@ using completion::LastRequest;
 namespace {
 
 /// The event name after `edit` of a document whose last request was at the cursor of `source`, and
-/// whose cursor is where `now` has it. `now` is the whole text behind the edit.
+/// whose cursor is where `now` has it. `now` is the whole text after the edit.
 std::string event_after(const std::string& source, const std::function<void(text::Document&)>& edit,
                         const std::string& now, const std::string& shown = "") {
   const test::Marked place = test::marked(source);

@@ -21,7 +21,7 @@ Fitted fit_at(const std::string& source, const std::string& generated) {
   return completion::fit(generated, where);
 }
 
-/// The document behind accepting what is shown, with `|` where the cursor ends; "-" and the reason
+/// The document after accepting what is shown, with `|` where the cursor ends; "-" and the reason
 /// when nothing is.
 std::string accepted(const std::string& source, const std::string& generated) {
   const test::Marked place = test::marked(source);

@@ -21,7 +21,7 @@ namespace efimd::test {
 ///   selected  the editor's selected completion: what it replaces ("^" for the cursor), " => ", and
 ///             its text
 ///   or        what the model would say less likely, best first; may come again: a request by hand
-///   shows     the item's text; behind `or` may come again, best first
+///   shows     the item's text; after `or` may come again, best first
 ///   replaces  the text that the item's range covers, "^" for the cursor; left out where it is empty
 ///   silent    the reason, where nothing is shown
 ///
@@ -31,7 +31,7 @@ struct GoldenCase {
   std::string language;
   int line = 0;  ///< of the file, for messages
   std::string name;
-  std::string buffer;  ///< with its "^", and a line end behind its last line
+  std::string buffer;  ///< with its "^", and a line end after its last line
   std::string raw;
   std::vector<std::string> unsure;
   std::string rejected;

@@ -34,7 +34,7 @@ std::optional<completion::Selected> selected_in(const GoldenCase& golden, std::s
                               golden.selected.substr(arrow + 4)};
 }
 
-/// Makes `script` say `raw` behind the selected text, which no prompt holds.
+/// Makes `script` say `raw` after the selected text, which no prompt holds.
 void says_behind_selected(const GoldenCase& golden, test::EngineScript& script) {
   script.continues_everywhere = true;
   script.continuation = [&golden](const test::ScriptedPrompt& prompt) {

@@ -44,7 +44,7 @@ class Harness {
     documents.insert_or_assign(uri, text::Document(place.text));
     cursors[uri] = place.cursor;
   }
-  /// Replaces `removed` bytes at the cursor's offset `from` and puts the cursor behind `text`.
+  /// Replaces `removed` bytes at the cursor's offset `from` and puts the cursor after `text`.
   void type(const std::string& text, const std::string& uri = "file:///a") {
     std::size_t& cursor = cursors[uri];
     if (!documents.at(uri).replace(cursor, cursor, text)) std::abort();

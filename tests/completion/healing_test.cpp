@@ -31,7 +31,7 @@ std::shared_ptr<test::EngineScript> would_write(std::string line) {
   return script;
 }
 
-/// What is left of a generation behind a typed end.
+/// What is left of a generation after a typed end.
 struct Healed {
   Generated generated;
   std::string text;  ///< what the sequence holds and the last token

@@ -35,10 +35,10 @@ TEST_CASE("a note that is no note is none") {
   const std::string good = note_text({1, 4, 2, 3, {NotedAnchor{}}});
   for (std::size_t size = 0; size < good.size(); ++size)
     if (const auto part = parse_note(good.substr(0, size))) CHECK(part->anchors.empty());
-  for (std::string bad : {"1 0 0 0\n", "3 0 0 0 0\n", "2 -1 0 0 0\n", "2 0 0 0 0\nnonsense\n",
-                          "2 99999999999999999999999 0 0 0\n"})
+  for (std::string bad : {"1 0 0 0\n", "2 0 0 0 0\n", "3 -1 0 0 0\n", "3 0 0 0 0\nnonsense\n",
+                          "3 99999999999999999999999 0 0 0\n"})
     CHECK_FALSE(parse_note(bad));
-  std::string many = "2 0 0 0 0\n";
+  std::string many = "3 0 0 0 0\n";
   for (std::size_t i = 0; i <= kNotedAnchorsMax; ++i) many += good.substr(good.find('\n') + 1);
   CHECK_FALSE(parse_note(many));
 }
@@ -86,8 +86,8 @@ TEST_CASE("an anchor whose hole was changed comes back with what is behind it mo
     CHECK(moved->window_end == text.size() - 9 + hole.size());
     CHECK(moved->after == anchor.after);
   }
-  CHECK_FALSE(in("x" + text));                                  // in front of the cut
-  CHECK_FALSE(in(text.substr(0, 40) + "x" + text.substr(40)));  // behind the hole
+  CHECK_FALSE(in("x" + text));                                  // before the cut
+  CHECK_FALSE(in(text.substr(0, 40) + "x" + text.substr(40)));  // after the hole
   CHECK_FALSE(in(text.substr(0, 30)));
   CHECK_FALSE(in(""));
 }

@@ -145,7 +145,8 @@ TEST_CASE("A-12: drafts from recall leave what the model writes as it is") {
   CHECK(without.item->text == said);
   CHECK(with.receipt.generated_tokens == without.receipt.generated_tokens);
   CHECK(with.receipt.accepted_tokens > 0);
-  CHECK(with.receipt.drafted_tokens == with.receipt.accepted_tokens);
+  CHECK(with.receipt.drafted_tokens >= with.receipt.accepted_tokens);
+  CHECK(with.receipt.steps < without.receipt.steps);
   CHECK(without.receipt.drafted_tokens == 0);
   CHECK(answer(true, 0.5F).receipt.drafted_tokens == 0);
 }
@@ -181,8 +182,7 @@ TEST_CASE("A-12: recalled text must have the better expected gain") {
   Recalled recalled;
   recalled.item = Item{"twelve bytes", 0, 0};
   recalled.gain = 6;
-  CHECK(is_better(recalled, {Item{"twelve bytes", 0, 0}}, 0.4));
-  CHECK_FALSE(is_better(recalled, {Item{"twelve bytes", 0, 0}}, 0.6));
-  CHECK_FALSE(is_better(recalled, {Item{"twenty-four bytes it is!", 0, 0}}, 0.3));
-  CHECK_FALSE(is_better({}, {Item{"a", 0, 0}}, 0.1));
+  CHECK(is_better(recalled, 5.9));
+  CHECK_FALSE(is_better(recalled, 6.1));
+  CHECK_FALSE(is_better({}, 0));
 }

@@ -12,7 +12,7 @@ namespace {
 
 const std::string kRejectedHere = std::string("-").append(silence::kRejected);
 
-/// A document in which "sum(values);" is on the screen behind "total = ".
+/// A document in which "sum(values);" is on the screen after "total = ".
 Harness shown() {
   Harness harness(says("sum(values);"));
   harness.set("int main() {\n  int total = ^\n}\n");

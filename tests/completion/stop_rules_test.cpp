@@ -14,7 +14,7 @@ struct Stopped {
   std::size_t fed = 0;  ///< bytes until the rule ended it; all of them when it did not
 };
 
-/// Feeds `generated` in steps of `step` bytes behind `line_before`.
+/// Feeds `generated` in steps of `step` bytes after `line_before`.
 Stopped run(StopRule rule, const StopPlace& place, const std::string& generated,
             std::size_t step = 1) {
   StopRules rules(rule, place);
@@ -30,7 +30,7 @@ Stopped run(StopRule rule, const StopPlace& place, const std::string& generated,
 /// What the block rule keeps must not depend on how the bytes arrive.
 void check_block(const std::string& line_before, const std::string& generated,
                  const std::string& kept, const std::string& next_line = "") {
-  INFO("behind \"" << line_before << "\":\n" << generated);
+  INFO("after \"" << line_before << "\":\n" << generated);
   for (const std::size_t step : {std::size_t{1}, std::size_t{3}, generated.size()})
     CHECK(run(StopRule::kBlock, {line_before, next_line}, generated, step).kept == kept);
 }

@@ -311,33 +311,42 @@ TEST_CASE("a small window leaves room to generate") {
   CHECK(outcome.item->text == "1 + 2 + 3 + 4;");
 }
 
-TEST_CASE("A-4: the window follows the measured speed") {
-  const auto speed = [](double tokens_per_s) {
-    return prompt::StepCosts{{{64, 64 * 1000 / tokens_per_s}}};
-  };
-  CHECK(prompt_tokens_for(speed(1000), 2000, 8192) == 1984);
-  CHECK(prompt_tokens_for(speed(10), 2000, 8192) == 256);
-  CHECK(prompt_tokens_for(speed(1e9), 2000, 8192) == 8192);
-  CHECK(prompt_tokens_for(speed(1e9), 2000, 100) == 100);
-  CHECK(prompt_tokens_for(speed(10), 2000, 100) == 100);
+/// A device with so much room.
+test::ScriptedEngine device(const std::string& kind, int window, int ample) {
+  auto script = std::make_shared<test::EngineScript>();
+  script->window_tokens = window;
+  script->ample_tokens = ample;
+  script->device_kind = kind;
+  return test::ScriptedEngine(script);
 }
 
-TEST_CASE("A-4: the window is widened when the device proves faster by a quarter, and no sooner") {
-  completion::Budgets budgets;
-  budgets.costs.points = {{64, 64}};
-  budgets.cold_prompt_ms = 1000;
-  completion::set_pace(budgets, 8192);
-  REQUIRE(budgets.prompt_tokens_max == 960);
-  budgets.costs.learn(64, 55);
-  completion::widen(budgets, 8192);
-  CHECK(budgets.prompt_tokens_max == 960);
-  budgets.costs.learn(64, 50);
-  completion::widen(budgets, 8192);
-  CHECK(budgets.prompt_tokens_max == 1280);
-  budgets.cold_prompt_ms = 0;
-  budgets.costs.learn(64, 1);
-  completion::widen(budgets, 8192);
-  CHECK(budgets.prompt_tokens_max == 1280);
+TEST_CASE("A-4: the window follows the room that there is, and not the measured speed") {
+  const auto window = [](double tokens_per_s, const engine::Engine& engine,
+                         std::optional<int> wanted = {}) {
+    Budgets budgets;
+    budgets.costs.points = {{64, 64 * 1000 / tokens_per_s}};
+    completion::set_pace(budgets, engine, wanted);
+    return budgets;
+  };
+  const auto cpu = device("cpu", 40'000, 20'000);
+  for (const double speed : {10.0, 250.0, 280.0, 1e9})
+    CHECK(window(speed, cpu).wide_tokens_max == 8192);
+  CHECK(window(250, device("cuda", 40'000, 20'000)).wide_tokens_max == 20'000);
+  CHECK(window(250, device("cpu", 40'000, 3000)).wide_tokens_max == 3000);
+  CHECK(window(250, cpu, 12'000).wide_tokens_max == 12'000);
+  CHECK(window(250, device("cpu", 2048, 2048), 12'000).wide_tokens_max == 2048);
+  CHECK(window(10, cpu).prompt_tokens_max == 512);
+  CHECK(window(280, cpu).prompt_tokens_max == 512);
+  CHECK(window(2000, cpu).prompt_tokens_max == 2048);
+  CHECK(window(1e9, cpu).prompt_tokens_max == 8192);
+  CHECK(window(10, cpu).near_tokens_max == 96);
+  CHECK(window(2000, cpu).near_tokens_max == 192);
+  CHECK(window(10, cpu, 300).prompt_tokens_max == 300);
+}
+
+TEST_CASE("A-4: a window leaves room for an increment of an eighth of it, and to generate") {
+  const int room = completion::engine_window_for(8192) - 1024;
+  CHECK(completion::wide_tokens_within(room) == 8192);
 }
 
 TEST_CASE("A-4: measuring leaves no sequence behind and sets the window") {

@@ -50,7 +50,7 @@ TEST_CASE("the defaults in the table are those of the code") {
   CHECK(written.completion.top_p == plain.completion.top_p);
   CHECK(written.completion.top_k == plain.completion.top_k);
   CHECK(written.completion.seed == plain.completion.seed);
-  CHECK(written.cold_prompt_ms == plain.cold_prompt_ms);
+  CHECK(written.window_tokens == plain.window_tokens);
   CHECK(written.idle_exit_s == plain.idle_exit_s);
   CHECK(written.log_level == plain.log_level);
 }
@@ -81,7 +81,8 @@ top_p = 0.9
 top_k = 40
 seed = 99
 healing = "on"
-cold_prompt_ms = 500
+[window]
+tokens = 3000
 [daemon]
 idle_exit_s = 0
 [log]
@@ -111,7 +112,7 @@ level = "debug"
   CHECK(config.completion.top_k == 40);
   CHECK(config.completion.seed == 99);
   CHECK(config.completion.healing == completion::Healing::kOn);
-  CHECK(config.cold_prompt_ms == 500);
+  CHECK(config.window_tokens == 3000);
   CHECK(config.idle_exit_s == 0);
   CHECK(config.log_level == "debug");
 }
@@ -216,4 +217,18 @@ TEST_CASE("the table of docs/configuration.md has a row for every key, with its 
   for (const service::ConfigKey& key : service::config_keys())
     CHECK(table.find("| `" + std::string(key.name) + "` |") != std::string::npos);
   CHECK(table.find("\"auto\" \\| \"cpu\"") != std::string::npos);
+}
+
+TEST_CASE("a key of very many parts is refused before anything calls itself for each") {
+  std::string key = "a";
+  for (int i = 0; i < 100'000; ++i) key += ".a";
+  for (const std::string& text : {key + " = 1\n", "x = {" + key + " = 1}\n", "[" + key + "]\n"}) {
+    const Config config = service::parse_config(text, "/c.toml");
+    REQUIRE(config.warnings.size() == 1);
+    CHECK(config.warnings[0].message.find("parts") != std::string::npos);
+    CHECK_FALSE(config.file_read);
+  }
+  std::string numbers = "x = [";
+  for (int i = 0; i < 1000; ++i) numbers += "1.5, ";
+  CHECK(service::parse_config(numbers + "]\n", "/c.toml").file_read);
 }

@@ -34,7 +34,7 @@ class Recording:
         self.texts, self.requests, self.kinds, self.answers = {}, {}, [], {}
         self.notified, self.from_server = [], []
         said = file.read_text(encoding="utf-8") if file.exists() else ""
-        for line in said.split("\n")[:-1]:  # behind the last line's end there is the beginning of a message, or nothing
+        for line in said.split("\n")[:-1]:  # after the last line's end there is the beginning of a message, or nothing
             entry = json.loads(line)
             (self._editor if entry["from"] == "editor" else self._server)(entry["message"])
 
@@ -91,7 +91,7 @@ def tidy(text):
 def is_offered(outcomes, text, cursor, ghost):
     """Whether `ghost` at `cursor` is what is left of an item: with it, the text is one that an item leads to.
 
-    The item may replace what stands behind the cursor in its line, and a drawing may repeat that; blanks at the ends of lines are
+    The item may replace what stands after the cursor in its line, and a drawing may repeat that; blanks at the ends of lines are
     the drawing's.
     """
     line_end = (text + "\n").index("\n", cursor)

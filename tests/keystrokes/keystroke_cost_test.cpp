@@ -101,7 +101,7 @@ class Typist {
   completion::CompletionService service_;
 };
 
-/// A file with one function of its middle taken out, which is then typed again. It fits one hole.
+/// A file with the first lines of a function taken out, which are then typed again. They fit one hole.
 struct Exercise {
   std::string open, typed;
   std::size_t at = 0;
@@ -110,9 +110,9 @@ struct Exercise {
 Exercise exercise() {
   const std::string text = file_text(kSource / "daemon/prompt/planner.cpp");
   const std::size_t begin = text.find("Plan plan_for(Anchor anchor");
-  const std::size_t end = text.find("}  // namespace", begin);
+  const std::size_t end = text.find('\n', begin + 250) + 1;
   REQUIRE(begin != std::string::npos);
-  REQUIRE(end != std::string::npos);
+  REQUIRE(end != 0);
   return {text.substr(0, begin) + "\n" + text.substr(end), text.substr(begin, end - begin), begin};
 }
 
@@ -125,7 +125,7 @@ TEST_CASE("typing a file costs a handful of tokens a keystroke, accepting its ow
   Typist typist(work.open);
   typist.cursor = work.at;
   typist.healing = GENERATE(completion::Healing::kOn, completion::Healing::kOff);
-  // Healed tokens are spelled as typed again, once the text goes on behind them.
+  // Healed tokens are spelled as typed again, once the text goes on after them.
   const int healed = typist.healing == completion::Healing::kOn ? completion::kHealedTokensMax : 0;
   typist.ask();
   int typed = 0, typed_cost = 0, worst = 0;

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <memory>
+#include <random>
 #include <span>
 
 #include "daemon/completion/answer/worker.h"
@@ -41,8 +42,9 @@ std::unique_ptr<engine::Engine> open_engine(std::size_t kv_bytes) {
 }
 
 /// A device on which a long prompt is worth avoiding, so that all views are chosen.
-completion::Budgets budgets() {
+completion::Budgets budgets(int wide_tokens = 0) {
   completion::Budgets budgets;
+  budgets.wide_tokens_max = wide_tokens;
   budgets.prompt_tokens_max = kPromptTokens;
   budgets.near_tokens_max = kNearTokens;
   budgets.costs.points = {{1, 10}, {64, 100}, {256, 400}};
@@ -104,8 +106,10 @@ void check_anchor(const prompt::Anchor& anchor, const DocumentState& document, S
         text.substr(anchor.window_begin, anchor.cut - anchor.window_begin));
   CHECK(spelled(tokenizer, anchor.after) ==
         text.substr(anchor.resume, anchor.window_end - anchor.resume));
-  CHECK(static_cast<int>(anchor.before.size()) <= windows.before_max + windows.before_max / 4);
-  CHECK(static_cast<int>(anchor.after.size()) <= windows.after_max);
+  const int whole = windows.whole_max;
+  CHECK(static_cast<int>(anchor.before.size()) <=
+        std::max(whole, windows.before_max + windows.before_max / 4));
+  CHECK(static_cast<int>(anchor.after.size()) <= std::max(whole, windows.after_max));
   CHECK((anchor.window_begin == 0 || text[anchor.window_begin - 1] == '\n'));
   if (spine == Spine::kOlder || anchor.view == prompt::View::kNear ||
       document.spine.begin() != anchor.window_begin || !document.spine.is_border(anchor.cut))
@@ -115,7 +119,7 @@ void check_anchor(const prompt::Anchor& anchor, const DocumentState& document, S
 }
 
 /// The prompt's increment is what stands between the cut and the cursor, and what stands
-/// behind the cursor is no more than a tail.
+/// after the cursor is no more than a tail.
 void check_increment(const prompt::Anchor& anchor, const text::Snapshot& snapshot,
                      std::size_t cursor, const engine::Tokenizer& tokenizer) {
   std::vector<TokenId> ids;
@@ -133,11 +137,11 @@ void check_increment(const prompt::Anchor& anchor, const text::Snapshot& snapsho
 /// A person, the worker that the daemon would run, and an engine that keeps nothing beside it.
 class Session {
  public:
-  Session(unsigned seed, completion::Healing healing, std::size_t kv_bytes)
+  Session(unsigned seed, completion::Healing healing, std::size_t kv_bytes, int wide_tokens = 0)
       : editor_(files(), seed),
         healing_(healing),
         roomy_(kv_bytes >= std::size_t{16} << 20),
-        worker_(open_engine(kv_bytes), {budgets(), 3, &index_}) {}
+        worker_(open_engine(kv_bytes), {budgets(wide_tokens), 3, &index_}) {}
 
   void run(int events) {
     for (int at = 0; at < events; ++at) {
@@ -151,6 +155,7 @@ class Session {
 
   int drafted = 0, accepted = 0;
   int answers = 0, compared = 0, from_memory = 0, healed = 0;
+  double widest = 0;  ///< most of a file that a prompt showed
 
  private:
   static std::vector<RandomEditor::File> files() {
@@ -215,6 +220,7 @@ class Session {
       ++from_memory;
     }
     healed += receipt.healed_tokens;
+    widest = std::max(widest, receipt.shown);
     if (answer.outcome.item) check_item(*answer.outcome.item, asked, cursor);
     editor_.file().shown = answer.outcome.item;
   }
@@ -280,6 +286,56 @@ class Session {
   Uncached uncached_;
 };
 
+/// Drafts that are right, wrong or right in part, by chance: `plain` is what the model writes.
+class DraftsOfSorts : public completion::DraftSource {
+ public:
+  DraftsOfSorts(const completion::Generated& plain, std::mt19937& random)
+      : plain_(plain), random_(random) {}
+
+  std::vector<TokenId> propose(std::string_view written, std::size_t most) override {
+    const auto next =
+        std::ranges::find(plain_.chances, written.size(), &completion::TokenChance::begin);
+    const auto first = plain_.tokens.size() - plain_.chances.size();
+    std::size_t at = first + static_cast<std::size_t>(next - plain_.chances.begin());
+    std::vector<TokenId> draft;
+    for (std::size_t left = random_() % 9; left > 0 && at < plain_.tokens.size(); --left, ++at)
+      draft.push_back(plain_.tokens[random_() % 4 == 0 ? random_() % plain_.tokens.size() : at].id);
+    if (draft.size() > most) draft.resize(most);
+    return draft;
+  }
+  void stepped(int drafted, int accepted, double) override { CHECK(accepted <= drafted); }
+
+ private:
+  const completion::Generated& plain_;
+  std::mt19937& random_;
+};
+
+/// Generates after the text before `at`, of which the last `typed` tokens may be healed.
+completion::Generated generated_at(engine::Engine& engine, std::string_view text, int typed,
+                                   completion::DraftSource* drafts) {
+  const engine::ByteOrder order(engine.tokenizer());
+  const auto prompt = engine.tokenizer().encode(text, engine::Fragment::kInside);
+  const engine::SequenceId sequence = engine.open_sequence();
+  REQUIRE(engine.prefill(sequence, prompt, {.logits_rows = 1 + typed}));
+  completion::GenerationSetting setting{engine, sequence, {}};
+  if (typed > 0) setting.typed.emplace(completion::TypedEnd{order, typed});
+  setting.drafts = drafts;
+  completion::Options options;
+  options.tokens_max = 24;
+  options.confidence = 0;
+  options.time_max_ms = 600'000;
+  completion::StopRules rules(completion::StopRule::kNone, {});
+  auto made = completion::generate(setting, options, rules);
+  REQUIRE(made);
+  // What the sequence holds after the prompt is a beginning of what was written, and nothing else.
+  const auto held = engine.held(sequence);
+  const std::size_t kept = prompt.size() - static_cast<std::size_t>(made->healed);
+  REQUIRE(held.size() >= kept);
+  for (std::size_t i = kept; i < held.size(); ++i) CHECK(held[i] == made->tokens.at(i - kept).id);
+  engine.close_sequence(sequence);
+  return std::move(*made);
+}
+
 }  // namespace
 
 TEST_CASE(
@@ -289,9 +345,25 @@ TEST_CASE(
   CAPTURE(seed);
   session.run(200);
   CHECK(session.compared > 20);
-  CHECK(session.from_memory > 5);
+  CHECK(session.from_memory > 3);
   CHECK(session.accepted > 0);
   CHECK(session.drafted > session.accepted);
+}
+
+TEST_CASE("random editing with a wide window") {
+  const unsigned seed = GENERATE(1U, 2U);
+  Session session(seed, completion::Healing::kOff, std::size_t{32} << 20, 4000);
+  CAPTURE(seed);
+  session.run(200);
+  CHECK(session.compared > 20);
+  // The bundled model's context has room for so much of these files; the first window, for a fifth.
+  CHECK(session.widest > 0.45);
+}
+
+TEST_CASE("random editing with a wide window, in a memory that holds two prompts") {
+  Session session(4, completion::Healing::kOff, std::size_t{2} << 20, 4000);
+  session.run(200);
+  CHECK(session.compared > 20);
 }
 
 TEST_CASE("random editing with healing") {
@@ -299,6 +371,33 @@ TEST_CASE("random editing with healing") {
   session.run(200);
   CHECK(session.compared > 20);
   CHECK(session.healed > 0);
+  CHECK(session.accepted > 0);
+  CHECK(session.drafted > session.accepted);
+}
+
+TEST_CASE("A-12: whatever is drafted on the way, the same tokens are generated") {
+  const auto engine = open_engine(std::size_t{8} << 20);
+  const std::string text = file_text(kSource / "daemon/prompt/planner.cpp");
+  std::mt19937 random(7);
+  int drafted = 0, accepted = 0;
+  for (const std::size_t at : {text.size() / 5, text.size() / 2 + 3, text.size() * 2 / 3})
+    for (const int typed : {0, 2}) {
+      const std::string_view before = std::string_view(text).substr(at - 400, 400);
+      const completion::Generated plain = generated_at(*engine, before, typed, nullptr);
+      DraftsOfSorts drafts(plain, random);
+      for (int round = 0; round < 6; ++round) {
+        const completion::Generated with = generated_at(*engine, before, typed, &drafts);
+        CHECK(with.all_text == plain.all_text);
+        CHECK(with.new_tokens == plain.new_tokens);
+        CHECK(with.healed == plain.healed);
+        CHECK(with.end == plain.end);
+        CHECK(with.confidence == plain.confidence);
+        CHECK(with.work.steps + with.work.accepted >= plain.work.steps);
+        drafted += with.work.drafted, accepted += with.work.accepted;
+      }
+    }
+  CHECK(accepted > 0);
+  CHECK(drafted > accepted);
 }
 
 TEST_CASE("random editing in a memory that holds two prompts") {

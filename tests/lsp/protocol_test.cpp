@@ -220,7 +220,8 @@ TEST_CASE(
   const std::vector<std::string> commands = {"efim.accept"};
   const Json expected = Json::parse(R"({
     "capabilities":{"positionEncoding":"utf-16","textDocumentSync":{"openClose":true,"change":2},
-      "inlineCompletionProvider":true,"executeCommandProvider":{"commands":["efim.accept"]}},
+      "inlineCompletionProvider":true,"executeCommandProvider":{"commands":["efim.accept"]},
+      "workspace":{"workspaceFolders":{"supported":true,"changeNotifications":true}}},
     "serverInfo":{"name":"efimd","version":"0.1"}})");
   CHECK(initialize_result(PositionEncoding::kUtf16, {"efimd", "0.1"}, commands) == expected);
 }

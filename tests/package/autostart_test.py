@@ -54,6 +54,16 @@ class Autostart(OwnDaemon):
                               env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         self.assertEqual((done.returncode, done.stdout + done.stderr), (0, ""))
 
+    @unittest.skipUnless(shutil.which("systemd-analyze"), "systemd-analyze is missing")
+    def test_the_service_exposes_little(self):
+        # 6.0 of 10, as a service of the system: that counts capabilities, which a user's never has, and namespaces, with
+        # which it does not start on each system.
+        unit = self.home / "efimd.service"
+        unit.write_text(self.text("service", str(self.efimd)), encoding="utf-8")
+        done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--threshold=60", unit],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
     def test_the_launch_agent_is_a_property_list(self):
         agent = plistlib.loads(self.text("launchd", "/opt/a & b/<efimd>").encode())
         self.assertEqual(agent["ProgramArguments"][:2], ["/opt/a & b/<efimd>", "serve"])

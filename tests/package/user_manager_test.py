@@ -58,7 +58,7 @@ def idle_exits():
     while len(pids) <= kIdleExits:
         pids.add(pid_of_daemon())
         answered += 1
-        time.sleep(kIdleExitS + 0.002 * (answered % 5 - 2))  # just before, at and behind it
+        time.sleep(kIdleExitS + 0.002 * (answered % 5 - 2))  # just before, at and after it
     return answered
 
 

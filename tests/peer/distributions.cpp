@@ -2,7 +2,7 @@
 //   {"list": true}                     {"varieties": [{"name", "spoiltBy", "types": [NAME...]}...]}
 //   {"variety", "type", "folder", "spoilt": bool, "prompts": [[ids]...]}
 //                                      {"model": PATH, "logits": PATH, "vocabulary": V}
-// The model is written to `folder`; the logits behind every token of every prompt, one prompt after the other, are
+// The model is written to `folder`; the logits after every token of every prompt, one prompt after the other, are
 // f32 [tokens][V] in a file of their own.
 #include <fstream>
 #include <iostream>
@@ -72,7 +72,7 @@ std::filesystem::path write_model(const json& job) {
   return path;
 }
 
-/// Appends the logits behind each token.
+/// Appends the logits after each token.
 void evaluate(Backend& backend, int layers, const std::vector<TokenId>& tokens,
               std::ofstream& out) {
   std::vector<PageIndex> pages(kPages);

@@ -1,5 +1,5 @@
 // Next-token distributions equal the peer's, for every architecture and weight type, on random models that are written
-// here: both engines read the same prompts token by token and give the distribution behind each.
+// here: both engines read the same prompts token by token and give the distribution after each.
 // usage: distributions.mjs PEER_FOLDER OURS
 //
 // The peer rounds activations to the weights' type (F16, BF16) or to 8 bits (quantized; in groups of 256 for K types); ours

@@ -48,7 +48,7 @@ async function greedySteps(sequence, prompt, count) {
   return steps;
 }
 
-/** The logits behind every token of every prompt, one row after the other. */
+/** The logits after every token of every prompt, one row after the other. */
 export async function peerLogits(llama, modelPath, prompts) {
   const model = await llama.loadModel({modelPath, gpuLayers: 0});
   const wanted = {generateNext: {logits: true}};

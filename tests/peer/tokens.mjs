@@ -13,7 +13,7 @@ import {writeUnigram} from './vocabulary.mjs';
 const [peerFolder, program, , source] = process.argv.slice(2);
 const vocabularies = join(source, '../shared/vocab');
 /**
- * A copy of a vocabulary file with another pre-tokenizer's name: its key, u32 type 8, u64 length, bytes. Weights behind it
+ * A copy of a vocabulary file with another pre-tokenizer's name: its key, u32 type 8, u64 length, bytes. Weights after it
  * move off their alignment, which nobody minds who reads none, and may seem to reach further.
  */
 function withPreTokenizer(path, name, folder) {

@@ -57,7 +57,7 @@ class CacheLimitsTest(CacheUser):
         self.assertTrue((self.store / "store.db").exists())
         self.assertEqual(self.type_in()[1], suggested)
         self.assert_alive(pid)
-        self.assertEqual(self.log().count("is gone"), 1, self.log())
+        self.assertEqual(self.log().count("files that the store had open are gone"), 1, self.log())
         self.run_efimd("stop")
         warm, _ = self.type_in(other, self.text.replace("def ", "def  "))
         self.check_restored(receipt, warm)

@@ -25,7 +25,7 @@ class CacheTest(CacheUser):
     def test_8_bit_kv_is_restored_too_and_is_another_than_f16(self):
         config = self.folder / "config.toml"
         config.write_text(self.config + "[cache]\nkv_type = \"q8\"\n")
-        self.assertIn("when its error is known", self.run_efimd("doctor").stdout)
+        self.assertIn("if its error is small", self.run_efimd("doctor").stdout)
         cold, suggested = self.type_in()
         kv = self.status()["model"]["kv"]
         self.assertEqual(kv["type"], "q8")

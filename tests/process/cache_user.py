@@ -14,7 +14,7 @@ def source_of(tokens):
 
 
 class CacheUser(UserTest):
-    config = "[completion]\ncold_prompt_ms = 60000\nmax_tokens = 8\n"
+    config = "[completion]\nmax_tokens = 8\n"
 
     def setUp(self):
         super().setUp()
@@ -65,13 +65,21 @@ class CacheUser(UserTest):
                    if file["uri"] == (uri or self.uri))
 
     def wait_until_stored(self, receipt):
+        """Until five looks agree: pages of smaller windows count, too, and may be there first."""
         whole_pages = receipt["promptTokens"] // 32 * 32
-        poll(lambda: self.stored() >= whole_pages, "the prompt's pages are on disk")
+        looks = []
 
-    def check_restored(self, cold, warm):
+        def all_written():
+            looks.append(self.stored())
+            return looks[-1] >= whole_pages and len(looks) > 5 and len(set(looks[-5:])) == 1
+
+        poll(all_written, "the prompt's pages are on disk")
+
+    def check_restored(self, cold, warm, not_written=0):
+        """`not_written`: tokens of stages of the wide window that may not have reached the disk yet."""
         self.assertEqual(warm["promptTokens"], cold["promptTokens"])
         # Whole pages; how much of a long prompt that is, and in what time, tests/restart says.
-        self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32, warm)
+        self.assertGreaterEqual(warm["restoredTokens"], cold["promptTokens"] // 32 * 32 - 32 - not_written, warm)
         self.assertLessEqual(warm["evaluatedTokens"], 40, warm)
         # A busy machine's first answer shows little, of which no page may have been kept.
         self.assertLess(warm["evaluatedOfLess"], 64, warm)

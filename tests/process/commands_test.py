@@ -122,6 +122,14 @@ class CommandsTest(UserTest):
         self.ready_editor()
         self.assertIn(str(self.daemon_pid()), self.run_efimd("doctor").stdout)
 
+    def test_doctor_says_why_a_file_is_treated_as_secret(self):
+        for name, why in ((".env", "may hold secrets (.env*)"), ("a.py", "may be kept"), ("missing.py", "is not there")):
+            (self.folder / ".env").write_text("A=1\n")
+            (self.folder / "a.py").write_text("a = 1\n")
+            done = self.run_efimd("doctor", self.folder / name)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertIn(why, done.stdout)
+
     def test_doctor_finds_a_wrong_configuration(self):
         (self.folder / "config.toml").write_text("[completion]\nmax_tokens = 7\nmagic = true\n")
         done = self.run_efimd("doctor", "--json")

@@ -38,7 +38,7 @@ class Typist:
         self.begin(self.random.choice(lines))
 
     def begin(self, text):
-        """A new line in front of the current one, on which `text` is to be typed."""
+        """A new line before the current one, on which `text` is to be typed."""
         self.text, self.column = text, 0
         self.edit((self.line, 0), (self.line, 0), "\n")
         self.lines[self.uri].insert(self.line, "")
@@ -48,7 +48,7 @@ class Typist:
         self.editor.change(self.uri, self.versions[self.uri], (start, end, text))
 
     def step(self):
-        """One keystroke; the id of the request behind it."""
+        """One keystroke; the id of the request after it."""
         lines = self.lines[self.uri]
         if self.column < len(self.text):
             self.edit((self.line, self.column), (self.line, self.column), self.text[self.column])

@@ -173,7 +173,8 @@ class Editor(LspPeer):
     def complete_when_loaded(self, uri, line, character, seconds=kPatienceS):
         """The first completion that a loaded model answers; while it loads, answers are empty at once."""
         deadline = time.monotonic() + seconds
-        while self.ask("efim/status", None)["state"]["name"] == "loading":
+        # A bridge without a daemon answers null.
+        while not (status := self.ask("efim/status", None)) or status["state"]["name"] == "loading":
             if time.monotonic() > deadline:
                 raise TimeoutError("the model is still loading")
         return self.complete(uri, line, character, seconds)

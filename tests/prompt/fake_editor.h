@@ -13,8 +13,9 @@
 
 namespace efimd::test {
 
-/// One open file in an imaginary editor: edits it, plans a prompt at the cursor and counts what an
-/// engine that holds the last prompt (and what was generated behind it) would have to evaluate.
+/// One open file in an imaginary editor. It edits the file, plans a prompt at the cursor and counts
+/// the tokens that an engine with the last prompt (and the text generated after it) would have to
+/// evaluate.
 class FakeEditor {
  public:
   explicit FakeEditor(std::string_view source, int prompt_tokens = 2048, int near_tokens = 4096)
@@ -50,7 +51,7 @@ class FakeEditor {
     held_ = last_.tokens;
     return static_cast<int>(last_.tokens.size()) - static_cast<int>(reused);
   }
-  /// What the model would have generated: held behind the prompt and offered to the anchor.
+  /// What the model would have generated: held after the prompt and offered to the anchor.
   void generate(const std::vector<std::string>& pieces) {
     std::vector<prompt::CoveredToken> generated;
     for (const std::string& piece : pieces) {

@@ -19,7 +19,7 @@ struct Bench {
   explicit Bench(const std::string& text) : document(text) {}
 
   void follow(std::size_t cut, int tokens_max) {
-    spine.follow(*document.snapshot(), cut, tokens_max);
+    spine.follow(*document.snapshot(), cut, {tokens_max});
     check();
   }
   /// What must hold whatever was edited: the chain is the window's own tokenization.
@@ -66,6 +66,44 @@ TEST_CASE("A-4: the window holds its begin until it shows too little or too much
   CHECK(bench.spine.tokens_before(12000) <= 400);
   bench.follow(begin, 400);
   CHECK(bench.spine.begin() < begin);
+}
+
+TEST_CASE("A-4: a text that fits the window is taken whole, and a larger one is not") {
+  constexpr prompt::Spine::Limits kLimits{400, 4000};
+  Bench small(lines(250));
+  REQUIRE(small.tokenizer.encode(small.document.snapshot()->bytes()).size() > 1200);
+  for (const std::size_t cut : {0U, 3000U, 100U}) {
+    small.spine.follow(*small.document.snapshot(), cut, kLimits);
+    small.check();
+    CHECK(small.spine.is_whole_text());
+    REQUIRE(small.document.replace(cut, cut, "int more;\n"));
+    CHECK(small.spine.follow_edits(*small.document.snapshot(), cut, kLimits));
+    small.check();
+    CHECK(small.spine.is_whole_text());
+  }
+  Bench large(lines(1000));
+  large.spine.follow(*large.document.snapshot(), 8000, kLimits);
+  large.check();
+  CHECK_FALSE(large.spine.is_whole_text());
+  CHECK(large.spine.tokens_before(8000) <= 400);
+  CHECK_FALSE(large.spine.follow_edits(*large.document.snapshot(), 14000, kLimits));
+  CHECK(large.spine.follow_edits(*large.document.snapshot(), 8000, kLimits));
+}
+
+TEST_CASE(
+    "A-4: a text that grows over the window gets a window in it, and one that shrinks is whole") {
+  constexpr prompt::Spine::Limits kLimits{400, 4000};
+  Bench bench(lines(250));
+  bench.spine.follow(*bench.document.snapshot(), 3000, kLimits);
+  REQUIRE(bench.spine.is_whole_text());
+  REQUIRE(bench.document.replace(0, 0, lines(700)));
+  bench.spine.follow(*bench.document.snapshot(), 12000, kLimits);
+  bench.check();
+  CHECK_FALSE(bench.spine.is_whole_text());
+  REQUIRE(bench.document.replace(0, lines(700).size(), ""));
+  bench.spine.follow(*bench.document.snapshot(), 3000, kLimits);
+  bench.check();
+  CHECK(bench.spine.is_whole_text());
 }
 
 TEST_CASE("an edit in front of the window moves it, one behind it does not") {

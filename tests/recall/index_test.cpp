@@ -297,9 +297,10 @@ TEST_CASE("deleted text is bounded, the oldest goes first") {
 TEST_CASE("a draft goes on over lines") {
   Index index;
   index.add_file({"project", "/project/a.c"}, "open_the_file(name);\nread_it();\nclose_it();\n");
-  CHECK(index.draft({kTyped, "open_the_file(", 14}, 100) == "name);\nread_it();\nclose_it();\n");
-  CHECK(index.draft({kTyped, "open_the_file(", 14}, 8) == "name);\nr");
-  CHECK(index.draft({kTyped, "nothing_known(", 14}, 100).empty());
+  CHECK(index.draft({kTyped, "open_the_file(", 14}, 100).text ==
+        "name);\nread_it();\nclose_it();\n");
+  CHECK(index.draft({kTyped, "open_the_file(", 14}, 8).text == "name);\nr");
+  CHECK(index.draft({kTyped, "nothing_known(", 14}, 100).text.empty());
 }
 
 TEST_CASE("any bytes can be asked about") {
@@ -314,5 +315,37 @@ TEST_CASE("any bytes can be asked about") {
       CHECK(candidate.text.find('\n') == std::string::npos);
   }
   CHECK(index.find({kTyped, "", 0}).empty());
-  CHECK(index.draft({kTyped, "", 7}, 10).empty());
+  CHECK(index.draft({kTyped, "", 7}, 10).text.empty());
+}
+
+TEST_CASE("a merge keeps what changed, went or was opened while it was made") {
+  Index index;
+  const auto name = [](int i) { return "m" + std::to_string(i) + ".cpp"; };
+  const auto line = [](int i, const std::string& end) {
+    return "call_number_" + std::to_string(i) + "_with(" + end + ");\n";
+  };
+  constexpr int kFiles = 60;
+  for (int i = 0; i < kFiles; ++i)
+    index.add_file({"project", name(i)}, line(i, "old" + std::to_string(i)));
+  const std::size_t text_bytes = index.usage().text_bytes;
+  auto merge = index.merge_wanted();
+  REQUIRE(merge);
+  CHECK_FALSE(index.merge_wanted());  // until this one is made
+  index.add_file({"project", name(0)}, line(0, "new"));
+  index.remove_file({"project", name(1)});
+  index.set_document({"project", name(2)}, text::Document("empty").snapshot());
+  index.take_merged(*merge, merge->made());
+  const auto said = [&](int i) {
+    const std::string typed = "call_number_" + std::to_string(i) + "_with(";
+    return index.draft({kTyped, typed, typed.size()}, 20).text;
+  };
+  const auto old = [](int i) { return "old" + std::to_string(i) + ");\n"; };
+  CHECK(said(0) == "new);\n");
+  CHECK(said(1) != old(1));
+  CHECK(said(2) != old(2));
+  for (int i = 3; i < kFiles; ++i) CHECK(said(i) == old(i));
+  CHECK(index.usage().files == kFiles - 1);
+  CHECK(index.usage().text_bytes <= text_bytes + 1024);
+  while ((merge = index.merge_wanted())) index.take_merged(*merge, merge->made());
+  for (int i = 3; i < kFiles; ++i) CHECK(said(i) == old(i));
 }

@@ -27,7 +27,7 @@ std::vector<recall::BatchPtr> batches_of(const Project& project);
 enum class Kind { kInside, kStart, kFinished };
 inline constexpr std::size_t kKinds = 3;
 
-/// A cursor in a file whose own line was taken away behind it.
+/// A cursor in a file whose own line was taken away after it.
 struct Cursor {
   Kind kind = Kind::kInside;
   std::size_t file = 0;

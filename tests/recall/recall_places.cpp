@@ -1,6 +1,6 @@
 // recall_places [--count N] [--seed N] [--dump FILE] [--longest] PROJECT...
 //
-// How good recall alone is, over whole projects: at cursors inside lines, at line starts and behind
+// How good recall alone is, over whole projects: at cursors inside lines, at line starts and after
 // finished lines; the file's own line is taken away from the buffer and from what is searched.
 //
 //   shown    of all cursors
@@ -10,7 +10,7 @@
 //   wrong    of the shown ones: the first character is wrong already
 //   quiet    of the cursors where nothing is shown
 //
-// --longest: instead of judged candidates, the rest of the line after the longest match: a baseline.
+// --longest: instead of judged candidates, the line that most matches say: a baseline.
 // --dump: what training/fit_recall.py reads.
 
 #include <algorithm>
@@ -132,7 +132,7 @@ class Measurement {
     recall::Query query{where, cursor.text, cursor.at};
     const auto begin = Clock::now();
     const Shown shown =
-        options_.longest ? longest_of(index.draft(query, 400)) : shown_of(index.find(query));
+        options_.longest ? longest_of(index.draft(query, 400).text) : shown_of(index.find(query));
     tally.us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     count(tally, cursor, shown);
     if (dump_.is_open()) {

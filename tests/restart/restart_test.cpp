@@ -127,7 +127,7 @@ class Life {
 
 const std::string kUri = "file:///project/code.cpp";
 
-/// Idle time has brought the file's pages back and evaluated what stands behind them, a part of a page.
+/// Idle time has brought the file's pages back and evaluated what stands after them, a part of a page.
 void wait_until_whole(const Life& life, int prompt_tokens) {
   wait_until("the anchor is whole", [&] {
     const auto files = life.service->status().files;

@@ -1,4 +1,4 @@
-"""What README.md and docs/ name: commands, files, functions, fields. Read by the tests of this folder."""
+"""What README.md and docs/ name: commands, files, functions. Read by the tests of this folder."""
 
 import pathlib
 import re
@@ -9,7 +9,6 @@ kLink = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 kPath = re.compile(r"`((?:[\w.-]+/)+[\w.-]+\.(?:h|cpp|cu|comp|py|md|mjs|svg|gguf))`")
 # A station of a keystroke's way: a function, and the file that it is in.
 kStation = re.compile(r"`?\b((?:[A-Za-z_]+::)*[A-Za-z_]+)(?:` \| `|  +)((?:[a-z_]+/)+[a-z_]+\.cpp)\b")
-kField = re.compile(r"`(\w+)`")
 
 
 def pages(root):
@@ -48,15 +47,3 @@ def has_function(root, function, file):
     path = pathlib.Path(root, file)
     return path.is_file() and re.search(rf"(?<![\w:]){re.escape(function.removeprefix('prompt::'))}\(",
                                         path.read_text(encoding="utf-8")) is not None
-
-
-def fields_listed(text, heading):
-    """The members in the first table after `heading`."""
-    table = text[text.index(heading):].split("\n\n")[1]
-    return [field for row in table.splitlines()[2:] for field in kField.findall(row.split("|")[1])]
-
-
-def fields_sent(source):
-    """The members of a receipt, as send_receipt() writes them."""
-    body = source[source.index("void Session::send_receipt"):]
-    return re.findall(r'(?:\{|params\[)"(\w+)"', body[:body.index("\n}\n")])

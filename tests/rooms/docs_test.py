@@ -6,7 +6,7 @@ import sys
 import tempfile
 import unittest
 
-from docs import fields_listed, fields_sent, has_function, missing_files, pages, shell_lines, stations, text_of
+from docs import has_function, missing_files, pages, shell_lines, stations, text_of
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 kReadmeBytesMax = 8192
@@ -40,12 +40,6 @@ class ThePages(unittest.TestCase):
             self.assertGreaterEqual(len(found), least)
             self.assertEqual([pair for pair in found if not has_function(kRoot, *pair)], [])
 
-    def test_the_fields_of_a_receipt_are_those_that_are_sent(self):
-        listed = fields_listed(text_of(kRoot, "docs/protocol.md"), "`efim/receipt` is a notification")
-        sent = fields_sent(text_of(kRoot, "daemon/server/session_documents.cpp"))
-        self.assertGreater(len(sent), 15)
-        self.assertEqual(listed, sent)
-
 
 class TheReading(unittest.TestCase):
     def test_files_are_sought_beside_the_page_when_linked_and_from_the_root_when_named(self):
@@ -68,11 +62,6 @@ class TheReading(unittest.TestCase):
             self.assertFalse(has_function(root, "A::gone", "a.cpp"))
             self.assertFalse(has_function(root, "here", "a.cpp"))
             self.assertFalse(has_function(root, "A::there", "b.cpp"))
-
-    def test_fields_are_read_from_the_table_and_from_the_source(self):
-        self.assertEqual(fields_listed("x\n\n# T\n\n| a | b |\n| - | - |\n| `c`, `d` | `no` |\n\n`e`\n", "# T"), ["c", "d"])
-        source = 'void Session::send_receipt() {\n  Json params = {{"a", f("b")},\n {"c", 1}};\n  params["d"] = 2;\n}\n{"e", 1}'
-        self.assertEqual(fields_sent(source), ["a", "c", "d"])
 
     def test_commands_are_read_with_their_comments_from_shell_blocks_only(self):
         page = "```sh\nefimd a --b # exits 1: no\n\nefimd c\n```\n```lua\nefimd d\n```\n"

@@ -6,6 +6,7 @@
 
 #include "daemon/cli/options.h"
 #include "daemon/config/config_keys.h"
+#include "daemon/server/receipt.h"
 
 namespace efimd::docs {
 
@@ -65,6 +66,8 @@ std::string commands_text() {
 constexpr GeneratedPart kParts[] = {
     {"configuration.md", "configuration", service::config_table},
     {"commands.md", "commands", commands_text},
+    {"protocol.md", "receipt", service::receipt_table},
+    {"protocol.md", "source", service::source_table},
 };
 
 }  // namespace

@@ -20,16 +20,19 @@ kRooms = [
     ("tokenizer", ["engine/tokenizer/", "engine/types.h"]),
     ("engine", ["engine/"]),
     ("prompt", ["daemon/prompt/"]),
-    ("request", ["daemon/completion/request.h", "daemon/completion/silence.h"]),
+    ("request", ["daemon/completion/request.h", "daemon/completion/silence.h", "daemon/completion/source.h"]),
     ("fit", ["daemon/completion/fit/"]),
     ("generate", ["daemon/completion/generate/"]),
     ("completion", ["daemon/completion/"]),
     ("config", ["daemon/config/"]),
+    ("files", ["daemon/files/"]),
     ("models", ["daemon/models/"]),
     ("server", ["daemon/server/"]),
     ("client", ["daemon/client/"]),
+    ("http", ["net/http/"]),
     ("cli", ["daemon/cli/"]),
     ("main", ["daemon/cli/main.cpp"]),
+    ("get", ["net/get/"]),  # a program of its own: nothing includes it
 ]
 kRank = {name: rank for rank, (name, _) in enumerate(kRooms)}
 
@@ -48,6 +51,12 @@ kNever = {
     "completion": {"kernels", "shaders", "lsp"},
     "models": {"lsp"},
     "client": {"server", "models"},
+    "get": {"server", "client", "cli", "main"},
+    # A program of its own: it knows the daemon by its socket. The daemon and efimd never link it.
+    "http": {"kernels", "shaders", "cache_store", "recall", "gguf", "tokenizer", "engine", "prompt", "request", "fit",
+             "generate", "completion", "files", "server", "models"},
+    "cli": {"http"},
+    "main": {"http"},
 }
 
 kOwned = [
@@ -55,6 +64,9 @@ kOwned = [
     (re.compile(r"(vulkan/|vk_|vulkan\.)"), ["engine/backend/vulkan/"]),
     (re.compile(r"(cuda|cublas|curand|cudnn|nvrtc|nvml|cooperative_groups|mma\.h$|cub/)"),
      ["engine/backend/cuda/", "kernels/"]),
+    (re.compile(r"(curl/|openssl/)"), ["net/"]),  # the daemon has nothing that connects
+    # What serves or connects over a network; Asio's local sockets are the daemon's.
+    (re.compile(r"boost/(beast|asio/ip|asio/ssl)"), ["net/"]),
 ]
 
 kSources = {".h", ".hpp", ".cpp", ".cc", ".c", ".cu", ".cuh", ".comp", ".glsl"}

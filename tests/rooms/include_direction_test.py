@@ -38,7 +38,7 @@ class TheCheck(unittest.TestCase):
             ("daemon/completion/fit/a.cpp", "daemon/completion/request.h"),
             ("daemon/completion/generate/a.cpp", "daemon/completion/fit/a.h"), ("daemon/server/a.cpp", "lsp/a.h"),
             ("daemon/client/a.cpp", "daemon/config/a.h"), ("daemon/cli/a.cpp", "daemon/client/a.h"),
-            ("daemon/cli/main.cpp", "daemon/cli/a.h"),
+            ("daemon/cli/main.cpp", "daemon/cli/a.h"), ("net/get/a.cpp", "daemon/models/a.h"),
         ]:
             self.assertEqual(arrow(above, below), [], f"{above} -> {below}")
 
@@ -57,6 +57,10 @@ class TheCheck(unittest.TestCase):
             ("daemon/models/a.cpp", "daemon/server/a.h"), ("daemon/client/a.cpp", "daemon/server/a.h"),
             ("daemon/models/a.cpp", "lsp/a.h"), ("daemon/server/a.cpp", "daemon/client/a.h"),
             ("daemon/cli/a.cpp", "daemon/cli/main.cpp"),
+            ("daemon/cli/a.cpp", "net/get/a.h"), ("daemon/server/a.cpp", "net/get/a.h"),
+            ("net/get/a.cpp", "daemon/server/a.h"), ("net/get/a.cpp", "daemon/cli/a.h"),
+            ("net/http/a.cpp", "daemon/server/a.h"), ("net/http/a.cpp", "engine/engine.h"),
+            ("daemon/client/a.cpp", "net/http/a.h"), ("daemon/cli/a.cpp", "net/http/a.h"),
         ]:
             found = arrow(above, below)
             self.assertEqual(len(found), 1, f"{above} -> {below}")
@@ -70,7 +74,10 @@ class TheCheck(unittest.TestCase):
         for header, owner in [("sqlite3.h", "cache_store/a.cpp"),
                               ("vulkan/vulkan.h", "engine/backend/vulkan/a.cpp"),
                               ("cuda_runtime.h", "engine/backend/cuda/a.cpp"),
-                              ("cuda_fp16.h", "kernels/a.cu")]:
+                              ("cuda_fp16.h", "kernels/a.cu"),
+                              ("curl/curl.h", "net/get/a.cpp"), ("openssl/evp.h", "net/get/a.cpp"),
+                              ("boost/beast/http.hpp", "net/http/a.cpp"),
+                              ("boost/asio/ip/tcp.hpp", "net/http/a.cpp")]:
             include = f"#include <{header}>\n"
             self.assertEqual(check({owner: include}), [])
             self.assertEqual(len(check({"daemon/server/a.cpp": include})), 1, header)

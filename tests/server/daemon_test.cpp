@@ -342,7 +342,7 @@ TEST_CASE("D-5: a hundred idle exits behind a service manager's socket lose no r
     editor.request(1, "efim/version");
     if (editor.answer(1).at("result").at("version") != service::this_build().version) break;
     editor.hang_up();
-    // At about the moment of leaving, before it and behind it.
+    // At about the moment of leaving, before it and after it.
     std::this_thread::sleep_for(std::chrono::microseconds(400 * (answered % 6)));
   }
   done = true;

@@ -21,6 +21,7 @@ void FakeEditor::initialize(Json capabilities, Json options) {
   request(0, "initialize",
           {{"processId", nullptr},
            {"rootUri", nullptr},
+           {"workspaceFolders", folders},
            {"clientInfo", {{"name", "fake"}, {"version", "1"}}},
            {"capabilities", std::move(capabilities)},
            {"initializationOptions", {{"efim", std::move(options)}}}});

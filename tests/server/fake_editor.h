@@ -37,7 +37,11 @@ class FakeHost : public service::SessionHost {
   void dismiss_suggestion(completion::Dismissal dismissal) override {
     dismissed.push_back(std::move(dismissal));
   }
-  const service::Exclusions& exclusions() const override { return excluded; }
+  service::TextBudget& text_budget() override { return texts; }
+  void judge(const completion::DocumentKey& document, service::FileJudge::Judged judged) override {
+    if (!judges_at_once) return waiting_judgements.push_back(std::move(judged));
+    judged(service::facts_of(excluded, document.uri));
+  }
   void cache(service::CacheRequest request, std::function<void(Result<Json>)> done) override {
     cache_requests.push_back(request);
     done(Json{{"documents", 0}});
@@ -45,6 +49,8 @@ class FakeHost : public service::SessionHost {
   void look_at_project(const completion::TextHome& home) override {
     projects.push_back(home.project);
   }
+  void file_changed(const std::string& path) override { changed_files.push_back(path); }
+  void forget_text(const completion::TextHome& home) override { forgotten.push_back(home.path); }
   void count_silence(const std::string& reason) override { silences.push_back(reason); }
   service::ModelProgress model_progress() const override { return model; }
   Json status() const override { return {{"pid", 1}}; }
@@ -59,10 +65,15 @@ class FakeHost : public service::SessionHost {
   std::vector<completion::OpenedDocument> opened;
   std::vector<completion::DocumentKey> focused;
   std::vector<completion::Dismissal> dismissed;
+  service::TextBudget texts;
+  bool judges_at_once = true;
+  std::vector<service::FileJudge::Judged> waiting_judgements;
   service::Exclusions excluded{{"private/"}, false};
   std::vector<service::CacheRequest> cache_requests;
   std::vector<std::string> silences;
   std::vector<std::string> projects;
+  std::vector<std::string> changed_files;
+  std::vector<std::string> forgotten;
   service::ModelProgress model{completion::EngineState::kReady, 1.0, {}};
   bool stopped = false;
   bool retired = false;
@@ -95,6 +106,7 @@ class FakeEditor {
   FakeHost::Submitted& last_submitted();
 
   static constexpr char kUri[] = "file:///src/a.cpp";
+  Json folders = nullptr;  ///< workspaceFolders of initialize
   FakeHost host;
   std::vector<Json> messages;
   std::shared_ptr<service::Session> session;

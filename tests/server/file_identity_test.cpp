@@ -1,5 +1,5 @@
 // cache purge, pin and unpin find a file however its editor writes the URI.
-#include "daemon/server/file_identity.h"
+#include "daemon/files/file_identity.h"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -149,7 +149,7 @@ TEST_CASE("what an editor has open is pinned and purged before anything of it is
   CacheRequest request;
   request.action = Action::kPin;
   request.uri = lsp::file_uri(files.path("+page.svelte"));
-  request.served = {"file:///other", bare};
+  request.spellings = {bare};
   REQUIRE(serve_cache_request(*files.store, request));
   CHECK(files.store->document_uris() == std::vector<std::string>{bare});
   REQUIRE(files.store->purge(bare));

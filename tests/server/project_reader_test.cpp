@@ -1,5 +1,7 @@
 #include "daemon/server/project_reader.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <condition_variable>
@@ -51,7 +53,7 @@ class Owner {
     wait();
   }
   void changed(const Folder& folder, const fs::path& file) {
-    reader_.changed(folder.root, folder.root / file);
+    reader_.changed(folder.root / file);
     wait();
   }
   /// What is known of the folder, relative to it.
@@ -62,6 +64,11 @@ class Owner {
       names.insert(fs::path(path).lexically_relative(folder.root).generic_string());
     return names;
   }
+  /// Waits until small batches were made one.
+  void wait_for_merge() {
+    std::unique_lock lock(mutex_);
+    arrived_.wait(lock, [&] { return merges_ > 0; });
+  }
   std::vector<std::string> order() {
     const std::lock_guard lock(mutex_);
     return families_;
@@ -69,21 +76,19 @@ class Owner {
   std::string continued(const Folder& folder, const std::string& text) {
     const std::lock_guard lock(mutex_);
     const std::string project = folder.root.generic_string(), path = project + "/typed.c";
-    return index_.draft({{project, path}, text, text.size()}, 40);
+    return index_.draft({{project, path}, text, text.size()}, 40).text;
   }
 
  private:
   void take(ProjectUpdate update) {
     const std::lock_guard lock(mutex_);
-    for (const std::string& path : update.removed) {
-      files_.erase(path);
-      index_.remove_file({update.project, path});
-    }
-    if (update.files) {
+    for (const std::string& path : update.removed) files_.erase(path);
+    if (update.merge) ++merges_;
+    if (update.files && !update.merge) {
       for (const std::string& path : recall::paths_of(*update.files)) files_.insert(path);
       families_.push_back(recall::family_of(recall::paths_of(*update.files).front()));
-      index_.add_files(update.project, update.files);
     }
+    apply(update, index_);
     if (update.is_last) ++ends_;
     arrived_.notify_all();
   }
@@ -93,7 +98,7 @@ class Owner {
   std::set<std::string> files_;
   std::vector<std::string> families_;
   recall::Index index_;
-  int ends_ = 0, awaited_ = 0;
+  int ends_ = 0, awaited_ = 0, merges_ = 0;
   ProjectReader reader_;  ///< last: it delivers until it is gone
 };
 
@@ -150,6 +155,21 @@ TEST_CASE("binary, huge and machine-made files are left out") {
   Owner owner;
   owner.look_at(folder);
   CHECK(owner.files(folder) == Names{"kept.c"});
+}
+
+TEST_CASE("a pipe that nobody writes to and a file of 500 MB hold nobody up") {
+  const Folder folder;
+  folder.write("kept.c", "int kept;\n");
+  REQUIRE(::mkfifo((folder.root / "pipe.c").c_str(), 0600) == 0);
+  folder.write("data.json", "{}");
+  fs::resize_file(folder.root / "data.json", std::uintmax_t{500} << 20);  // sparse
+  Owner owner;
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"kept.c"});
+  owner.changed(folder, "pipe.c");
+  owner.changed(folder, "data.json");
+  CHECK(owner.files(folder) == Names{"kept.c"});
+  CHECK(owner.reader().status()[0].bytes < 100);
 }
 
 TEST_CASE("links are not followed, so that loops end") {
@@ -234,6 +254,33 @@ TEST_CASE("a notice of one file reads that file alone") {
   CHECK(owner.files(folder) == Names{"b.c"});
 }
 
+TEST_CASE("files that change one by one are merged, and their newest text is found") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  Owner owner;
+  owner.look_at(folder);
+  constexpr int kFiles = 40;
+  const auto name = [](int i) { return "f" + std::to_string(i) + ".c"; };
+  const auto line = [](int i, const std::string& argument) {
+    return "function_" + std::to_string(i) + "_called(" + argument + ");\n";
+  };
+  for (int i = 0; i < kFiles; ++i) {
+    folder.write(name(i), line(i, "first_" + std::to_string(i)));
+    owner.changed(folder, name(i));
+  }
+  owner.wait_for_merge();
+  folder.write(name(3), line(3, "second_3"));
+  owner.changed(folder, name(3));
+  fs::remove(folder.root / name(4));
+  owner.changed(folder, name(4));
+  for (int i = 0; i < kFiles; ++i) {
+    const std::string found = owner.continued(folder, "function_" + std::to_string(i) + "_called(");
+    const std::string said = (i == 3 ? "second_" : "first_") + std::to_string(i) + ");";
+    CAPTURE(i);
+    CHECK((i == 4) != found.starts_with(said));
+  }
+}
+
 TEST_CASE("a file that comes to be ignored leaves at once") {
   const Folder folder;
   folder.write("a.c", "int a;\n");
@@ -273,7 +320,7 @@ TEST_CASE("a project is the innermost workspace folder, or the git working tree"
   const std::vector<fs::path> workspace = {folder.root, folder.root / "in", "/elsewhere"};
   CHECK(project_of(file, workspace) == folder.root / "in");
   const std::vector<fs::path> whole = {"/"};
-  CHECK(project_of(file, whole) == std::nullopt);
+  CHECK(project_of(file, whole) == folder.root);
   fs::remove_all(folder.root / ".git");
   CHECK(project_of(file, {}) == std::nullopt);
 }

@@ -1,5 +1,5 @@
 // Files that hold keys and passwords are known by name, by where a link leads and by content.
-#include "daemon/server/secrets.h"
+#include "daemon/files/secrets.h"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

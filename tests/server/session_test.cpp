@@ -5,32 +5,15 @@
 
 #include "daemon/config/build.h"
 #include "tests/server/fake_editor.h"
+#include "tests/server/open_editor.h"
 
 using namespace efimd;
 using test::FakeEditor;
 using test::Json;
+using test::OpenEditor;
 using Next = service::Session::Next;
 
 namespace {
-
-/// An editor that is initialized and has one document open.
-struct OpenEditor : FakeEditor {
-  explicit OpenEditor(const std::string& text, Json capabilities = Json::object()) {
-    initialize(std::move(capabilities));
-    open(text);
-  }
-  std::string text_of_last_request() {
-    return std::string(last_submitted().request.snapshot->bytes());
-  }
-  /// Where the service would look for the cursor at this position.
-  std::size_t cursor_at(int line, int character) {
-    complete(++asked_, line, character);
-    return last_submitted().request.cursor;
-  }
-
- private:
-  int asked_ = 1000;
-};
 
 int error_code(const Json& answer) { return answer.at("error").at("code").get<int>(); }
 
@@ -285,40 +268,6 @@ TEST_CASE("shutdown answers what is pending before it answers itself") {
   CHECK(editor.messages.back().at("id") == 2);
 }
 
-TEST_CASE("a receipt has the fields of the design, after the answer") {
-  OpenEditor editor("int a;");
-  editor.complete(9, 0, 3);
-  editor.last_submitted().done(test::suggestion("x", 3, 3));
-  const Json receipt = editor.messages.back().at("params");
-  CHECK(receipt == Json{{"request", 9},
-                        {"uri", FakeEditor::kUri},
-                        {"version", 1},
-                        {"event", "type"},
-                        {"source", "engine"},
-                        {"promptTokens", 12},
-                        {"reusedTokens", 10},
-                        {"evaluatedTokens", 2},
-                        {"generatedTokens", 3},
-                        {"healedTokens", 0},
-                        {"restoredTokens", 0},
-                        {"draftedTokens", 0},
-                        {"acceptedTokens", 0},
-                        {"exact", true},
-                        {"queueMs", 0.0},
-                        {"firstTokenMs", 0.0},
-                        {"totalMs", 0.0}});
-}
-
-TEST_CASE("without the option there are no receipts") {
-  FakeEditor editor;
-  editor.initialize(Json::object(), Json::object());
-  editor.open("int a;");
-  editor.complete(1, 0, 0);
-  editor.last_submitted().done(test::silence("nothing"));
-  CHECK(editor.answer(1).at("result").at("items").empty());
-  CHECK(editor.sent("efim/receipt").empty());
-}
-
 TEST_CASE("initializationOptions.efim goes over the configuration, request by request") {
   FakeEditor editor;
   editor.initialize(Json::object(), {{"maxTokens", 5}, {"stop", "line"}, {"temperature", 0.5}});
@@ -345,72 +294,6 @@ TEST_CASE("settings of the wrong type are shown with what they must be, and noth
         std::string::npos);
   editor.complete(1, 0, 0);
   CHECK(editor.last_submitted().request.options.tokens_max == 5);
-}
-
-TEST_CASE("what config.toml has that is passed over is shown to the user") {
-  FakeEditor editor;
-  editor.host.settings =
-      service::parse_config("[daemon]\nidle_exit_s = \"soon\"\nx = 1\n", "/c.toml");
-  editor.initialize();
-  const auto shown = editor.sent("window/showMessage");
-  REQUIRE(shown.size() == 1);
-  const std::string text = shown[0].at("message");
-  for (const char* part : {"/c.toml:2: ", "idle_exit_s", "(and 1 more)", "efimd doctor"})
-    CHECK(text.find(part) != std::string::npos);
-}
-
-TEST_CASE("efim/state follows the model and the requests, each change once, where it is wanted") {
-  FakeEditor editor;
-  editor.host.model = {completion::EngineState::kLoading, 0.251, {}};
-  editor.initialize(Json::object(), {{"state", true}});
-  editor.open("int a;");
-  const auto last = [&] { return editor.sent("efim/state").back(); };
-  CHECK(last() == Json{{"name", "loading"}, {"progress", 0.25}, {"message", ""}});
-  editor.host.model.progress = 0.252;  // not worth a message
-  editor.session->model_changed();
-  CHECK(editor.sent("efim/state").size() == 1);
-
-  editor.host.model = {completion::EngineState::kReady, 1.0, {}};
-  editor.session->model_changed();
-  editor.complete(1, 0, 0);
-  CHECK(last().at("name") == "thinking");
-  editor.complete(2, 0, 1);  // takes the place of the first: still thinking
-  editor.last_submitted().done(test::suggestion("z", 1, 1));
-  CHECK(last().at("name") == "ready");
-  CHECK(editor.sent("efim/state").size() == 4);
-
-  editor.host.model = {completion::EngineState::kFailed, 1.0, "no such file"};
-  editor.session->model_changed();
-  CHECK(last() == Json{{"name", "failed"}, {"progress", 1.0}, {"message", "no such file"}});
-}
-
-TEST_CASE("without the option there is no efim/state") {
-  OpenEditor editor("int a;");
-  editor.complete(1, 0, 0);
-  CHECK(editor.sent("efim/state").empty());
-}
-
-TEST_CASE("what an editor shows, looks at and takes in part is counted for the status") {
-  OpenEditor editor("int a;");
-  const Json document = {{"uri", FakeEditor::kUri}};
-  editor.notify("efim/didFocus", {{"textDocument", document}});
-  editor.notify("efim/didShow", {{"textDocument", document}});
-  editor.notify("efim/didShow", {{"textDocument", 3}});
-  editor.notify("efim/didDismiss", {{"textDocument", document}});
-  editor.notify("efim/didDismiss", {{"textDocument", {{"uri", "file:///not/open"}}}});
-  editor.notify("efim/didPartiallyAccept", {{"textDocument", document}, {"acceptedLength", 4}});
-  CHECK(editor.session->info().focus == FakeEditor::kUri);
-  CHECK(editor.session->info().shown == 1);
-  CHECK(editor.session->info().dismissed == 1);
-  REQUIRE(editor.host.dismissed.size() == 1);
-  CHECK(editor.host.dismissed.front().document.uri == FakeEditor::kUri);
-  CHECK(editor.session->info().accepted_partly == 1);
-  editor.notify("efim/didFocus", {{"textDocument", {{"uri", "file:///not/open"}}}});
-  CHECK(editor.session->info().focus == FakeEditor::kUri);
-  REQUIRE(editor.host.focused.size() == 1);
-  CHECK(editor.host.focused.front().uri == FakeEditor::kUri);
-  editor.notify("textDocument/didClose", {{"textDocument", document}});
-  CHECK(editor.session->info().focus.empty());
 }
 
 TEST_CASE("unknown requests get -32601; unknown and $/ notifications are ignored") {
@@ -462,39 +345,6 @@ TEST_CASE("a document past the limit is answered empty with the reason, until it
   editor.open("small");
   editor.complete(2, 0, 0);
   CHECK(editor.text_of_last_request() == "small");
-}
-
-TEST_CASE("the model's loading is shown as progress where the editor takes it") {
-  FakeEditor editor;
-  editor.host.model = {completion::EngineState::kLoading, 0.25, {}};
-  editor.initialize({{"window", {{"workDoneProgress", true}}}});
-  REQUIRE(editor.sent("window/workDoneProgress/create").size() == 1);
-  CHECK(editor.sent("$/progress").empty());  // not before the editor agreed
-  const Json create = editor.messages.back();
-  editor.send(Json{{"jsonrpc", "2.0"}, {"id", create.at("id")}, {"result", nullptr}});
-  editor.host.model.progress = 0.5;
-  editor.session->model_changed();
-  editor.host.model.state = completion::EngineState::kReady;
-  editor.session->model_changed();
-  editor.session->model_changed();
-  std::vector<std::string> kinds;
-  for (const Json& params : editor.sent("$/progress")) {
-    CHECK(params.at("token") == create.at("params").at("token"));
-    kinds.push_back(params.at("value").at("kind"));
-  }
-  CHECK(kinds == std::vector<std::string>{"begin", "report", "report", "end"});
-}
-
-TEST_CASE("a model that fails is shown to the user once, and requests go on being answered") {
-  OpenEditor editor("int a;");
-  editor.host.model = {completion::EngineState::kFailed, 0, "x.gguf: cannot be opened"};
-  editor.session->model_changed();
-  editor.session->model_changed();
-  REQUIRE(editor.sent("window/showMessage").size() == 1);
-  const std::string message = editor.sent("window/showMessage")[0].at("message");
-  CHECK(message.find("x.gguf: cannot be opened") != std::string::npos);
-  editor.complete(1, 0, 0);
-  CHECK(editor.host.submitted.size() == 1);
 }
 
 TEST_CASE("a session that ended stops its work, closes its documents and sends nothing more") {

@@ -13,7 +13,8 @@ service::StatusParts ready_parts() {
   parts.version = "1.2.3";
   parts.pid = 42;
   parts.uptime_s = 7;
-  parts.model = service::ModelInfo{"m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff", "", ""};
+  parts.model = service::ModelInfo{
+      "m", "/m.gguf", "llama", 8000000, "F16", "psm", "00ff", {"<P>", "<S>", "<M>", ""}, "", ""};
   parts.model_reason = "config.toml";
   parts.device_reason = "configured";
   parts.weights = "panels of 525 MB";
@@ -30,10 +31,12 @@ service::StatusParts ready_parts() {
   parts.service.silence = {{"rare", 1}, {"often", 9}};
   parts.service.sources["recalled"] = {7, 3};
   parts.service.recall = {1, 20, 2, 3000, 7000, 0};
+  parts.service.taste["py"] = {4, 3, 2, 1, 0.5};
   parts.projects.push_back({"/p", 20, 3000, false, ""});
   parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
+  parts.sandbox = {true, false, "an old kernel"};
   return parts;
 }
 
@@ -47,7 +50,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "reuse": {"reusedTokens": 360, "evaluatedTokens": 6, "hitRate": 0.9836065573770492},
     "model": {"name": "m", "path": "/m.gguf", "reason": "config.toml", "architecture": "llama",
               "parameters": 8000000, "fileType": "F16", "windowTokens": 1024, "fimOrder": "psm",
-              "digest": "00ff"},
+              "digest": "00ff",
+              "fim": {"prefix": "<P>", "suffix": "<S>", "middle": "<M>", "fileSeparator": ""}},
     "device": {"kind": "cpu", "name": "a processor", "reason": "configured", "weights": "panels of 525 MB",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
@@ -62,12 +66,15 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "recall": {"projects": 1, "files": 20, "documents": 2, "textBytes": 3000, "bytes": 7000,
                "filesDropped": 0,
                "folders": [{"project": "/p", "files": 20, "bytes": 3000, "reading": false, "leftOut": ""}]},
+    "taste": {"languages": [{"language": "py", "accepted": 4.0, "typedThrough": 3.0, "ignored": 2.0,
+                             "rejected": 1.0, "shift": 0.5}], "trouble": ""},
     "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
                "considered": ["full, new"]}],
     "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9, "dismissed": 2,
                   "accepted": 4, "acceptedPartly": 5, "focus": "file:///a"}],
     "config": {"file": "/c.toml", "read": false,
-               "warnings": [{"line": 3, "message": "unknown key x; it is ignored"}]}
+               "warnings": [{"line": 3, "message": "unknown key x; it is ignored"}]},
+    "sandbox": {"calls": true, "files": false, "why": "an old kernel"}
   })");
   CHECK(service::status_json(ready_parts()) == expected);
 }

@@ -28,7 +28,7 @@ class FakeBackend final : public engine::Backend {
   };
   explicit FakeBackend(const Options& options);
 
-  /// What a row behind exactly `tokens` must give.
+  /// The logits of a row after exactly `tokens` must give.
   static std::vector<float> logits_behind(std::span<const engine::TokenId> tokens,
                                           const Options& options);
 

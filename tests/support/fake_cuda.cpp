@@ -136,7 +136,7 @@ std::map<std::string, std::function<Threads(void**)>> kernels_by_name = {
 #undef HALVES
 #undef ATTENTION
 
-/// What a function answers; an error other than want of memory sticks.
+/// A function's answer; an error other than short memory sticks.
 CUresult answer(const char* function) {
   if (state.sticky != CUDA_SUCCESS) return state.sticky;
   const auto fault = state.faults.find(function);
@@ -159,10 +159,11 @@ bool inside(CUdeviceptr address, std::size_t bytes) {
 struct Work {
   std::function<void()> run;
   std::shared_ptr<const efimd::simt::Grid> early =
-      nullptr;  ///< a kernel that may overlap with what is in front of it
+      nullptr;  ///< a kernel that may overlap with the one before it
 };
 
-/// Work waits until somebody waits for it: whatever does not wait for what it needs works with old bytes.
+/// Work waits until somebody waits for it. Code that does not wait for its inputs works with old
+/// bytes.
 struct CUstream_st {
   std::vector<Work>* capture = nullptr;
   std::deque<Work> waiting;
@@ -188,7 +189,7 @@ struct CUstream_st {
 };
 struct CUevent_st {
   CUstream stream = nullptr;
-  std::size_t count = 0;  ///< of the stream's work in front of it
+  std::size_t count = 0;  ///< of the stream's work before it
 };
 struct CUgraph_st {
   std::vector<Work> work;

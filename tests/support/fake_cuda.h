@@ -2,8 +2,8 @@
 
 #include <cstddef>
 
-// What tests tell the stand-in for NVIDIA's driver; found in its library by name. State is the library's: a test begins
-// with a reset.
+// The tests' orders to the stand-in for NVIDIA's driver; found in its library by name. State is the
+// library's: a test begins with a reset.
 extern "C" {
 
 void fake_cuda_reset();
@@ -18,7 +18,7 @@ void fake_cuda_set_multiprocessors(int count);
 /// Threads between barriers run last first.
 void fake_cuda_run_backward();
 int fake_cuda_graphs_made();
-/// Kernels that were launched to overlap with those in front of them, of a graph once.
+/// Kernels that were launched to overlap with those before them, of a graph once.
 int fake_cuda_kernels_overlapped();
 
 }  // extern "C"

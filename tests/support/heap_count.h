@@ -4,8 +4,8 @@
 
 namespace efimd::test {
 
-/// What the current thread took from operator new since the count began. A binary that links
-/// heap_count.cpp has every operator new counted, its shared libraries' too.
+/// The memory that the current thread took from operator new since the count began. A binary that
+/// links heap_count.cpp has every operator new counted, its shared libraries' too.
 struct HeapCount {
   std::ptrdiff_t live_bytes = 0;  ///< taken and not given back; below 0 when older memory was freed
   std::ptrdiff_t peak_bytes = 0;

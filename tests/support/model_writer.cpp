@@ -180,7 +180,7 @@ class WeightWriter {
   void matrix(const std::string& name, int rows, int cols, float gain = 1) {
     matrix_of(type_that_fits(types_[matrices_++ % types_.size()], cols), name, rows, cols, gain);
   }
-  /// F32 whatever the type of the others.
+  /// F32 for any type of the others.
   void router(const std::string& name, int experts, int cols, float gain) {
     matrix_of(TensorType::kF32, name, experts, cols, gain);
   }

@@ -68,12 +68,12 @@ class GgufWriter {
 /// Bytes of `values` in `type`, rounded to the nearest of its levels. Quantized types want whole
 /// blocks; their scales come from the largest value (or the range) alone, without a search.
 std::string encode_tensor(std::span<const float> values, engine::TensorType type);
-/// The type that a matrix with rows of `cols` has in a file of `type`: where K types do not fit, the
+/// The type that a matrix with rows of `cols` has in a file of `type`: if K types do not fit, the
 /// older type of the next size, as in published files.
 engine::TensorType type_that_fits(engine::TensorType type, int cols);
 
-/// A decoder small enough to write in each test: random weights of scale cols^-0.5, so that
-/// activations stay finite, with the keys and tensors that real files of its architecture have.
+/// A decoder small enough to write in each test. Its random weights have the scale cols^-0.5, so
+/// that activations stay finite. It has the keys and tensors of real files of its architecture.
 struct TinyModel {
   enum class Vocab { kSentencepiece, kByteBpe };
   enum class RopeScaling { kNone, kLinear, kYarn, kLlama3 };
@@ -88,7 +88,7 @@ struct TinyModel {
   int feed_forward = 128;
   int context = 512;
   float rope_base = 10000.0F;
-  /// Of the matrices, where it fits; vectors are F32.
+  /// Of the matrices, if it fits; vectors are F32.
   engine::TensorType type = engine::TensorType::kF32;
   std::vector<engine::TensorType> types_in_turn =
       {};  ///< not empty: matrix after matrix, not `type`
@@ -106,8 +106,8 @@ struct TinyModel {
   float bias_deviation = 0.02F;
   float embedding_gain = 1;  ///< of the embedding; more makes layers change less of it
   float router_gain = 1;     ///< of the router; more makes its choices clearer
-  /// Not 0: the last norm's weights are of this size, with either sign, and so are logits; a tied
-  /// output then does not favour the token that it reads.
+  /// Not 0: the last norm's weights have this size, with either sign, and so have the logits. A
+  /// tied output then does not favour the token that it reads.
   float output_gain = 0;
 };
 

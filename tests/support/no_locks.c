@@ -1,5 +1,5 @@
-// Loaded in front of a program (LD_PRELOAD), it makes the folder `kv` one of a file system without locks, as a home on a network
-// may be.
+// Loaded before a program (LD_PRELOAD), it makes the folder `kv` one of a file system without
+// locks, as a home on a network may be.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

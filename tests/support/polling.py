@@ -1,4 +1,4 @@
-"""Waiting for what other processes bring about, which has no other signal."""
+"""Waiting for changes by other processes that give no signal."""
 
 import time
 

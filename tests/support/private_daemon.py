@@ -17,7 +17,7 @@ def private_daemon(efimd, config=""):
     """Gives an environment in which `efimd` talks to a daemon of its own, whose config.toml is `config`.
 
     The commands in it find `efimd` on their PATH and a home folder, $HOME, that is empty. At the end the daemon is asked to
-    finish, every process with that home has ended, and then the folders go away, whatever happened in between.
+    finish, every process with that home has ended, and then the folders go away, even after failures.
     """
     efimd = pathlib.Path(efimd).resolve()
     with tempfile.TemporaryDirectory(prefix="efimd-") as folder:
@@ -56,7 +56,7 @@ def end_all(efimd, environment):
 
 
 def processes_of(home):
-    """Pids of the processes that were started with this $HOME; none where there is no /proc."""
+    """Pids of the processes that were started with this $HOME; none without /proc."""
     # A daemon hides its memory, environment included, from all but root; its lock has its pid.
     holder = lock_holder(pathlib.Path(home) / "run" / "daemon.lock")
     found = []

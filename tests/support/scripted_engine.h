@@ -22,7 +22,7 @@
 namespace efimd::test {
 
 /// A tokenizer without a model: every byte is a token, and about 170 pieces of code are tokens too;
-/// greedy, longest match first. No piece has a "\n" but at its end, so that a cut behind "\n" never
+/// greedy, longest match first. No piece has a "\n" but at its end, so that a cut after "\n" never
 /// splits one.
 ///
 /// Ids: 0..255 the bytes, then the pieces, then <PRE> <SUF> <MID> <END> <BOS>.
@@ -70,7 +70,7 @@ struct ScriptedPrompt {
   std::vector<engine::TokenId> tokens;
 };
 
-/// Where a test holds the engine still. Open at first.
+/// The gate at which a test stops the engine. Open at first.
 ///
 /// Thread: any. A test that closes a gate must open it before the engine is destroyed.
 class Gate {
@@ -92,12 +92,12 @@ class Gate {
   int passes_ = 0;  ///< single steps granted and not yet taken
 };
 
-/// What a ScriptedEngine does; shared by a test and the engine that it gave away.
+/// A ScriptedEngine's script; shared by a test and the engine that it gave away.
 ///
 /// The plain members are set before the engine runs, or between requests; gates and counters may be
 /// used at any time.
 struct EngineScript {
-  /// The text to generate behind a prompt, then the end token. Called once for each finished
+  /// The text to generate after a prompt, then the end token. Called once for each finished
   /// prefill(), and see continues_everywhere.
   std::function<std::string(const ScriptedPrompt&)> continuation = [](const ScriptedPrompt&) {
     return std::string();
@@ -105,17 +105,19 @@ struct EngineScript {
   /// When set, ids to generate instead of continuation's tokens (broken code points, control
   /// tokens); no end is added.
   std::function<std::vector<engine::TokenId>(const ScriptedPrompt&)> token_continuation;
-  /// What it would say less likely, best first: where a generation begins, their first tokens are
-  /// the next best choices, and one that is taken is spelled to its end.
+  /// Less likely texts, best first. At the start of a generation their first tokens are the next
+  /// best choices; a chosen one is spelled to its end.
   std::vector<std::string> alternatives;
   /// Probabilities of the tokens that cover these bytes of the continuation; others are certain.
   std::map<std::size_t, double> chances;
   ScriptedTokenizer::Shape tokenizer;
-  /// Asks `continuation` for every row of logits, also inside the prompt, which is then cut behind
-  /// the row's token: what the model would have written there, whatever was typed.
+  /// Asks `continuation` for every row of logits, also inside the prompt, which is then cut after
+  /// the row's token. So it gives what the model would have written there, whatever was typed.
   bool continues_everywhere = false;
   bool fragment_trained = true;
   int window_tokens = 4096;
+  int ample_tokens = 0;  ///< 0: window_tokens
+  std::string device_kind = "scripted";
   /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
   std::atomic<int> page_count = 1 << 20;
   int step_tokens = 16;  ///< the stop token is looked at before each step of prefill()
@@ -133,10 +135,11 @@ struct EngineScript {
 
 /// An engine whose KV is a token list for each sequence and whose logits spell a script.
 ///
-/// Counts reused and evaluated tokens as Engine::prefill() documents them: the sequence's own leading
-/// tokens, then full pages that any sequence, open or closed, has held (none is ever evicted). A
-/// whole prompt costs its last token, or nothing while its logits are at hand. Behind a token of the
-/// prompt it would choose the prompt's next one, and only these rows are as many as were asked for.
+/// Counts reused and evaluated tokens as Engine::prefill() documents them. Reused are the
+/// sequence's own leading tokens, then full pages that any sequence, open or closed, has held (none
+/// is ever evicted). A whole prompt costs its last token, or nothing while its logits are at hand.
+/// After a token of the prompt it would choose the prompt's next one; it gives as many such rows as
+/// were asked for.
 class ScriptedEngine final : public engine::Engine {
  public:
   explicit ScriptedEngine(std::shared_ptr<EngineScript> script);
@@ -145,6 +148,9 @@ class ScriptedEngine final : public engine::Engine {
   bool fragment_trained() const override { return script_->fragment_trained; }
   int window_tokens() const override { return script_->window_tokens; }
   int step_tokens() const override { return script_->step_tokens; }
+  int ample_tokens() const override {
+    return script_->ample_tokens > 0 ? script_->ample_tokens : script_->window_tokens;
+  }
   engine::SequenceId open_sequence() override;
   void close_sequence(engine::SequenceId sequence) override;
   Result<engine::SequenceId> fork(engine::SequenceId sequence) override;
@@ -157,7 +163,7 @@ class ScriptedEngine final : public engine::Engine {
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
   engine::KvUsage kv_usage() const override;
-  std::string device_kind() const override { return "scripted"; }
+  std::string device_kind() const override { return script_->device_kind; }
   std::string device_name() const override { return "a script"; }
 
  private:

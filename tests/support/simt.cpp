@@ -26,13 +26,14 @@ namespace efimd::simt {
 
 namespace {
 
-/// No power of two, for the tops of stacks that are one apart share few lines of a cache.
+/// No power of two, because the tops of stacks that are one apart then share few lines of a cache.
 constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 
 /// Words that a lane gives at once.
 constexpr std::size_t kGivenMax = 6;
 
-/// Where a fiber, or the scheduler, goes on: of the compiler's own jumps, for glibc's take longer and each barrier is one.
+/// The place at which a fiber, or the scheduler, goes on. It uses the compiler's own jumps, because
+/// glibc's take longer and each barrier is one.
 using Place = std::array<void*, 5>;
 
 enum class State { kReady, kGives, kAtWarp, kAtBlock, kAwaits, kDone };
@@ -84,7 +85,7 @@ Fiber& current() { return fiber_at(running); }
 
 [[noreturn, gnu::noinline]] void go_on(Place& place) { __builtin_longjmp(place.data(), 1); }
 
-/// The warp's next lane that is ready; none behind its last.
+/// The warp's next lane that is ready; none after its last.
 Fiber* next_ready() {
   const std::size_t end = lane_order == Order::kForward ? first_lane + 31 : first_lane;
   while (running != end) {
@@ -133,7 +134,7 @@ std::unique_ptr<Fiber> new_fiber() {
   broken("a fiber does not start");
 }
 
-/// Runs a lane, and those behind it that it hands over to.
+/// Runs a lane, and the later ones to which it hands over.
 EFIMD_OPAQUE void resume(std::size_t index) {
   running = index;
   if (__builtin_setjmp(scheduler.data()) == 0) enter_or_go_on(current());
@@ -191,8 +192,8 @@ void run_block(std::size_t threads, Order order) {
   } while (release_block(threads));
 }
 
-/// Who gives anew writes where nobody reads any more: while a lane reads what was given last, others come as far as the next
-/// exchange, and no further.
+/// A lane that gives again writes to memory that nobody reads any more. While a lane reads the last
+/// values, others come as far as the next exchange, and no further.
 void give(const std::uint32_t* words, std::size_t count) {
   Fiber& fiber = current();
   fiber.last_given ^= 1U;
@@ -280,7 +281,7 @@ void begin_early(const Grid& grid) {
   for (std::size_t first = 0; first < threads_of(grid); first += 32) run_warp(first, grid.order);
   for (std::size_t i = 0; i < threads_of(grid); ++i) {
     if (fiber_at(i).state != State::kAwaits)
-      broken("a thread waits for its block, or ends, in front of its operands");
+      broken("a thread waits for its block, or ends, before its operands");
     fiber_at(i).state = State::kReady;
   }
   free->early = false;
@@ -315,8 +316,8 @@ unsigned float_to_half(float value) { return engine::cpu::float_to_half(value); 
 
 namespace {
 
-/// Adds, for the first `pieces` of K = 16, what lane 4g + c holds of them: words 2 piece and 2 piece + 1 of `a` for rows g and
-/// g + 8, word 4 + piece of b for column g.
+/// Adds, for the first `pieces` of K = 16, lane 4g + c's part of them: words 2 piece and 2 piece +
+/// 1 of `a` for rows g and g + 8, word 4 + piece of b for column g.
 void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGivenMax>& words,
                 int (&sums)[4]) {
   simt::give(words.data(), words.size());
@@ -334,8 +335,8 @@ void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGiv
 
 namespace {
 
-/// Adds what lane 4g + c holds of K = 16: words 0 and 2 of `a` for row g, 1 and 3 for row g + 8, words 4 and 5 of b for column
-/// g. Rounded once, which no card may do: tests allow for it.
+/// Adds lane 4g + c's part of K = 16: words 0 and 2 of `a` for row g, 1 and 3 for row g + 8, words
+/// 4 and 5 of b for column g. Rounded once, which no card may do: tests allow for it.
 template <class ToFloat>
 void add_halves(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4],
                 const ToFloat& to_float) {

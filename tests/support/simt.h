@@ -5,11 +5,12 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The words of CUDA that kernels/ uses, for a C++ compiler: kernels become functions, and each thread of a block a
-/// fiber that runs until it waits for the others. What it shows are mistakes of indexes, of barriers and of exchange
-/// between lanes; it says nothing of speed, of the memory model, or of what a compiler for GPUs makes of the code.
+/// The words of CUDA that kernels/ uses, for a C++ compiler. Kernels become functions, and each
+/// thread of a block a fiber that runs until it waits for the others. It shows mistakes of indexes,
+/// of barriers and of exchange between lanes. It shows nothing of speed, of the memory model, or of
+/// a GPU compiler's code.
 ///
-/// Included in front of the kernels by the compiler's -include.
+/// Included before the kernels by the compiler's -include.
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -39,7 +40,7 @@ struct Dim {
 extern Dim thread_index, block_index, block_size;
 void wait_for_block();
 void wait_for_warp();
-/// What lane `lane` of this warp gives.
+/// The value that lane ` lane` of this warp gives.
 std::uint32_t exchange(std::uint32_t value, unsigned lane);
 unsigned lane();
 /// As late as may be, when it is waited for; or at once (Order::kBackward).

@@ -46,7 +46,7 @@ std::uint16_t to_bf16(float value) {
   return static_cast<std::uint16_t>((bits + 0x7FFFU + ((bits >> 16) & 1U)) >> 16);
 }
 
-/// The level nearest to value / scale, from `low` to `high`; 0 where there is no scale.
+/// The level nearest to value / scale, from `low` to `high`; 0 if there is no scale.
 int level(float value, float scale, int low, int high) {
   if (scale == 0) return std::clamp(0, low, high);
   return std::clamp(static_cast<int>(std::nearbyint(value / scale)), low, high);

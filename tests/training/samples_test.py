@@ -60,7 +60,7 @@ class Samples(support.TrainingTest):
         self.assertEqual(shares.shape, (8, rows.context))
         self.assertGreater((shares == 1).sum(), 0)
         for row, of_row in zip(batch.tolist(), shares.tolist()):
-            behind = None  # tokens behind <fim_middle>; None where there is no open one
+            behind = None  # tokens after <fim_middle>; None where there is no open one
             for token, target, share in zip(row, row[1:], of_row):
                 behind = 0 if token == rows.middle else None if token == rows.end or behind is None else behind
                 behind = None if behind is None else behind + 1

@@ -52,7 +52,7 @@ Result<void> must_run(const std::vector<std::string>& words) {
   if (!status) return tl::unexpected(status.error());
   if (*status == 0) return {};
   return fail(Fault::kIo, fmt::format("{} ended with {}", fmt::join(words, " "), *status),
-              "what it said stands above");
+              "see its message above");
 }
 
 Result<void> write_file(const fs::path& path, const std::string& text) {

@@ -22,7 +22,7 @@ namespace {
 /// verify and purge read and write as much as the store holds.
 constexpr auto kAnswerMax = std::chrono::minutes(10);
 
-/// What the daemon answers, or, where none runs, the store itself.
+/// The answer of the daemon or, if none runs, of the store itself.
 Result<Json> ask(const Paths& paths, const CacheRequest& request) {
   auto socket = connect_to_daemon(paths);
   if (socket) {

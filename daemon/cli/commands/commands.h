@@ -25,6 +25,11 @@ int run_model_info(const Paths& paths, const CommandLine& line);
 int run_cache(const Paths& paths, const CommandLine& line);
 /// Opens the model first, so that one that cannot run changes nothing.
 int run_model_use(const Paths& paths, const CommandLine& line);
+/// Becomes the program efimd-get beside this one, which alone may connect; returns only if that is
+/// not there.
+int run_model_get(const CommandLine& line);
+/// Measures this machine for some seconds.
+int run_model_recommend(const Paths& paths, const CommandLine& line);
 /// 1 if something is wrong.
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also if there is no service manager, because the bridge starts the daemon then.

@@ -98,7 +98,7 @@ class OneCompletion {
             {"context", {{"triggerKind", 2}}}};
   }
 
-  /// What would be inserted at the cursor, null for no suggestion.
+  /// The text to insert at the cursor; null for no suggestion.
   Json text_of(const Json& answer) const {
     const Json items = answer.is_object() ? answer.value("items", Json::array()) : answer;
     if (!items.is_array() || items.empty() || !items[0].is_object()) return nullptr;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -15,15 +16,18 @@
 #include "daemon/config/build.h"
 #include "daemon/config/config.h"
 #include "daemon/config/printable.h"
+#include "daemon/config/sandbox.h"
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
+#include "daemon/files/exclusions.h"
+#include "daemon/files/secrets.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/kv_choice.h"
 #include "daemon/models/model_catalog.h"
-#include "daemon/server/exclusions.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/model/model.h"
+#include "lsp/uri.h"
 
 namespace efimd::service {
 
@@ -45,6 +49,9 @@ void examine_machine(std::vector<Finding>& findings) {
                                   std::max(1U, std::thread::hardware_concurrency()),
                                   engine::isa_name(engine::best_isa())),
                       ""});
+  const std::string offered = offered_sandbox();
+  findings.push_back({offered.empty() ? Level::kNote : Level::kGood, "sandbox",
+                      offered.empty() ? "this kernel offers none" : "offered: " + offered, ""});
   findings.push_back({Level::kGood, "memory", bytes_text(static_cast<double>(memory_bytes())), ""});
 }
 
@@ -93,7 +100,7 @@ void examine_config(const Config& config, std::vector<Finding>& findings) {
                         warning.line > 0 ? fmt::format("{}:{}: {}", config.file.string(),
                                                        warning.line, warning.message)
                                          : warning.message,
-                        "correct it, or take it out"});
+                        "correct it, or remove it"});
 }
 
 void examine_store(const Config& config, const Paths& paths, std::vector<Finding>& findings) {
@@ -144,11 +151,12 @@ void examine_kv_type(const Config& config, const Paths& paths, std::vector<Findi
              : Result<std::shared_ptr<const engine::Model>>(tl::unexpected(choice.error()));
   if (!model) return;  // examine_model() says why
   const auto error = KvErrors(paths.kv_errors_file()).find((*model)->digest(), kv_kernels());
-  if (!error) return good("q8, when its error is known: measured as the daemon loads the model");
+  if (!error)
+    return good("q8, if its error is small; the daemon measures that when it loads the model");
   if (error->is_small()) return good("q8: " + kv_error_text(*error));
   findings.push_back(
       {Level::kNote, "KV",
-       "f16, as q8 changes too much of what this model says: " + kv_error_text(*error),
+       "f16, because q8 changes this model's output too much: " + kv_error_text(*error),
        "set cache.kv_type to \"f16\", or use another model"});
 }
 
@@ -159,6 +167,13 @@ std::string step_costs_text(const Json& status) {
     out += fmt::format("{}{}: {:.3g} ms", out.empty() ? "; steps of " : ", ",
                        cost.value("tokens", 0), cost.value("ms", 0.0));
   return out;
+}
+
+/// "; sandbox: calls and files": what is in force in the daemon.
+std::string sandbox_of(const Json& status) {
+  const Json sandbox = status.value("sandbox", Json::object());
+  return "; sandbox: " + sandbox_text({sandbox.value("calls", false), sandbox.value("files", false),
+                                       sandbox.value("why", "")});
 }
 
 /// "; runs on cpu, NAME (why), weights: panels of 525 MB"
@@ -200,9 +215,9 @@ Finding examine_daemon(const Paths& paths) {
     return {Level::kWrong, "daemon", state.value("message", "its model failed"),
             "correct it, then run 'efimd stop'"};
   return {Level::kGood, "daemon",
-          fmt::format("process {}, up {}, {}{}{}", status->value("pid", 0),
+          fmt::format("process {}, up {}, {}{}{}{}", status->value("pid", 0),
                       duration_text(status->value("uptimeS", 0.0)), state.value("name", "?"),
-                      device_text(*status), step_costs_text(*status)),
+                      device_text(*status), step_costs_text(*status), sandbox_of(*status)),
           ""};
 }
 
@@ -244,6 +259,32 @@ std::vector<Finding> examine(const Paths& paths) {
   return findings;
 }
 
+std::vector<Finding> examine_file(const Config& config, const fs::path& file) {
+  std::error_code error;
+  const fs::path path = fs::absolute(file, error).lexically_normal();
+  std::string text;
+  if (fs::is_regular_file(path, error)) {  // a pipe would wait for its writer
+    text.resize(kScannedBytesMax);
+    std::ifstream stream(path, std::ios::binary);
+    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  }
+  const auto verdict = Exclusions(config.cache_exclude, config.cache_gitignore)
+                           .judge(lsp::file_uri(path.generic_string()), text);
+  const bool secret = verdict.reason == Exclusions::Reason::kSecret;
+  const std::string why = verdict.why_not_stored();
+  std::vector<Finding> findings;
+  if (!fs::exists(path, error))
+    findings.push_back({Level::kNote, "file", path.string() + " is not there", ""});
+  findings.push_back(secret && !config.secret_files
+                         ? Finding{Level::kNote, "completion", "none, because " + why,
+                                   "completion.secret_files = true completes it anyway"}
+                         : Finding{Level::kGood, "completion", "as in every file", ""});
+  findings.push_back(why.empty() ? Finding{Level::kGood, "KV on disk", "may be kept", ""}
+                                 : Finding{Level::kNote, "KV on disk", "none, because " + why, ""});
+  return findings;
+}
+
 std::string findings_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings) {
@@ -271,7 +312,9 @@ bool anything_wrong(const std::vector<Finding>& findings) {
 }
 
 int run_doctor(const Paths& paths, const CommandLine& line) {
-  const std::vector<Finding> findings = examine(paths);
+  const std::vector<Finding> findings =
+      line.doctor_file.empty() ? examine(paths)
+                               : examine_file(config_in_force(paths), line.doctor_file);
   if (line.json)
     fmt::print("{}\n", lsp::json_text(findings_json(findings)));
   else

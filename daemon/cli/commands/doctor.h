@@ -1,10 +1,12 @@
 #pragma once
 
+#include <filesystem>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "daemon/config/config.h"
 #include "daemon/config/paths.h"
 #include "engine/backend/open_backend.h"
 
@@ -23,8 +25,11 @@ struct Finding {
 /// Opens and validates the model, but does not run it.
 std::vector<Finding> examine(const Paths& paths);
 
+/// Whether the file is completed and its KV may be stored, and why not. Reads the file.
+std::vector<Finding> examine_file(const Config& config, const std::filesystem::path& file);
+
 /// The finding on a kind of GPU, if the configuration names `kind`. A machine without such a GPU is
-/// not wrong unless the configuration names it; a missing permission is worth a note.
+/// not wrong, unless the configuration names it. A missing permission is worth a note.
 Finding finding_of(const engine::FoundDevice& device, std::string_view kind);
 
 std::string findings_text(const std::vector<Finding>& findings);

@@ -5,6 +5,7 @@
 #include "daemon/cli/commands/commands.h"
 #include "daemon/client/bridge.h"
 #include "daemon/client/client.h"
+#include "daemon/client/end_watch.h"
 #include "daemon/config/build.h"
 
 namespace efimd::service {
@@ -18,6 +19,8 @@ int run_lsp(const Paths& paths) {
   ends.editor_out = STDOUT_FILENO;
   ends.connect = [&](Deadline deadline) { return connect_or_spawn(paths, *plan, deadline); };
   ends.log = [](const std::string& line) { std::fprintf(stderr, "efimd: %s\n", line.c_str()); };
+  EndWatch watch({.editor_in = STDIN_FILENO, .end = [] { ::_exit(0); }});
+  ends.editor_is = [&watch](long process) { watch.watch_editor(process); };
   return Bridge(std::move(ends)).run();
 }
 

@@ -73,7 +73,7 @@ std::string overview(const Json& status) {
   const Json& device = at(status, "device");
   const std::string device_text =
       at(device, "kind").is_null()
-          ? "none yet, it is opened with the model"
+          ? "none yet; it is opened with the model"
           : fmt::format("{}, {} ({})", text(at(device, "kind")), text(at(device, "name")),
                         text(at(device, "reason")));
   return listing(
@@ -158,6 +158,29 @@ std::string sources_table(const Json& sources) {
   return table({{"suggestions from", Align::kLeft}, {"shown"}, {"accepted"}}, rows);
 }
 
+/// What the user takes and rejects, by language; empty if nothing was noted.
+std::string taste_text(const Json& taste) {
+  std::string out;
+  if (const std::string trouble = text(at(taste, "trouble")); !trouble.empty() && trouble != "-")
+    out = "what you take and reject: " + trouble + "\n";
+  const Json& languages = at(taste, "languages");
+  if (!languages.is_array() || languages.empty()) return out;
+  const auto count = [](const Json& row, const char* name) {
+    const Json& value = at(row, name);
+    return fmt::format("{:.0f}", value.is_number() ? value.get<double>() : 0.0);
+  };
+  std::vector<std::vector<std::string>> rows;
+  for (const Json& row : languages)
+    rows.push_back({text(at(row, "language")), count(row, "accepted"), count(row, "typedThrough"),
+                    count(row, "ignored"), count(row, "rejected")});
+  return out + table({{"suggestions in", Align::kLeft},
+                      {"accepted"},
+                      {"typed through"},
+                      {"ignored"},
+                      {"rejected"}},
+                     rows);
+}
+
 /// The user's own text that may be suggested.
 std::string recall_text(const Json& recall) {
   if (!at(recall, "files").is_number()) return {};
@@ -167,9 +190,9 @@ std::string recall_text(const Json& recall) {
       shown(at(recall, "textBytes"), bytes_text), shown(at(recall, "bytes"), bytes_text));
   for (const Json& folder : at(recall, "folders")) {
     if (at(folder, "reading") == true)
-      line += fmt::format("recall: {} is being read\n", text(at(folder, "project")));
+      line += fmt::format("recall reads {}\n", text(at(folder, "project")));
     if (const std::string limit = text(at(folder, "leftOut")); limit != "-")
-      line += fmt::format("recall: {} was not read wholly: too much of it ({})\n",
+      line += fmt::format("recall: {} was read only in part, because it is too large ({})\n",
                           text(at(folder, "project")), limit);
   }
   if (number(at(recall, "filesDropped")) > 0)
@@ -186,7 +209,7 @@ std::string reuse_text(const Json& reuse) {
                      text(at(reuse, "evaluatedTokens")));
 }
 
-/// What KV on disk was worth; empty when none is kept.
+/// The gain of KV on disk; empty if none is kept.
 std::string store_text(const Json& store) {
   if (!store.is_object()) return "nothing is kept on disk\n";
   if (!at(store, "usable").get<bool>())
@@ -257,6 +280,8 @@ std::string status_text(const Json& status) {
     parts.push_back(silence_table(silence));
   if (const Json& sources = at(status, "sources"); sources.is_array() && !sources.empty())
     parts.push_back(sources_table(sources));
+  if (std::string taste = taste_text(at(status, "taste")); !taste.empty())
+    parts.push_back(std::move(taste));
   const Json& config = at(status, "config");
   for (const Json& warning : at(config, "warnings"))
     parts.push_back(fmt::format("warning: {}:{}: {}\n", text(at(config, "file")),
@@ -266,7 +291,7 @@ std::string status_text(const Json& status) {
 
 std::string plans_text(const Json& status) {
   const Json& plans = at(status, "plans");
-  if (!plans.is_array() || plans.empty()) return "nothing was planned yet\n";
+  if (!plans.is_array() || plans.empty()) return "no request was planned yet\n";
   std::string out;
   for (const Json& plan : plans) {
     out += fmt::format("{}  {}\n    {}\n", text(at(plan, "event")), text(at(plan, "uri")),

@@ -3,6 +3,7 @@
 #include <thread>
 
 #include "daemon/cli/commands/commands.h"
+#include "daemon/cli/http.h"
 #include "daemon/client/client.h"
 
 namespace efimd::service {
@@ -37,6 +38,10 @@ Result<Stopped> stop_daemon(const Paths& paths) {
 }
 
 int run_stop(const Paths& paths) {
+  // First, because a request that it gets would start the next daemon.
+  const auto http = stop_http(paths);
+  if (!http) return failed(http.error());
+  if (*http) fmt::print("efimd-http has finished\n");
   const auto stopped = stop_daemon(paths);
   if (!stopped) return failed(stopped.error());
   fmt::print("{}\n",

@@ -1,6 +1,8 @@
 #include "daemon/completion/answer/idle.h"
 
 #include <algorithm>
+#include <ctime>
+#include <limits>
 #include <utility>
 
 #include "daemon/completion/answer/plans.h"
@@ -12,11 +14,20 @@ namespace {
 
 /// A step may grow by this much for tokens that ride along.
 constexpr double kFreeRide = 1.1;
+/// Of the time that nobody has typed for: what a step may take.
+constexpr double kStepShare = 0.25;
 /// Full pages of a prompt that miss no more than this count as there: the rest is evaluated with the
 /// request.
 constexpr int kMissingMax = 1;
 /// Documents besides the last one that are kept ready.
 constexpr std::size_t kOtherDocumentsMax = 8;
+/// Stages of one pause, and sequences closed for them.
+constexpr int kWideningStepsMax = 16;
+
+/// What I-1 evaluates.
+prompt::View first_view(const DocumentState& document) {
+  return document.windows.has_first() ? prompt::View::kFirst : prompt::View::kFull;
+}
 
 bool is_whole(const engine::Engine& engine, const KeptAnchor& kept,
               std::span<const engine::TokenId> tokens) {
@@ -39,26 +50,92 @@ bool Idle::prepare_places(const std::stop_token& stop, Clock::time_point& later)
   }
   for (DocumentState* document : open)
     if (!prepare_anchor(*document, stop) || !renew_stale(*document, stop) ||
-        !prepare_spine(*document, stop))
+        !prepare_spine(*document, stop, later))
       return false;
   return true;
 }
 
-Idle::Wanted Idle::wanted_anchor(DocumentState& document) {
-  if (!document.asked) return {};
+Idle::Wanted Idle::anchor_for(DocumentState& document, prompt::View view) {
   const Request& asked = *document.asked;
-  const text::Snapshot& snapshot = *asked.snapshot;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
   for (KeptAnchor& kept : document.anchors) {
-    auto plan = prompt::continued(kept.anchor, snapshot, asked.cursor, tokenizer, document.windows);
-    if (!plan || prompt::poverty(plan->anchor) > 0) continue;
-    if (is_whole(engine_, kept, plan->tokens)) return {};
-    return {&kept, std::move(plan->tokens)};
+    if (kept.anchor.view != view) continue;
+    auto plan =
+        prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, tokenizer, document.windows);
+    if (plan && !prompt::has_grown(plan->anchor)) return {&kept, std::move(plan->tokens)};
   }
-  prompt::Plan plan = prompt::anchored(prompt::View::kFull, snapshot, asked.cursor, document.spine,
+  prompt::Plan plan = prompt::anchored(view, *asked.snapshot, asked.cursor, document.spine_of(view),
                                        tokenizer, document.windows);
   if (plan.tokens.size() > static_cast<std::size_t>(engine_.window_tokens())) return {};
+  // A view that shows all has become another one, which may be there.
+  if (plan.anchor.view != view) return anchor_for(document, plan.anchor.view);
   return {&documents_.add_behind(document, plan), std::move(plan.tokens)};
+}
+
+int Idle::poverty_at_cursor(const DocumentState& document) const {
+  int least = std::numeric_limits<int>::max();
+  const Request& asked = *document.asked;
+  for (const KeptAnchor& kept : document.anchors) {
+    const auto plan = prompt::continued(kept.anchor, *asked.snapshot, asked.cursor,
+                                        engine_.tokenizer(), document.windows);
+    if (plan && is_whole(engine_, kept, plan->tokens))
+      least = std::min(least, prompt::poverty(plan->anchor));
+  }
+  return least;
+}
+
+Idle::Wanted Idle::wanted_anchor(DocumentState& document) {
+  if (!document.asked) return {};
+  const prompt::View view = first_view(document);
+  if (poverty_at_cursor(document) <= prompt::poverty_of(view)) return {};
+  return anchor_for(document, view);
+}
+
+Idle::Wanted Idle::wanted_stage(DocumentState& document) {
+  if (!document.asked || !document.windows.has_first() ||
+      document.widening_cpu_s >= budgets_.widening_cpu_s_max)
+    return {};
+  const int there = poverty_at_cursor(document);
+  // A model that reads the suffix first would evaluate every stage from its start.
+  const bool in_stages = engine_.tokenizer().fim().order == engine::FimOrder::kPsm;
+  for (const prompt::View view :
+       {prompt::View::kShortAfter, prompt::View::kPartAfter, prompt::View::kFull}) {
+    if (there <= prompt::poverty_of(view) || (!in_stages && view != prompt::View::kFull)) continue;
+    Wanted wanted = anchor_for(document, view);
+    if (wanted.kept == nullptr || !is_whole(engine_, *wanted.kept, wanted.tokens)) return wanted;
+  }
+  return {};
+}
+
+bool Idle::widen_cursor(const std::stop_token& stop, Clock::time_point deadline) {
+  const std::vector<DocumentState*> open = documents_.open_by_use();
+  if (open.empty()) return true;
+  DocumentState& document = *open.front();
+  for (int step = 0; step < kWideningStepsMax && Clock::now() < deadline; ++step) {
+    const Wanted wanted = wanted_stage(document);
+    if (wanted.kept == nullptr) break;
+    const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
+    const std::clock_t begin = std::clock();
+    const Done done = evaluate(sequence, wanted.tokens, stop, deadline);
+    document.widening_cpu_s += static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    if (done == Done::kStopped) return !stop.stop_requested();
+    // Other documents' places are evaluated again when they are used; their pages may even stay.
+    if (done == Done::kNoRoom && !documents_.make_room(*wanted.kept, &document)) break;
+    if (done == Done::kWhole) drop_stages(document);
+  }
+  return true;
+}
+
+void Idle::drop_stages(DocumentState& document) {
+  const int there = poverty_at_cursor(document);
+  const Request& asked = *document.asked;
+  documents_.drop_if(document, [&](const KeptAnchor& kept) {
+    const prompt::View view = kept.anchor.view;
+    if (prompt::is_of_first_window(view) || prompt::poverty(kept.anchor) <= there) return false;
+    return prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, engine_.tokenizer(),
+                             document.windows)
+        .has_value();
+  });
 }
 
 bool Idle::complete_recalled(DocumentState& document, const std::stop_token& stop) {
@@ -71,7 +148,7 @@ bool Idle::complete_recalled(DocumentState& document, const std::stop_token& sto
                           engine_.tokenizer(), document.windows);
     // More than a page means that its pages are gone: that is the next request's to say.
     if (!plan || tokens_missing(engine_, &kept, plan->tokens) > engine::kPageTokens) continue;
-    if (!evaluate(documents_.sequence_of(kept), plan->tokens, stop)) return false;
+    if (evaluate(documents_.sequence_of(kept), plan->tokens, stop) == Done::kStopped) return false;
   }
   return true;
 }
@@ -81,50 +158,95 @@ bool Idle::prepare_anchor(DocumentState& document, const std::stop_token& stop) 
   Wanted wanted = wanted_anchor(document);
   if (wanted.kept == nullptr) return true;
   const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
-  return evaluate(sequence, wanted.tokens, stop);
+  return evaluate(sequence, wanted.tokens, stop) != Done::kStopped;
 }
 
 bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
   if (!document.asked) return true;
   const text::Snapshot& snapshot = *document.asked->snapshot;
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  // Every edit makes every other place's wide anchor stale: these get the first window again.
+  const prompt::View view = first_view(document);
   for (KeptAnchor& kept : document.anchors) {
     if (kept.anchor.state != prompt::Anchor::State::kStale) continue;
     std::size_t cursor = kept.anchor.cut;
     for (const prompt::CoveredToken& token : kept.anchor.increment) cursor += token.bytes;
     cursor = std::min(cursor, kept.anchor.resume);
-    prompt::Plan plan = prompt::anchored(prompt::View::kFull, snapshot, cursor, document.spine,
-                                         engine_.tokenizer(), document.windows);
+    if (&kept != &document.anchors.front() && is_served(document, cursor)) {
+      kept.anchor.state = prompt::Anchor::State::kLost;
+      continue;
+    }
+    prompt::Plan plan = prompt::anchored(view, snapshot, cursor, document.spine_of(view), tokenizer,
+                                         document.windows);
     kept.anchor = std::move(plan.anchor);
     const engine::SequenceId sequence = documents_.sequence_of(kept);
-    if (!evaluate(sequence, plan.tokens, stop)) return false;
+    if (evaluate(sequence, plan.tokens, stop) == Done::kStopped) return false;
   }
+  documents_.drop_if(document, [](const KeptAnchor& kept) {
+    return kept.anchor.state == prompt::Anchor::State::kLost;
+  });
   return true;
 }
 
-bool Idle::prepare_spine(DocumentState& document, const std::stop_token& stop) {
-  if (!document.snapshot) return true;
+bool Idle::is_served(const DocumentState& document, std::size_t cursor) const {
+  return std::ranges::any_of(document.anchors, [&](const KeptAnchor& kept) {
+    const auto plan = prompt::continued(kept.anchor, *document.asked->snapshot, cursor,
+                                        engine_.tokenizer(), document.windows);
+    return plan && prompt::poverty(plan->anchor) <= prompt::poverty_of(prompt::View::kFirst);
+  });
+}
+
+std::vector<engine::TokenId> Idle::spine_tokens(DocumentState& document) {
   const text::Snapshot& snapshot = *document.snapshot;
-  const std::size_t cursor = document.asked ? document.asked->cursor : 0;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  // The wide one where somebody works; a file that is only open is not worth so much.
+  const bool wide = !document.windows.has_first() ||
+                    (document.asked && document.widening_cpu_s < budgets_.widening_cpu_s_max) ||
+                    (!document.asked && !document.spine.tokens().empty());
+  const prompt::View view = wide ? prompt::View::kFull : prompt::View::kFirst;
+  prompt::Spine& spine = document.spine_of(view);
+  const std::size_t cursor = document.asked ? document.asked->cursor : 0;
   // A window that was restored stands until a request says where the cursor is.
-  if (document.asked || document.spine.tokens().empty())
-    document.spine.follow(snapshot, prompt::choose_cut(snapshot.bytes(), cursor, tokenizer),
-                          document.windows.before_max);
-  std::vector<engine::TokenId> tokens = prompt::spine_prompt(document.spine, tokenizer);
+  if (document.asked || spine.tokens().empty())
+    spine.follow(snapshot, prompt::choose_cut(snapshot.bytes(), cursor, tokenizer),
+                 prompt::limits_of(view, document.windows));
+  std::vector<engine::TokenId> tokens = prompt::spine_prompt(spine, tokenizer);
   const auto most = static_cast<std::size_t>(engine_.window_tokens());
   if (tokens.size() > most) tokens.resize(most);
+  return tokens;
+}
+
+bool Idle::prepare_spine(DocumentState& document, const std::stop_token& stop,
+                         Clock::time_point& later) {
+  if (!document.snapshot) return true;
+  const std::vector<engine::TokenId> tokens = spine_tokens(document);
   if (tokens.empty()) return true;
   const engine::SequenceId sequence = documents_.spine_sequence_of(document);
   const std::span<const engine::TokenId> held = engine_.held(sequence);
   if (held.size() == tokens.size() && std::ranges::equal(held, tokens)) return true;
-  return evaluate(sequence, tokens, stop);
+  const auto missing = static_cast<int>(std::ssize(tokens)) - engine_.resident(tokens);
+  // What was restored is completed; if its pages are gone, the file is to be used first.
+  if (document.windows.has_first() && !document.asked && missing > 2 * engine::kPageTokens &&
+      !document.spine.tokens().empty())
+    return true;
+  const auto settle = std::chrono::duration_cast<Clock::duration>(
+      budgets_.settle * std::max(1.0, budgets_.costs.ms(missing) / 1000));
+  if (Clock::now() < woken_ + settle) {
+    later = std::min(later, woken_ + settle);
+    return true;
+  }
+  const std::clock_t begin = std::clock();
+  const Done done = evaluate(sequence, tokens, stop);
+  if (document.windows.has_first())
+    document.widening_cpu_s += static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+  return done != Done::kStopped;
 }
 
-bool Idle::evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
-                    const std::stop_token& stop) {
+Idle::Done Idle::evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
+                          const std::stop_token& stop, Clock::time_point deadline) {
   Result<int> held = engine_.rewind(sequence, tokens);
   while (held && *held < static_cast<int>(tokens.size())) {
-    if (stop.stop_requested()) return false;
+    if (stop.stop_requested() || Clock::now() >= deadline) return Done::kStopped;
     const int count = std::min(step_tokens(), static_cast<int>(tokens.size()) - *held);
     const engine::BatchItem item{
         .sequence = sequence,
@@ -132,19 +254,23 @@ bool Idle::evaluate(engine::SequenceId sequence, std::span<const engine::TokenId
     // What does not fit the KV memory stays for the request; what fails is told there, too.
     const Clock::time_point begin = Clock::now();
     const Result<void> done = engine_.step({&item, 1}, stop);
-    if (!done) return done.error().fault == Fault::kWindowFull;
-    if (!budgets_.are_fixed())
+    if (!done) return done.error().fault == Fault::kWindowFull ? Done::kNoRoom : Done::kStopped;
+    if (!budgets_.are_fixed)
       budgets_.costs.learn(count,
                            std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     *held += count;
   }
-  return held.has_value();
+  return held ? Done::kWhole : Done::kStopped;
 }
 
 int Idle::step_tokens() const {
-  if (Clock::now() >= woken_ + kPause) return engine_.step_tokens();
+  const auto quiet = Clock::now() - woken_;
   const prompt::StepCosts& costs = budgets_.costs;
-  const double limit = std::max(kStepMs, costs.ms(1) * kFreeRide);
+  if (quiet >= kPause && costs.points.empty()) return engine_.step_tokens();
+  double limit = std::max(kStepMs, costs.ms(1) * kFreeRide);
+  // The step that a keystroke interrupts is lost, which is most likely soon after the last one.
+  if (quiet >= kPause / 2)
+    limit = std::max(limit, std::chrono::duration<double, std::milli>(quiet).count() * kStepShare);
   return std::min(costs.tokens_within(limit), engine_.step_tokens());
 }
 
@@ -156,7 +282,9 @@ int Idle::free_ride_tokens() const {
 engine::BatchItem Idle::Ride::next() {
   if (!step_tokens_) {
     step_tokens_ = idle_.free_ride_tokens();
-    if (*step_tokens_ <= 0 || prompt::poverty(serving_.anchor) == 0) return {};
+    if (*step_tokens_ <= 0 ||
+        prompt::poverty(serving_.anchor) <= prompt::poverty_of(first_view(document_)))
+      return {};
     Wanted wanted = idle_.wanted_anchor(document_);
     if (wanted.kept != &serving_) riding_ = wanted.kept;
     tokens_ = std::move(wanted.tokens);

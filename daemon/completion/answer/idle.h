@@ -18,25 +18,34 @@ inline constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 /// Evaluates what is likely next while nobody waits, in this order, the document used last
 /// first:
 ///
-///   I-0  of documents that were opened again, what of their noted anchors was no whole page, and so
-///        was not stored: the first keystroke then finds them whole;
-///   I-1  the full anchor for the cursor: before, then after, then what is typed so far;
-///   I-2  anchors that an edit elsewhere made stale, at the places where they were;
-///   I-3  the spine behind the cursor, once the text has settled (Budgets::settle);
-///   I-4  the same for the other open documents.
+///   I-0  the part of noted anchors that filled no page and so was not stored, for documents that
+///        were opened again; the first keystroke then finds them whole;
+///   I-1  the full anchor for the cursor, or the first window's: before, then after, then what is
+///        typed so far;
+///   I-5  for the document used last, the wide window in stages: its before, with a short after, then
+///        with more, then with all of it. Each stage is an anchor that the next request may take. For
+///        one document this takes CPU time up to Budgets::widening_cpu_s_max, of which each request
+///        gives kWideningBackS back;
+///   I-2  anchors that an edit elsewhere made stale, at their old places;
+///   I-3  the spine after the cursor, when the text has settled (Budgets::settle; a wide window: for
+///        as long as the work will take, so that at most half of such work is lost to typing);
+///   I-4  the same for the other open documents, without I-5.
 ///
-/// Every step is short while somebody types (kStepMs, or one token's time where that is longer), and
-/// makes way within a layer of the model at any time. Where everything is in KV nothing is done.
+/// Every step is short while somebody types (kStepMs, or one token's time if that is longer). At
+/// any time it makes way within a layer of the model. Nothing is done if everything is in KV.
 ///
 /// Thread: engine.  Takes no KV memory that an open sequence holds.
 class Idle {
  public:
   using Clock = std::chrono::steady_clock;
 
-  /// What a step of background work may take while somebody types.
+  /// The longest step of background work while somebody types.
   static constexpr double kStepMs = 15;
-  /// Without a message for this long nobody is in the middle of a word: steps grow to the engine's.
+  /// Without a message for half of this nobody is in the middle of a word: steps grow with the pause,
+  /// up to the engine's. For as long as this widening goes before looking ahead.
   static constexpr auto kPause = std::chrono::milliseconds(300);
+  /// CPU seconds of widening that a request gives back to its document.
+  static constexpr double kWideningBackS = 1;
   Idle(engine::Engine& engine, Documents& documents, Budgets& budgets)
       : engine_(engine), documents_(documents), budgets_(budgets) {}
 
@@ -45,6 +54,8 @@ class Idle {
 
   /// I-0 and I-1 for the document used last; false when `stop` fired or the device failed.
   bool prepare_cursor(const std::stop_token& stop);
+  /// I-5, until `deadline`; false likewise.
+  bool widen_cursor(const std::stop_token& stop, Clock::time_point deadline = kNever);
   /// The rest; false likewise. `later` is set to the time from which on there is more to do.
   bool prepare_places(const std::stop_token& stop, Clock::time_point& later);
 
@@ -71,7 +82,13 @@ class Idle {
   /// I-0; false when `stop` fired or the device failed.
   bool complete_recalled(DocumentState& document, const std::stop_token& stop);
   bool renew_stale(DocumentState& document, const std::stop_token& stop);
-  bool prepare_spine(DocumentState& document, const std::stop_token& stop);
+  /// Sets `later` if the text has not settled for long enough.
+  bool prepare_spine(DocumentState& document, const std::stop_token& stop,
+                     Clock::time_point& later);
+  /// Whether an anchor of the first window or better serves `cursor`, whatever of it is in KV.
+  bool is_served(const DocumentState& document, std::size_t cursor) const;
+  /// The document's spine for its cursor, as tokens to evaluate; empty if there is nothing to do.
+  std::vector<engine::TokenId> spine_tokens(DocumentState& document);
   /// The full anchor for the document's cursor, made if there is none; null when it is whole, or the
   /// document's cursor is not known.
   struct Wanted {
@@ -79,8 +96,18 @@ class Idle {
     std::vector<engine::TokenId> tokens;
   };
   Wanted wanted_anchor(DocumentState& document);
-  bool evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
-                const std::stop_token& stop);
+  /// I-5's next stage for the document's cursor; null when the window is whole.
+  Wanted wanted_stage(DocumentState& document);
+  /// The document's anchor of that view for its cursor, made if there is none.
+  Wanted anchor_for(DocumentState& document, prompt::View view);
+  /// The least of anchors that serve the document's cursor and are whole in KV.
+  int poverty_at_cursor(const DocumentState& document) const;
+  /// Drops the stages that a whole, fuller anchor made needless.
+  void drop_stages(DocumentState& document);
+  /// What evaluating a prompt came to.
+  enum class Done { kWhole, kStopped, kNoRoom };
+  Done evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
+                const std::stop_token& stop, Clock::time_point deadline = kNever);
   int step_tokens() const;
   /// How many tokens may ride along with one.
   int free_ride_tokens() const;

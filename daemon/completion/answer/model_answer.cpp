@@ -28,6 +28,17 @@ double ms_between(Clock::time_point begin, Clock::time_point end) {
 
 bool is_greedy(const Options& options) { return options.temperature <= 0; }
 
+void note_work(Receipt& receipt, const GenerationWork& work) {
+  receipt.steps = work.steps;
+  receipt.drafted_tokens = work.drafted;
+  receipt.accepted_tokens = work.accepted;
+}
+
+void note_window(Turn& turn, const prompt::Anchor& anchor) {
+  turn.receipt.view = prompt::view_name(anchor.view);
+  turn.receipt.shown = prompt::shown_part(anchor, turn.snapshot(), turn.cursor);
+}
+
 /// Tokens of the generation that lie in its first `typed` bytes.
 int tokens_typed(const Generated& generated, std::size_t typed) {
   return static_cast<int>(std::ranges::count_if(
@@ -37,7 +48,11 @@ int tokens_typed(const Generated& generated, std::size_t typed) {
 }  // namespace
 
 ModelAnswer::ModelAnswer(const Uses& uses)
-    : engine_(uses.engine), documents_(uses.documents), budgets_(uses.budgets), idle_(uses.idle) {
+    : engine_(uses.engine),
+      documents_(uses.documents),
+      budgets_(uses.budgets),
+      idle_(uses.idle),
+      index_(uses.index) {
   // If healing is the rule, the first keystroke must not wait for it.
   if (!engine_.fragment_trained()) byte_order_.emplace(engine_.tokenizer());
 }
@@ -50,19 +65,16 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   const prompt::Plan& plan = planned->plan;
   KeptAnchor& kept = documents_.keep(document, plan, planned->remembered);
   const Prompted prompted{kept, plan};
-  std::optional<Generated> begun;
-  // A sample depends on how many tokens were drawn before it, so a draft would change it.
-  const bool drafts = !draft.text.empty() && is_greedy(turn.request().options) &&
-                      worthwhile(draft.chance) > 0 &&
-                      typed_tokens(turn.request(), kept.anchor) == 0;
-  if (!drafts) {
+  const std::vector<engine::TokenId> tokens = drafted(turn, prompted, draft);
+  Drafter drafter = drafter_for(turn);
+  if (tokens.empty()) {
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
-  } else {
-    Or<Generated> held = prefill_draft(turn, prompted, draft);
-    if (!held) return tl::unexpected(held.error());
-    if (!held->tokens.empty()) begun = std::move(*held);
+    return generate_from(turn, prompted, 0, drafter);
   }
-  return generate_from(turn, prompted, std::move(begun));
+  const Or<int> held = prefill_draft(turn, prompted, tokens);
+  if (!held) return tl::unexpected(held.error());
+  drafter.expect(draft.text);
+  return generate_from(turn, prompted, *held, drafter);
 }
 
 Or<prompt::Candidate> ModelAnswer::plan(Turn& turn) {
@@ -96,11 +108,12 @@ Or<void> ModelAnswer::prefill(Turn& turn, KeptAnchor& kept,
                         {.stop = turn.job.stop.get_token(),
                          .logits_rows = 1 + typed_tokens(turn.request(), kept.anchor)});
     if (cost) {
-      turn.receipt.source = "engine";
+      turn.receipt.source = source::kEngine.name;
       turn.receipt.prompt_tokens = static_cast<int>(tokens.size());
       turn.receipt.reused_tokens = cost->reused;
       turn.receipt.evaluated_tokens = cost->evaluated;
       turn.receipt.restored_tokens = cost->restored;
+      note_window(turn, kept.anchor);
       return {};
     }
     if (cost.error().fault != Fault::kWindowFull) return failed(kept, cost.error());
@@ -108,62 +121,52 @@ Or<void> ModelAnswer::prefill(Turn& turn, KeptAnchor& kept,
   }
 }
 
-Or<Generated> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted, const Draft& draft) {
+Or<int> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
+                                   std::span<const engine::TokenId> draft) {
   const auto& [kept, plan] = prompted;
-  const Options& options = turn.request().options;
-  const engine::Tokenizer& tokenizer = engine_.tokenizer();
-  std::vector<engine::TokenId> drafted = tokenizer.encode(draft.text, engine::Fragment::kInside);
-  const auto room = static_cast<std::size_t>(engine_.window_tokens()) - plan.tokens.size();
-  drafted.resize(std::min({drafted.size(), worthwhile(draft.chance), room}));
   std::vector<engine::TokenId> tokens = plan.tokens;
-  tokens.insert(tokens.end(), drafted.begin(), drafted.end());
-  const auto count = static_cast<int>(drafted.size());
+  tokens.insert(tokens.end(), draft.begin(), draft.end());
+  const auto count = static_cast<int>(draft.size());
+  const int rows = 1 + typed_tokens(turn.request(), kept.anchor) + count;
   const auto cost = engine_.prefill(documents_.sequence_of(kept), tokens,
-                                    {.stop = turn.job.stop.get_token(), .logits_rows = count + 1});
-  Generated begun;
+                                    {.stop = turn.job.stop.get_token(), .logits_rows = rows});
   if (!cost && cost.error().fault == Fault::kWindowFull) {  // then without the draft
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
-    return begun;
+    return 0;
   }
   if (!cost) return failed(kept, cost.error());
-  turn.receipt.source = "engine";
+  turn.receipt.source = source::kEngine.name;
   turn.receipt.prompt_tokens = static_cast<int>(plan.tokens.size());
   turn.receipt.evaluated_tokens = std::max(0, cost->evaluated - count);
   turn.receipt.reused_tokens = turn.receipt.prompt_tokens - turn.receipt.evaluated_tokens;
-
-  engine::Sampler sampler({options.temperature, options.top_p, options.top_k, options.seed});
-  for (int at = 0; at < count; ++at) {
-    const std::span<const float> logits = engine_.logits(*kept.sequence, count - at);
-    const engine::TokenId token = drafted[static_cast<std::size_t>(at)];
-    if (sampler.choose(logits) != token) break;
-    begun.chances.push_back({probability_of(token, logits), begun.all_text.size()});
-    begun.confidence *= begun.chances.back().probability;
-    begun.tokens.push_back({token, tokenizer.bytes(token).size(), true});
-    begun.all_text += tokenizer.bytes(token);
-    ++begun.new_tokens;
-  }
-  turn.receipt.drafted_tokens = count;
-  turn.receipt.accepted_tokens = begun.new_tokens;
-  tokens.resize(plan.tokens.size() + begun.tokens.size());
-  if (auto back = engine_.rewind(*kept.sequence, tokens); !back) return failed(kept, back.error());
-  return begun;
+  turn.receipt.restored_tokens = std::min(cost->restored, turn.receipt.reused_tokens);
+  note_window(turn, kept.anchor);
+  return count;
 }
 
-std::size_t ModelAnswer::worthwhile(double chance) const {
-  if (chance >= 1) return kDraftTokensMax;
-  const double step_ms = budgets_.costs.ms(1);
-  double saved_steps = 0, accepted = 1, best_gain = 0;
-  std::size_t best = 0;
-  for (std::size_t count = 1; count <= kDraftTokensMax; ++count) {
-    accepted *= chance;
-    saved_steps += accepted;
-    const double gain =
-        saved_steps * step_ms - (budgets_.costs.ms(1 + static_cast<int>(count)) - step_ms);
-    if (gain <= best_gain) continue;
-    best_gain = gain;
-    best = count;
-  }
-  return best;
+std::vector<engine::TokenId> ModelAnswer::drafted(const Turn& turn, const Prompted& prompted,
+                                                  const Draft& draft) const {
+  // A sample depends on how many tokens were drawn before it.
+  if (draft.text.empty() || !is_greedy(turn.request().options)) return {};
+  const auto typed = static_cast<std::size_t>(typed_tokens(turn.request(), prompted.kept.anchor));
+  const std::size_t room =
+      static_cast<std::size_t>(engine_.window_tokens()) - prompted.plan.tokens.size();
+  const std::size_t most = std::min(kDraftTokensMax - typed, room);
+  const std::size_t count =
+      draft.chance >= 1 ? most : odds_.worthwhile(budgets_.costs, draft.chance, most);
+  if (count == 0) return {};
+  std::vector<engine::TokenId> tokens =
+      engine_.tokenizer().encode(draft.text, engine::Fragment::kInside);
+  if (tokens.size() > count) tokens.resize(count);
+  return tokens;
+}
+
+Drafter ModelAnswer::drafter_for(const Turn& turn) {
+  const Request& request = turn.request();
+  const bool recalls = request.options.recall && !request.home.path.empty();
+  return Drafter(
+      {recalls ? index_ : nullptr, engine_.tokenizer(), budgets_.costs, odds_, !budgets_.are_fixed},
+      turn);
 }
 
 int ModelAnswer::typed_tokens(const Request& request, const prompt::Anchor& anchor) const {
@@ -193,7 +196,7 @@ Or<std::optional<TypedEnd>> ModelAnswer::typed_end(const Turn& turn, const Promp
 }
 
 Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted& prompted,
-                                                      std::optional<Generated> begun) {
+                                                      int drafted, Drafter& drafter) {
   const Request& request = turn.request();
   const auto& [kept, plan] = prompted;
   Options options = request.options;
@@ -206,15 +209,18 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   setting.make_room = [this, &kept = kept] { return documents_.make_room(kept); };
   Idle::Ride ride(idle_, turn.document, kept);
   setting.passenger = [&] { return ride.next(); };
-  setting.begun = std::move(begun);
+  setting.drafted = drafted;
   if (*typed) setting.typed.emplace(std::move(**typed));
   StopRules rules(options.stop, stop_place(turn.context()));
   const bool several = request.by_hand && options.stop != StopRule::kNone;
+  if (!several && is_greedy(options)) setting.drafts = &drafter;
   Result<std::vector<Generated>> all =
       generate_several(setting, options, rules, several ? kCandidatesMax : 1);
   if (!all) return failed(kept, all.error());
   for (const Generated& each : *all) turn.receipt.generated_tokens += each.new_tokens;
   const Generated& first = all->front();
+  note_work(turn.receipt, first.work);
+  turn.judged = first.judged;
   turn.receipt.healed_tokens = first.healed;
   if (first.first_token)
     turn.receipt.first_token_ms = ms_between(request.arrived, *first.first_token);
@@ -264,9 +270,12 @@ Or<Generated> ModelAnswer::go_on(Turn& turn, Suggestion suggestion, std::size_t 
   Idle::Ride ride(idle_, turn.document, kept);
   setting.passenger = [&] { return ride.next(); };
   setting.begun = begun;
+  Drafter drafter = drafter_for(turn);
+  setting.drafts = &drafter;
   Result<Generated> generated = generate(setting, options, rules);
   if (!generated) return failed(kept, generated.error());
   turn.receipt.generated_tokens = generated->new_tokens - begun.new_tokens;
+  note_work(turn.receipt, generated->work);
   if (generated->first_token)
     turn.receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
   kept.anchor.offered = generated->tokens;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/answer/drafter.h"
 #include "daemon/completion/answer/idle.h"
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
@@ -20,7 +21,7 @@ namespace efimd::completion {
 /// Text that the model may go on to write: it is evaluated with the prompt in one step.
 struct Draft {
   std::string text;
-  double chance = 1;  ///< that each further token is right; 1: judge as many as one step can
+  double chance = 1;  ///< that its beginning is right; 1: judge as many tokens as one step can
 };
 
 /// Asks the model: plan, prefill, generation. Remembers what was generated in the document.
@@ -33,12 +34,13 @@ class ModelAnswer {
     Documents& documents;
     const Budgets& budgets;
     Idle& idle;
+    const recall::Index* index = nullptr;  ///< for drafts; null: none but those of ask()
   };
   explicit ModelAnswer(const Uses& uses);
 
-  /// One generation; several if the request came by hand. `draft`: text that was shown at the cursor
-  /// when the model had seen less, or what recall proposes: as much of it stays as the
-  /// model would have chosen itself.
+  /// One generation; several if the request came by hand. `draft`: text that was shown at the
+  /// cursor when the model had seen less, or recall's text. It stays as far as the
+  /// model would have chosen it itself.
   Or<std::vector<Generated>> ask(Turn& turn, const Draft& draft);
 
   /// Whether generation can go on from the end of a suggestion of which a part is typed.
@@ -61,13 +63,17 @@ class ModelAnswer {
   };
   Or<prompt::Candidate> plan(Turn& turn);
   Or<void> prefill(Turn& turn, KeptAnchor& kept, std::span<const engine::TokenId> tokens);
-  /// evaluates the prompt and the draft in one step, then rewinds to the last drafted token
-  /// that the model itself would have chosen.
-  Or<Generated> prefill_draft(Turn& turn, const Prompted& prompted, const Draft& draft);
-  /// Tokens of a draft that are worth their part of the step.
-  std::size_t worthwhile(double chance) const;
-  Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted,
-                                           std::optional<Generated> begun);
+  /// evaluates the prompt and `draft` in one step. The number of drafted tokens: 0 if there was
+  /// no room for them.
+  Or<int> prefill_draft(Turn& turn, const Prompted& prompted,
+                        std::span<const engine::TokenId> draft);
+  /// Tokens of a draft that are worth their part of the prompt's step; none where a draft could
+  /// change what is written.
+  std::vector<engine::TokenId> drafted(const Turn& turn, const Prompted& prompted,
+                                       const Draft& draft) const;
+  Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted, int drafted,
+                                           Drafter& drafter);
+  Drafter drafter_for(const Turn& turn);
   /// The prompt's end that is to be healed; unset if it stands as it is.
   Or<std::optional<TypedEnd>> typed_end(const Turn& turn, const Prompted& prompted);
   /// Tokens at the end of what is typed that may be healed; 0 if healing is off.
@@ -78,6 +84,8 @@ class ModelAnswer {
   Documents& documents_;
   const Budgets& budgets_;
   Idle& idle_;
+  const recall::Index* const index_;
+  DraftOdds odds_;
   /// Made with the model if healing is its rule, else when it is first wanted.
   std::optional<engine::ByteOrder> byte_order_;
 };

@@ -1,7 +1,10 @@
 #include "daemon/completion/answer/plans.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
+
+#include "daemon/prompt/places.h"
 
 namespace efimd::completion {
 
@@ -25,6 +28,26 @@ prompt::Candidate candidate_of(const PlanPlace& place, const DocumentState& docu
   return candidate;
 }
 
+/// The views of new anchors that are looked at. The wide window's are among them once idle time has
+/// made its spine, because tokenizing a whole file is not a keystroke's work. At a place that no
+/// anchor serves the whole window may be in KV: another session has the file open, or a branch came
+/// back. So a document without anchors gets its spine at once.
+std::vector<prompt::View> new_views(const PlanPlace& place, DocumentState& document, bool served) {
+  using prompt::View;
+  if (!place.windows.has_first()) return {View::kFull, View::kShortAfter, View::kNear};
+  const engine::Tokenizer& tokenizer = place.engine.tokenizer();
+  const std::size_t cut = prompt::choose_cut(place.snapshot.bytes(), place.cursor, tokenizer);
+  const prompt::Spine::Limits limits = prompt::limits_of(View::kFull, place.windows);
+  bool wide = tokenizer.fim().order == engine::FimOrder::kPsm;
+  if (wide && document.anchors.empty())
+    document.spine.follow(place.snapshot, cut, limits);
+  else
+    wide = wide && document.spine.follow_edits(place.snapshot, cut, limits);
+  if (!wide) return {View::kFirst, View::kFirstShort, View::kNear};
+  if (served) return {View::kShortAfter, View::kFirst, View::kFirstShort, View::kNear};
+  return {View::kFull, View::kShortAfter, View::kFirst, View::kFirstShort, View::kNear};
+}
+
 bool cannot_be_better(const prompt::Candidate& candidate) {
   return prompt::poverty(candidate.plan.anchor) == 0 && candidate.evaluated <= kCheapTokens;
 }
@@ -33,12 +56,14 @@ bool cannot_be_better(const prompt::Candidate& candidate) {
 
 int tokens_missing(const engine::Engine& engine, const KeptAnchor* kept,
                    std::span<const engine::TokenId> tokens) {
-  std::ptrdiff_t there = engine.resident(tokens);
+  std::ptrdiff_t there = 0;
   if (kept != nullptr && kept->sequence) {
     const std::span<const engine::TokenId> held = engine.held(*kept->sequence);
-    const auto own = std::ranges::mismatch(held, tokens).in2 - tokens.begin();
-    there = std::max(there, own);
+    there = std::ranges::mismatch(held, tokens).in2 - tokens.begin();
   }
+  // Full pages cannot hold more than that, and looking for those of a wide window takes 0.1 ms.
+  const std::ptrdiff_t in_pages = std::ssize(tokens) / engine::kPageTokens * engine::kPageTokens;
+  if (there < in_pages) there = std::max<std::ptrdiff_t>(there, engine.resident(tokens));
   return std::max(1, static_cast<int>(std::ssize(tokens) - there));
 }
 
@@ -54,14 +79,14 @@ std::vector<prompt::Candidate> possible_plans(const PlanPlace& place, DocumentSt
           candidate_of(place, document, std::move(*plan), &kept, static_cast<int>(at)));
   }
   if (std::ranges::any_of(candidates, cannot_be_better)) return candidates;
-  std::size_t fuller_tokens = 0;
-  for (const prompt::View view :
-       {prompt::View::kFull, prompt::View::kShortAfter, prompt::View::kNear}) {
-    prompt::Plan plan = prompt::anchored(view, place.snapshot, place.cursor, document.spine,
-                                         tokenizer, place.windows);
+  std::size_t fuller_tokens = std::numeric_limits<std::size_t>::max();
+  for (const prompt::View view : new_views(place, document, !candidates.empty())) {
+    prompt::Plan plan = prompt::anchored(view, place.snapshot, place.cursor,
+                                         document.spine_of(view), tokenizer, place.windows);
     // In a small file a poorer view can show just as much.
-    if (view != prompt::View::kFull && plan.tokens.size() >= fuller_tokens) continue;
-    fuller_tokens = plan.tokens.size();
+    if (plan.tokens.size() >= fuller_tokens) continue;
+    if (view != prompt::View::kShortAfter || !place.windows.has_first())
+      fuller_tokens = plan.tokens.size();
     candidates.push_back(candidate_of(place, document, std::move(plan), nullptr, -1));
   }
   return candidates;

@@ -11,7 +11,7 @@
 
 namespace efimd::completion {
 
-/// Where a completion is wanted, and what prompts may cost there.
+/// The place of a wanted completion, and the cost that prompts may have there.
 struct PlanPlace {
   const text::Snapshot& snapshot;
   std::size_t cursor = 0;  ///< on a code point border
@@ -21,10 +21,9 @@ struct PlanPlace {
   const prompt::StepCosts& costs;
 };
 
-/// The plans that could serve the place: the document's anchors that do, then new ones of every
-/// view, each with what it would cost. An anchor of a full view whose KV is there makes new ones
-/// idle: they are not looked at then. At least one. Follows the document's spine to the place where
-/// new ones are made.
+/// The plans that could serve the place, each with its cost: the document's anchors first, then new
+/// ones of every view. An anchor of a full view whose KV is there makes new ones idle: they are not
+/// looked at then. At least one. Follows the document's spine to the place where new ones are made.
 std::vector<prompt::Candidate> possible_plans(const PlanPlace& place, DocumentState& document);
 
 /// Tokens of `tokens` that are not in KV, at least one: the sequence's own count, and what is

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/completion/answer/judged_chance.h"
 #include "daemon/completion/fit/fit.h"
 
 namespace efimd::completion {
@@ -68,6 +69,30 @@ std::optional<Item> fitted(const recall::Candidate& candidate, std::size_t bytes
   return Item{std::move(shown.text), turn.cursor, shown.replace_end};
 }
 
+/// The candidate with its chances as they are for this user.
+recall::Candidate adapted(recall::Candidate candidate, const Turn& turn) {
+  if (turn.taste == nullptr) return candidate;
+  const std::string language = language_of(turn.request());
+  for (recall::Boundary& boundary : candidate.boundaries)
+    boundary.chance = turn.taste->adapted(language, boundary.chance);
+  cut_anew(candidate);
+  return candidate;
+}
+
+/// Makes the candidate what is shown, if it is worth it.
+void take(Recalled& recalled, const recall::Candidate& found, const Turn& turn) {
+  const recall::Candidate candidate = adapted(found, turn);
+  const std::size_t bytes = shown_bytes(candidate, turn.request().options.eagerness);
+  if (bytes == 0) return;
+  recalled.item = fitted(candidate, bytes, turn);
+  if (!recalled.item) return;
+  recalled.rejected =
+      turn.document.rejections.turned_down(turn.snapshot(), turn.cursor, recalled.item->text);
+  if (recalled.rejected) return recalled.item.reset();
+  recalled.chance = chance_at(candidate, bytes);
+  recalled.gain = expected_gain(candidate, bytes);
+}
+
 }  // namespace
 
 void follow(recall::Index& index, const Turn& turn) {
@@ -87,33 +112,39 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
   const Request& request = turn.request();
   if (request.home.path.empty() || !request.options.recall) return recalled;
   const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor};
-  for (const recall::Candidate& candidate : index.find(query)) {
-    if (recalled.draft.empty() && !candidate.boundaries.empty()) {
-      recalled.draft = candidate.text.substr(0, kDraftBytesMax);
-      recalled.draft_chance = candidate.boundaries.front().chance;
-    }
+  for (recall::Candidate& candidate : index.find(query)) {
     if (candidate.source == recall::Source::kDeleted && !is_typing(turn.receipt.event)) continue;
-    const std::size_t bytes = shown_bytes(candidate, request.options.eagerness);
-    if (bytes == 0) continue;
-    recalled.item = fitted(candidate, bytes, turn);
-    if (!recalled.item) continue;
-    recalled.rejected =
-        turn.document.rejections.turned_down(turn.snapshot(), turn.cursor, recalled.item->text);
-    if (recalled.rejected) {
-      recalled.item.reset();
-      break;
-    }
-    recalled.chance = chance_at(candidate, bytes);
-    recalled.gain = expected_gain(candidate, bytes);
-    break;
+    if (!recalled.item && !recalled.rejected) take(recalled, candidate, turn);
+    if (recalled.drafted || candidate.boundaries.empty()) continue;
+    recalled.draft = candidate.text.substr(0, kDraftBytesMax);
+    recalled.draft_chance = candidate.boundaries.front().chance;
+    recalled.drafted = std::move(candidate);
   }
   return recalled;
 }
 
-bool is_better(const Recalled& recalled, const std::vector<Item>& written,
-               std::optional<double> confidence) {
-  if (!recalled.item) return false;
-  return recalled.gain >= confidence.value_or(0) * static_cast<double>(written.front().text.size());
+Recalled with_model(const Recalled& recalled, const Turn& turn) {
+  if (!recalled.drafted || turn.judged.empty() || recalled.rejected) return recalled;
+  Recalled judged = recalled;
+  judged.drafted = with_model(*recalled.drafted, turn.judged);
+  // Another candidate than the drafted one stays as it was.
+  const bool same = !recalled.item || recalled.drafted->text.starts_with(recalled.item->text);
+  if (!same) return recalled;
+  judged.item.reset();
+  judged.chance = judged.gain = 0;
+  take(judged, *judged.drafted, turn);
+  return judged;
+}
+
+double written_gain(const Turn& turn, const std::vector<Item>& written) {
+  const std::size_t bytes = written.front().text.size();
+  const double share = written_share(written_features(turn.receipt.confidence.value_or(0), bytes),
+                                     recall::place_at(turn.snapshot().bytes(), turn.cursor));
+  return share * static_cast<double>(bytes);
+}
+
+bool is_better(const Recalled& recalled, double written_gain) {
+  return recalled.item && recalled.gain >= written_gain;
 }
 
 bool is_welcome(const Turn& turn, std::optional<double> confidence) {

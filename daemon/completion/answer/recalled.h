@@ -17,6 +17,7 @@ struct Recalled {
   bool rejected = false;     ///< the user turned the best candidate down here
   std::string draft;         ///< how the best match goes on: for the model to judge
   double draft_chance = 0;   ///< that its first boundary is right
+  std::optional<recall::Candidate> drafted = {};  ///< the candidate that `draft` is of
 };
 
 /// Tells the index what a request shows: the document's text, and what the user took of the last
@@ -25,16 +26,20 @@ struct Recalled {
 /// Thread: engine. Call after the event is known and before the last suggestion is forgotten.
 void follow(recall::Index& index, const Turn& turn);
 
-/// What the index proposes at the cursor, obeying the rules of fit and what the user rejected.
+/// The index's proposal at the cursor. It obeys the rules of fit and the user's rejections.
 Recalled propose(const recall::Index& index, const Turn& turn);
 
-/// Whether recalled text has the better expected gain than what the model wrote, whose chance is
-/// taken to be `confidence`, the product of its tokens' probabilities.
-bool is_better(const Recalled& recalled, const std::vector<Item>& written,
-               std::optional<double> confidence);
+/// The same once the model has judged the draft (Turn::judged): with the chances of both.
+Recalled with_model(const Recalled& recalled, const Turn& turn);
 
-/// Whether the model is sure enough of its text for such a place: where the line is finished already,
-/// a suggestion is wanted rarely.
+/// Characters of what the model wrote that the user may expect to be spared.
+double written_gain(const Turn& turn, const std::vector<Item>& written);
+
+/// Whether recalled text has the better expected gain than what the model wrote.
+bool is_better(const Recalled& recalled, double written_gain);
+
+/// Whether the model is sure enough of its text for such a place. If the line is finished already,
+/// a suggestion is rarely wanted.
 bool is_welcome(const Turn& turn, std::optional<double> confidence);
 
 }  // namespace efimd::completion

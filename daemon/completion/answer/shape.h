@@ -7,9 +7,10 @@
 
 namespace efimd::completion {
 
-/// What is shown of the generated texts: each as far as the model was sure, fitted to the text
-/// around the cursor; without those that the user rejected here, and without repetitions. Writes the
-/// confidence of the first into the receipt. Fails with why the first has nothing to show.
+/// The shown part of the generated texts: each as far as the model was sure, fitted to the text
+/// around the cursor. Texts that the user rejected here, and repetitions, are left out. Writes the
+/// confidence of the first into the receipt. Fails with the reason why the first has nothing to
+/// show.
 ///
 /// Thread: engine.
 Or<std::vector<Item>> shape(Turn& turn, const std::vector<Generated>& generated);

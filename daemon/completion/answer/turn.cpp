@@ -2,6 +2,7 @@
 
 #include "daemon/completion/answer/selected.h"
 #include "daemon/prompt/places.h"
+#include "daemon/recall/batch.h"
 
 namespace efimd::completion {
 
@@ -12,6 +13,10 @@ CursorContext context_of(const Request& request, const text::Snapshot& snapshot,
       context_at(snapshot, language, cursor, prompt::choose_resume(snapshot, cursor));
   if (request.selected) go_on_from(context, *request.selected);
   return context;
+}
+
+std::string language_of(const Request& request) {
+  return recall::family_of(request.home.path.empty() ? request.document.uri : request.home.path);
 }
 
 }  // namespace efimd::completion

@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "daemon/completion/documents/documents.h"
+#include "daemon/completion/documents/taste.h"
 #include "daemon/completion/fit/cursor_context.h"
 #include "daemon/completion/mailbox.h"
 #include "daemon/completion/request.h"
@@ -30,12 +31,15 @@ inline tl::unexpected<Nothing> nothing(std::string_view reason, std::string deta
 }
 inline tl::unexpected<Nothing> superseded() { return tl::unexpected(Nothing{true, {}}); }
 
-/// Where a completion for `request` stands in `snapshot`, a version of its text.
-/// Borrows the snapshot.
+/// The place of a completion for `request` stands in `snapshot`, a version of its text. Borrows the
+/// snapshot.
 CursorContext context_of(const Request& request, const text::Snapshot& snapshot,
                          std::size_t cursor);
 
-/// One request on its way through the engine thread, and what is learned of it.
+/// What Taste knows the request's language by.
+std::string language_of(const Request& request);
+
+/// One request on its way through the engine thread, and its results so far.
 ///
 /// Borrows the job and the document's state: both outlive it.
 struct Turn {
@@ -44,6 +48,8 @@ struct Turn {
   std::size_t cursor = 0;  ///< on a code point border
   Receipt receipt = {};
   std::optional<ServiceStatus::PlanNote> plan = {};  ///< set once the model was asked
+  std::vector<JudgedToken> judged = {};  ///< of recall's draft, if the model was asked with it
+  const Taste* taste = nullptr;          ///< of the user; null: unknown
   std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 
   const Request& request() const { return job.request; }

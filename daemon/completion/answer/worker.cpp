@@ -19,6 +19,9 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+/// BOS and the three of the format, and what a text may gain when it is tokenized in two parts.
+constexpr int kFramingTokens = 16;
+
 /// Tokens kept free after the prompt, so that there is room to generate.
 int reserved(const Options& options, int window_tokens) {
   return std::clamp(options.tokens_max, 0, window_tokens / 4);
@@ -31,7 +34,8 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       budgets_(std::move(settings.budgets)),
       documents_(*engine_, settings.documents_max),
       memory_(*engine_, documents_, std::move(settings.keeper)),
-      index_(settings.index) {}
+      index_(settings.index),
+      taste_(settings.taste) {}
 
 void Worker::close(const DocumentKey& document) {
   if (const DocumentState* known = documents_.find(document);
@@ -63,10 +67,13 @@ void Worker::dismiss(const Dismissal& dismissal) {
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
-  widen(budgets_, engine_->window_tokens());
   if (!idle_.prepare_cursor(stop)) return later;
+  // In the pauses of typing the wide window comes first: it makes this suggestion better, and what
+  // is looked ahead for is only shown to who accepts this one.
+  if (!idle_.widen_cursor(stop, Clock::now() + Idle::kPause)) return later;
   model_.look_ahead(stop);
-  if (!stop.stop_requested()) static_cast<void>(idle_.prepare_places(stop, later));
+  if (stop.stop_requested() || !idle_.widen_cursor(stop)) return later;
+  static_cast<void>(idle_.prepare_places(stop, later));
   return later;
 }
 
@@ -101,7 +108,11 @@ Answer Worker::answer_of(Turn&& turn, Or<std::vector<Item>> items) const {
   answer.outcome.receipt = std::move(turn.receipt);
   if (items) {
     const Item& first = items->front();
-    document.last->shown = Shown{first.text, first.replace_begin, answer.outcome.receipt.source};
+    const auto& before = document.last->shown;
+    const bool is_rest = before && before->is_judged && before->begin < first.replace_begin;
+    const Receipt& receipt = answer.outcome.receipt;
+    document.last->shown = Shown{first.text, first.replace_begin, receipt.source,
+                                 receipt.confidence.value_or(0), is_rest};
     if (!turn.request().selected) document.shown = first;
     answer.outcome.more.assign(items->begin() + 1, items->end());
     answer.outcome.item = std::move(items->front());
@@ -126,6 +137,7 @@ void Worker::note_request(Turn& turn) {
   if (!document.last) document.last.emplace();
   if (turn.receipt.event == Event::kAccept && document.last->shown)
     turn.accepted = document.last->shown->source;
+  note_taste(turn);
   forget_moved(*document.last, snapshot);
   document.rejections.judge(*document.last, snapshot, turn.cursor);
   if (index_ != nullptr) {
@@ -141,17 +153,41 @@ void Worker::note_request(Turn& turn) {
   document.asked = request;
   document.shown.reset();
   document.asked->cursor = turn.cursor;
+  document.widening_cpu_s = std::max(0.0, document.widening_cpu_s - Idle::kWideningBackS);
   document.windows = windows_for(request.options, document);
+}
+
+void Worker::note_taste(Turn& turn) const {
+  std::optional<Shown>& shown = turn.document.last->shown;
+  if (taste_ == nullptr || !shown || shown->chance <= 0) return;
+  const std::string language = language_of(turn.request());
+  const Event event = turn.receipt.event;
+  if (event == Event::kRepeat) return;
+  const bool typed = event == Event::kType || event == Event::kNewline;
+  if (typed && agrees(shown, turn.snapshot().bytes(), turn.cursor)) {
+    // Each key of it is a request; the suggestion counts once.
+    if (!std::exchange(shown->is_judged, true))
+      taste_->note(language, Verdict::kTypedThrough, shown->chance);
+    return;
+  }
+  if (std::exchange(shown->is_judged, true)) return;
+  taste_->note(language,
+               event == Event::kAccept ? Verdict::kAccepted
+               : typed                 ? Verdict::kRejected
+                                       : Verdict::kIgnored,
+               shown->chance);
 }
 
 prompt::Windows Worker::windows_for(const Options& options, const DocumentState& document) const {
   const int window = engine_->window_tokens();
-  const int prompt_tokens =
-      std::min(window - reserved(options, window), budgets_.prompt_tokens_max);
   const int head = static_cast<int>(document.spine.path().size());
+  const int room = window - reserved(options, window) - head;
   // The path is read first, too; at least half of a first answer's time stays for text.
   const int near = budgets_.near_tokens_max;
-  return prompt::Windows::of(prompt_tokens - head, std::max(near - head, near / 2));
+  const auto first = prompt::Windows::of(std::min(room, budgets_.prompt_tokens_max - head),
+                                         std::max(near - head, near / 2));
+  const int wide = std::min(budgets_.wide_tokens_max, wide_tokens_within(room - kFramingTokens));
+  return wide > first.before_max + first.after_max ? prompt::Windows::wide(wide, first) : first;
 }
 
 Or<std::vector<Item>> Worker::complete(Turn& turn) {
@@ -161,8 +197,10 @@ Or<std::vector<Item>> Worker::complete(Turn& turn) {
     return nothing(silence::kSelectedElse);
   // By hand, others than the shown one are wanted; a menu's entry has its own continuation.
   if (request.by_hand || request.selected) return ask_model(turn);
+  turn.taste = taste_;
   const Recalled recalled = index_ != nullptr ? propose(*index_, turn) : Recalled{};
-  return better_of(turn, find_items(turn, recalled), recalled);
+  Or<std::vector<Item>> written = find_items(turn, recalled);
+  return better_of(turn, std::move(written), with_model(recalled, turn));
 }
 
 Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> written,
@@ -174,11 +212,11 @@ Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> writte
   if (!recalled.item) return written;
   const std::string& text = recalled.item->text;
   if (written && written->front().text.starts_with(text)) {
-    turn.receipt.source = "recalled+model";
+    turn.receipt.source = source::kRecalledAndModel.name;
     return written;
   }
-  if (written && !is_better(recalled, *written, turn.receipt.confidence)) return written;
-  turn.receipt.source = "recalled";
+  if (written && !is_better(recalled, written_gain(turn, *written))) return written;
+  turn.receipt.source = source::kRecalled.name;
   turn.receipt.confidence = recalled.chance;
   return std::vector<Item>{*recalled.item};
 }
@@ -191,7 +229,9 @@ Or<std::vector<Item>> Worker::find_items(Turn& turn, const Recalled& recalled) {
   const Suggestion& suggestion = *known.suggestion;
   if (model_.sees_more_than(suggestion, turn)) {
     const std::string& text = suggestion.generated.text;
-    return ask_model(turn, {text.substr(std::min(known.typed, text.size()))});
+    auto items = ask_model(turn, {text.substr(std::min(known.typed, text.size()))});
+    turn.judged.clear();  // another draft than recall's
+    return items;
   }
   if (can_answer(suggestion, known.typed)) {
     auto items = answer_from(turn, known);
@@ -219,7 +259,10 @@ Or<std::vector<Item>> Worker::answer_from(Turn& turn, const KnownSuggestion& kno
   if (!items) return items;
   const bool unchanged = turn.snapshot().serial() == suggestion.snapshot->serial();
   const bool ahead = !suggestion.lead.empty() && known.typed == 0;
-  turn.receipt.source = ahead ? "prefetched" : unchanged ? "remembered" : "typed-through";
+  turn.receipt.source = (ahead       ? source::kPrefetched
+                         : unchanged ? source::kRemembered
+                                     : source::kTypedThrough)
+                            .name;
   ++document.hits;
   // what was accepted is a part of the anchor now, and this is what it offers.
   if (ahead && !document.anchors.empty() &&

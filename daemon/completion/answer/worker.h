@@ -30,9 +30,9 @@ struct Answer {
   std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 };
 
-/// Answers one request after the other: event, what is known already, the model, fit.
+/// Answers one request after another: event, known suggestions, the model, fit.
 ///
-/// Thread: engine. Never fails: what goes wrong is an answer with a reason.
+/// Thread: engine. Never fails: a failure is an answer with a reason.
 class Worker {
  public:
   struct Settings {
@@ -40,6 +40,7 @@ class Worker {
     std::size_t documents_max = 64;
     recall::Index* index = nullptr;  ///< outlives the worker; null: nothing is recalled
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
+    Taste* taste = nullptr;  ///< outlives the worker; null: nothing is learned
   };
   Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
@@ -66,16 +67,18 @@ class Worker {
   const Budgets& budgets() const { return budgets_; }
 
  private:
-  /// One suggestion, or, asked by hand, several.
+  /// One suggestion; several if the user asked by hand.
   Or<std::vector<Item>> complete(Turn& turn);
-  /// The rest of what was generated before, if that is enough; else the model's answer.
+  /// The rest of an earlier suggestion, if that is enough; else the model's answer.
   Or<std::vector<Item>> find_items(Turn& turn, const Recalled& recalled);
   Or<std::vector<Item>> ask_model(Turn& turn, const Draft& draft = {});
-  /// Of what was written and what the user's own text says, the one that is likelier to help.
+  /// The model's text or the user's own, whichever is likelier to help.
   Or<std::vector<Item>> better_of(Turn& turn, Or<std::vector<Item>> written,
                                   const Recalled& recalled) const;
   Or<std::vector<Item>> answer_from(Turn& turn, const KnownSuggestion& known);
   void note_request(Turn& turn);
+  /// What became of the suggestion that was shown before.
+  void note_taste(Turn& turn) const;
   Answer answer_of(Turn&& turn, Or<std::vector<Item>> items) const;
   prompt::Windows windows_for(const Options& options, const DocumentState& document) const;
 
@@ -84,8 +87,9 @@ class Worker {
   Documents documents_;
   SessionMemory memory_;
   recall::Index* const index_;
+  Taste* const taste_;
   Idle idle_{*engine_, documents_, budgets_};
-  ModelAnswer model_{{*engine_, documents_, budgets_, idle_}};
+  ModelAnswer model_{{*engine_, documents_, budgets_, idle_, index_}};
 };
 
 }  // namespace efimd::completion

@@ -96,6 +96,7 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   // A text that was closed is another one when it is opened again; its versions count from 1.
   if (!state.open) {
     state.spine = prompt::Spine(tokenizer, state.spine.path());
+    state.first_spine = state.spine;
     state.suggestions.clear();
     state.asked.reset();
   }
@@ -246,7 +247,17 @@ void Documents::drop(DocumentState& state) {
   state.spine_sequence.reset();
 }
 
-bool Documents::make_room(const KeptAnchor& but) {
+void Documents::drop_if(DocumentState& state,
+                        const std::function<bool(const KeptAnchor&)>& superfluous) {
+  if (state.anchors.empty()) return;
+  const auto end =
+      std::stable_partition(state.anchors.begin() + 1, state.anchors.end(),
+                            [&](const KeptAnchor& kept) { return !superfluous(kept); });
+  for (auto at = end; at != state.anchors.end(); ++at) drop_sequence(*at);
+  state.anchors.erase(end, state.anchors.end());
+}
+
+bool Documents::make_room(const KeptAnchor& but, const DocumentState* spare) {
   std::optional<engine::SequenceId>* oldest = nullptr;
   std::tuple<bool, std::uint64_t> oldest_rank;
   const auto look = [&](std::optional<engine::SequenceId>& sequence, bool open,
@@ -257,6 +268,7 @@ bool Documents::make_room(const KeptAnchor& but) {
     oldest_rank = rank;
   };
   for (auto& [key, state] : states_) {
+    if (&state == spare) continue;
     look(state.spine_sequence, state.open, state.used);
     for (KeptAnchor& kept : state.anchors)
       if (&kept != &but) look(kept.sequence, state.open, kept.used);

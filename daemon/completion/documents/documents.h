@@ -23,7 +23,7 @@ namespace efimd::completion {
 
 /// Anchors kept for one document: places that the user comes back to, and the one that idle time
 /// prepares.
-inline constexpr std::size_t kAnchorsMax = 6;
+inline constexpr std::size_t kAnchorsMax = 8;
 
 /// Suggestions remembered for one document: the one shown, the next, and those of other places.
 inline constexpr std::size_t kSuggestionsMax = 8;
@@ -35,23 +35,25 @@ struct KeptAnchor {
   std::uint64_t used = 0;                      ///< order of use
 };
 
-/// What is remembered of one document between requests.
+/// The state of one document between requests.
 struct DocumentState {
   /// `path`: path_head() of its file.
   DocumentState(const engine::Tokenizer& tokenizer, prompt::PathHead path)
-      : spine(tokenizer, std::move(path)) {
+      : spine(tokenizer, path), first_spine(tokenizer, std::move(path)) {
     anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
   }
 
   std::vector<KeptAnchor> anchors;  ///< the last one used first; its memory does not move
-  prompt::Spine spine;
+  prompt::Spine spine;              ///< of the window
+  prompt::Spine first_spine;        ///< of the first window, if there is one (Windows::has_first())
   std::optional<engine::SequenceId> spine_sequence;
+  double widening_cpu_s = 0;     ///< what idle time spent on widening, less what requests gave back
   prompt::Windows windows;       ///< of the last request
   text::SnapshotPtr snapshot;    ///< the newest that was seen
   TextHome home;                 ///< of the last request or opening
   std::optional<Request> asked;  ///< the last request
-  /// Where the cursor was when the document was noted (SessionMemory), until a request says where
-  /// it is.
+  /// The cursor's place when the document was noted (SessionMemory), until a request gives a new
+  /// one.
   std::optional<std::size_t> recalled_cursor;
   std::optional<Item> shown;            ///< its answer
   std::vector<Suggestion> suggestions;  ///< the newest first, at most kSuggestionsMax
@@ -64,6 +66,10 @@ struct DocumentState {
   std::chrono::steady_clock::time_point used_at;
   engine::SourceId source = engine::SourceId::kNone;  ///< kNone: nothing of it may be stored
   std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
+
+  prompt::Spine& spine_of(prompt::View view) {
+    return windows.has_first() && prompt::is_of_first_window(view) ? first_spine : spine;
+  }
 };
 
 /// A remembered suggestion that the text continues, and how many of its bytes are typed.
@@ -71,8 +77,8 @@ struct KnownSuggestion {
   const Suggestion* suggestion = nullptr;  ///< null: there is none
   std::size_t typed = 0;
 };
-/// Of the document's suggestions that were made with `options`: the one of which least is typed in
-/// front of `cursor`, so that it begins nearest to it.
+/// Of the document's suggestions that were made with `options`: the one of which least is typed
+/// before `cursor`, so that it begins nearest to it.
 KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
                                  const text::Snapshot& snapshot, std::size_t cursor);
 /// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
@@ -90,7 +96,7 @@ class Documents {
 
   /// The state of `document`, made if there is none. The reference lives until the next use().
   DocumentState& use(const DocumentKey& document, const prompt::FileName& file);
-  const DocumentState* find(const DocumentKey& document) const;  ///< null when it is not known
+  const DocumentState* find(const DocumentKey& document) const;  ///< null if it is not known
   /// Carries the document's anchors over to `snapshot`: a version of the same text, or another text
   /// if the document was closed meanwhile. Drops anchors that lost their place.
   void follow(DocumentState& state, const text::Snapshot& snapshot);
@@ -112,7 +118,7 @@ class Documents {
   /// Makes the anchor of `plan` the document's last used one. It replaces the anchor at index
   /// `remembered`, or is new (-1). If there are too many, the one used longest ago is dropped.
   KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);
-  /// Adds an anchor that idle time prepares, after the last used one, which stays first.
+  /// Adds an anchor that idle time prepares. It stands after the last used one, which stays first.
   KeptAnchor& add_behind(DocumentState& state, const prompt::Plan& plan);
   /// The document's sequence that shares the longest prefix with `tokens`, and its length. A prefix
   /// of a few tokens counts as none.
@@ -126,11 +132,13 @@ class Documents {
   void drop_anchors(DocumentState& state);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
   engine::SequenceId spine_sequence_of(DocumentState& state);
-  /// For use after a failure that leaves its KV undefined.
+  /// Call it after a failure that leaves its KV undefined.
   void drop_sequence(KeptAnchor& kept);
+  /// Drops the anchors that are `superfluous`, but never the last used one.
+  void drop_if(DocumentState& state, const std::function<bool(const KeptAnchor&)>& superfluous);
   /// Closes the sequence of the least recently used other anchor, or the spine of a document used
-  /// before it; false when there is none.
-  bool make_room(const KeptAnchor& but);
+  /// before it; false when there is none. Those of `spare` stay.
+  bool make_room(const KeptAnchor& but, const DocumentState* spare = nullptr);
 
   /// One document for the status.
   struct Row {
@@ -144,8 +152,8 @@ class Documents {
   States::iterator first_out(const DocumentState& but);
   void drop(DocumentState& state);
   void limit(DocumentState& state);
-  /// A sequence for a new anchor's prompt: a fork of the best start, if there is one and memory for
-  /// it. Then a cut inside a page costs nothing.
+  /// A sequence for a new anchor's prompt. It is a fork of the best start, if there is one and
+  /// memory for it; then a cut inside a page costs nothing.
   std::optional<engine::SequenceId> start(const DocumentState& state, const prompt::Plan& plan);
   void drop_lost(DocumentState& state);
   int tokens_held(const DocumentState& state) const;

@@ -14,11 +14,13 @@ namespace efimd::completion {
 /// A suggestion as the user last saw it.
 struct Shown {
   std::string text;
-  std::size_t begin = 0;    ///< where it was to be inserted
+  std::size_t begin = 0;    ///< its place in the text
   std::string source = {};  ///< Receipt::source
+  double chance = 0;        ///< Receipt::confidence; 0: unknown
+  bool is_judged = false;   ///< the user typed some of it
 };
 
-/// What classification must know of a document's last request.
+/// The facts of a document's last request that classification needs.
 struct LastRequest {
   std::uint64_t serial = 0;
   std::size_t cursor = 0;
@@ -28,7 +30,7 @@ struct LastRequest {
 /// Whether text[shown->begin, cursor) is not empty and equals the suggestion as far as both reach.
 bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor);
 
-/// Names what lies between the last request for this document and this one. The first that holds:
+/// Names the change between the last request for this document and this one. The first that holds:
 ///
 ///   open     there was no request for this document before
 ///   switch   the session's last request was for another document

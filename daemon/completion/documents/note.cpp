@@ -14,7 +14,7 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kHead = "2";  ///< the form's version
+constexpr std::string_view kHead = "3";  ///< the form's version
 
 /// Takes fields off a line, each up to the next blank.
 class Fields {

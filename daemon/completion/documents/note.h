@@ -13,7 +13,7 @@
 
 namespace efimd::completion {
 
-/// Where an anchor was: offsets in the text, and what its tokens hashed to. No text.
+/// An anchor's place: offsets in the text, and the hash of its tokens. No text.
 struct NotedAnchor {
   prompt::View view = prompt::View::kFull;
   std::size_t window_begin = 0, cut = 0, resume = 0, window_end = 0;
@@ -21,7 +21,8 @@ struct NotedAnchor {
   bool operator==(const NotedAnchor&) const = default;
 };
 
-/// What a restart keeps of a document, so that the same prompts are made again and find their KV.
+/// The part of a document that a restart keeps, so that the same prompts are made again and find
+/// their KV.
 struct Note {
   std::size_t cursor = 0;
   std::size_t text_bytes = 0;                    ///< of the whole text
@@ -40,7 +41,7 @@ std::optional<Note> parse_note(std::string_view text);
 
 NotedAnchor noted(const prompt::Anchor& anchor);
 /// The anchor in `snapshot`; nullopt if the text at its places gives other tokens, because the file
-/// was changed meanwhile. A change inside the hole moves what follows it by `grown` bytes.
+/// was changed meanwhile. A change inside the hole moves the text after it by `grown` bytes.
 std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,
                                           std::ptrdiff_t grown, const engine::Tokenizer& tokenizer);
 

@@ -24,8 +24,8 @@ class PageKeeper final : public engine::PageStore {
       : service_(std::move(service)) {}
 
   /// Names the model whose pages these will be, and fetches the notes. Waits for the disk for
-  /// kOpenMax at most, because documents that are opened next are looked for in the store. To be
-  /// called once, while the model is loaded.
+  /// kOpenMax at most, because the documents that are opened next are looked up in the store. Call
+  /// it once, while the model is loaded.
   void begin(const store::ArenaKey& key);
   static constexpr auto kOpenMax = std::chrono::seconds(2);
 

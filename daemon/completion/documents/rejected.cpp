@@ -38,7 +38,7 @@ bool move_with(std::size_t& begin, const text::Edit& edit) {
   return true;
 }
 
-/// Whether something was written where the suggestion stood, or after what was typed of it.
+/// Whether text was written in the suggestion's place, or after its typed part.
 bool written_at(const LastRequest& last, const text::Snapshot& snapshot) {
   const text::Snapshot::Since since = snapshot.edits_since(last.serial);
   return since.complete && std::ranges::any_of(since.edits, [&](const text::Edit& edit) {

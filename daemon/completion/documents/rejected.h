@@ -15,27 +15,26 @@ namespace efimd::completion {
 /// Suggestions of one document that the user rejected, so that they are not shown again at their
 /// places.
 ///
-/// LSP does not report a dismissal, and editors ask again by themselves. So what the user writes
-/// counts, and efim/didDismiss of editors that send it. After it was shown, a suggestion is
-/// rejected if
+/// LSP does not report a dismissal, and editors ask again by themselves. So the user's text counts,
+/// and efim/didDismiss of editors that send it. After it was shown, a suggestion is rejected if
 ///
 ///   - the user writes other text at its begin,
-///   - the user dismisses it before writing anything else: what was left of it then, or
-///   - the user accepts it whole, and at a later request the cursor is back at its begin and the
+///   - the user dismisses it before writing anything else (its rest is rejected then), or
+///   - the user accepts it whole, but at a later request the cursor is back at its begin and the
 ///     text is gone.
 ///
 /// Writing text that agrees with it rejects nothing; nor does moving away or deleting text before
 /// it. Its place is its begin, which moves with edits before it, with the same text before it on
-/// its line. Two suggestions are the same if their first lines with text are the same, or if one
-/// begins with the other and is at least half as long.
+/// its line. Two suggestions are the same if their first lines with text are the same. They also
+/// are if one begins with the other and is at most twice as long.
 ///
 /// Limits: the last kTurnedDownMax.
 class Rejections {
  public:
   static constexpr std::size_t kTurnedDownMax = 8;
 
-  /// To be called for each request before its answer. `last` is the request before, with what was
-  /// shown then.
+  /// Call it for each request before its answer. `last` is the request before, with the suggestion
+  /// that it showed.
   void judge(const LastRequest& last, const text::Snapshot& snapshot, std::size_t cursor);
   /// The user dismissed what `last` showed while the text was that of `snapshot`. Ignored if the
   /// text has changed since, because the suggestion is no longer on the screen.

@@ -15,8 +15,10 @@ Note note_of(const DocumentState& state) {
   Note note;
   if (state.last) note.cursor = state.last->cursor;
   if (state.snapshot) note.text_bytes = state.snapshot->bytes().size();
-  note.window_begin = state.spine.begin();
-  note.window_end = state.spine.end();
+  // The widest that there is; a first window is soon evaluated again.
+  const prompt::Spine& spine = state.spine.tokens().empty() ? state.first_spine : state.spine;
+  note.window_begin = spine.begin();
+  note.window_end = spine.end();
   for (const KeptAnchor& kept : state.anchors)
     if (kept.anchor.state == prompt::Anchor::State::kGood && note.anchors.size() < kNotedAnchorsMax)
       note.anchors.push_back(noted(kept.anchor));
@@ -57,7 +59,8 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
                      static_cast<std::ptrdiff_t>(note.text_bytes);
   for (const NotedAnchor& each : note.anchors) {
     std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
-    // What was typed last and not saved, or typed elsewhere, is most often where the cursor was.
+    // Text that was typed last and not saved, or typed elsewhere, is usually at the cursor's old
+    // place.
     if (!anchor && grown != 0) anchor = anchor_from(each, snapshot, grown, tokenizer);
     if (!anchor) continue;
     anchor->path = state.spine.path();
@@ -84,7 +87,7 @@ void SessionMemory::want(std::vector<engine::TokenId> tokens, engine::SourceId s
 
 bool SessionMemory::restore_one(const std::stop_token& stop) {
   if (prompts_.empty()) return false;
-  // What fails is evaluated when it is needed.
+  // If restoring fails, the tokens are evaluated when they are needed.
   static_cast<void>(engine_.restore(prompts_.front().tokens, prompts_.front().source, stop));
   if (!stop.stop_requested()) prompts_.pop_front();
   return true;

@@ -23,7 +23,8 @@ struct OpenedDocument {
   TextHome home = {};
 };
 
-/// What outlives the daemon of each document: where the user was in it, and the KV of that place.
+/// The part of each document that outlives the daemon: the user's place in it, and the KV of that
+/// place.
 ///
 ///   When a document is opened, its noted anchors are made again from the text, as far as the text
 ///   is unchanged. Idle time loads the pages of their prompts (restore_one()). Then the first

@@ -11,10 +11,10 @@
 #include "daemon/text/document.h"
 #include "engine/engine.h"
 
-// What was generated, for as long as it may answer again. The rule in full: docs/efim.md.
+// Generated text, for as long as it may answer again. The rule in full: docs/efim.md.
 //
-//   a suggestion becomes a draft once a fuller anchor is whole; its tokens stay as far as the
-//         model itself would have chosen them.
+//   a suggestion becomes a draft after a fuller anchor is whole. Its tokens stay as far as
+//         the model itself would have chosen them.
 
 namespace efimd::completion {
 
@@ -22,9 +22,9 @@ namespace efimd::completion {
 /// as long as the text agrees with it.
 struct Suggestion {
   text::SnapshotPtr snapshot;   ///< the version that it was generated for
-  std::size_t begin = 0;        ///< of that version: where new text is expected
+  std::size_t begin = 0;        ///< of that version: the place of new text
   std::size_t replace_end = 0;  ///< of that version: new text stands in the place of [begin, this)
-  /// Text expected at `begin` before the completion's own: the shown suggestion, if idle time
+  /// Text expected at `begin` before the completion's own. It is the shown suggestion, if idle time
   /// prepared this completion as if that had been accepted.
   std::string lead;
   Options options;
@@ -34,9 +34,9 @@ struct Suggestion {
   int poverty = 0;  ///< of the view that it was made with (prompt::poverty)
 };
 
-/// How many bytes of the completion stand in `snapshot` before `cursor`: 0 where it was made, more
-/// after a part of it was typed. nullopt if the text at the place is not the lead and a beginning
-/// of the completion, if anything but closers follows, or if the text was edited elsewhere.
+/// How many bytes of the completion stand in `snapshot` before `cursor`: 0 at first, more after a
+/// part of it was typed. nullopt if the text at the place is not the lead and a beginning of the
+/// completion. Also if anything but closers follows, or if the text was edited elsewhere.
 std::optional<std::size_t> typed_of(const Suggestion& suggestion, const text::Snapshot& snapshot,
                                     std::size_t cursor);
 

@@ -7,17 +7,18 @@
 
 namespace efimd::completion {
 
-/// How much of `text` may stand at `place`, before the rest of the line from `replaced` bytes on,
-/// so that every bracket and string stays at least as balanced as without it. An offence is
+/// How much of `text` may stand at `place`, before the rest of the line from `replaced` bytes on.
+/// Every bracket and string stays at least as balanced as without it. An offence is
 ///
-///   - a bracket that opens and is never closed, unless it ends its line and the text goes on
-///     below (a block that was cut short), or the lines after the cursor close it;
+///   - a bracket that opens and is never closed; but it may end its line if the text goes on below
+///     (a block that was cut short), or if the lines after the cursor close it;
 ///   - a bracket that closes nothing, or one that the lines after the cursor close already;
 ///   - a string that its line does not close, or that swaps code and string in the rest of the
 ///     line.
 ///
-/// A line after the cursor closes a bracket if it is the first with no more indentation than the
-/// bracket's line, has just as much, and begins with its partner. Prose has no offences.
+/// A line after the cursor closes a bracket if it begins with the bracket's partner. It must be the
+/// first with no more indentation than the bracket's line, and have just as much. Prose has no
+/// offences.
 ///
 /// Returns all of the text, or the bytes before its first offence. If that is a bracket at the end
 /// of one of the text's own lines, the whole line goes.

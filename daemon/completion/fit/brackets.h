@@ -14,14 +14,14 @@ struct Bracket {
   char c = 0;
 };
 
-/// What a scan reports in addition to ( ) [ ] { }.
+/// A scan reports these in addition to ( ) [ ] { }.
 enum class Also {
   kNothing,
   kAngles,      ///< < >, except in "->", "=>", "<=" and ">="; for places where one is open
   kSeparators,  ///< "," ";" and "\n"
 };
 
-/// Where a scan stands: in code, or in a string or comment that `until` ends.
+/// The state of a scan: in code, or in a string or comment that `until` ends.
 struct Lexical {
   enum class In { kCode, kString, kComment };
   In in = In::kCode;

@@ -16,20 +16,20 @@ struct Fitted {
 
 /// Makes generated text fit its place. In this order:
 ///
-///   F-1  Text only: cut before the first control character or invalid byte (an incomplete code
-///        point at the end is one); line ends become "\n".
+///   F-1  Text only. It is cut before the first control character or invalid byte (an incomplete
+///        code point at the end is one). Line ends become "\n".
 ///   F-2  Blanks: none at the end if nothing follows the cursor on its line; none at the beginning
-///        after a blank, and no single one after an indentation of whole levels (in many
-///        vocabularies words begin with a blank).
+///        after a blank. After an indentation of whole levels, no single one either, because in
+///        many vocabularies words begin with a blank.
 ///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
 ///        cursor is indented, the model's indentation stays.
-///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly (repeats.h):
-///        cut where the rest of the completion equals the next lines that are not blank. Leading
-///        blanks may differ if two lines or more agree.
+///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly
+///        (repeats.h). The completion is cut if its rest equals the next lines that are not blank.
+///        Leading blanks may differ if two lines or more agree.
 ///   F-5  The rest of the cursor's line. If it is a tail (closers), the item covers it as far as
-///        the completion closes the same brackets, and the completion is cut before a bracket that
-///        the tail would leave unbalanced. If it is more than a tail, it is not repeated, and no
-///        line of the completion comes below it.
+///        the completion closes the same brackets. The completion is cut before a bracket that the
+///        tail would leave unbalanced. If it is more than a tail, it is not repeated, and no line
+///        of the completion comes below it.
 ///   F-6  A text that is now empty, blank, or equal to what it would replace is not shown.
 ///   F-7  Brackets and strings stay at least as balanced as they are (balance.h): cut before the
 ///        first that would not.

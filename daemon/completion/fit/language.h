@@ -5,8 +5,8 @@
 
 namespace efimd::completion {
 
-/// What tells brackets from comments and strings in a language. Nothing else of its grammar is
-/// known.
+/// The facts that tell brackets from comments and strings in a language. Nothing else of its
+/// grammar is known.
 struct Language {
   enum class Raw { kNone, kCpp, kRust };
 

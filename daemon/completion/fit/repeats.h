@@ -16,8 +16,9 @@ inline constexpr double kJumpShareMin = 0.6;
 ///   - both leave their block with the same word (return, raise, break, ...) and at least
 ///     kJumpShareMin of one is in the other, because only the first would ever run.
 ///
-/// Nothing softer, because entries of a table, cases, imports and assignments differ by one name,
-/// number or sign, and completions exist to write the next of them. The caller handles indentation.
+/// Nothing softer counts, because entries of a table, cases, imports and assignments differ by one
+/// name, number or sign. Completions exist to write the next of them. The caller handles
+/// indentation.
 bool nearly_equal(std::string_view a, std::string_view b, const Language& language);
 
 /// The first of these alone.

@@ -9,7 +9,7 @@
 
 namespace efimd::completion {
 
-/// Where the cursor stands, as far as stop rules care.
+/// The cursor's place, as far as stop rules need it.
 struct StopPlace {
   std::string line_before;   ///< the cursor's line up to the cursor
   std::string next_line;     ///< the next line after the cursor's that is not blank
@@ -25,12 +25,12 @@ StopPlace stop_place(const CursorContext& place);
 ///   kLine   before the first line end. A completion that begins with one has nothing to say on
 ///           the cursor's line and is empty.
 ///   kBlock  inside a line as kLine; otherwise by indentation and brackets, on whole lines. The
-///           base is the indentation of the cursor's line. If only blanks stand before the cursor,
-///           or if the line is a comment and the completion begins below it, the base is the
-///           indentation of the completion's first line.
+///           base is the indentation of the cursor's line. The base is the indentation of the
+///           completion's first line if only blanks stand before the cursor, or if the line is a
+///           comment and the completion begins below it.
 ///     SR-1  A line with less indentation than the base ends it, and is not part of it.
-///     SR-2  A deeper line belongs to it. So does any line while a bracket is open that was opened
-///           on the cursor's line or later.
+///     SR-2  A deeper line belongs to it. Any line does, too, while a bracket from the cursor's
+///           line or later is open.
 ///     SR-3  A line at the base ends it if the cursor's line had text: the completion finishes that
 ///           line and its block. `{` on a line of its own does not end it, nor do words that go on
 ///           with a block (else, except, end, ...). A cursor's line that comes to end with `;` is
@@ -39,8 +39,8 @@ StopPlace stop_place(const CursorContext& place);
 ///           end. At the outermost level a blank line before a sibling ends it.
 ///     SR-5  Its last line is the one that closes the last open bracket of several lines, or a
 ///           bracket that was open before the cursor's line.
-///     SR-6  Two blank lines in a row end it. So does a line that follows the cursor already,
-///           exactly or nearly (repeats.h); that line is kept for fit() to find.
+///     SR-6  Two blank lines in a row end it. A line that follows the cursor already, exactly or
+///           nearly (repeats.h), ends it, too; fit() finds that line, so it is kept.
 ///     SR-7  A line that repeats the line before it ends it and is not part of it: small models
 ///           loop.
 ///

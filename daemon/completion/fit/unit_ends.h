@@ -27,14 +27,14 @@ struct Confident {
 };
 
 /// Keeps `text` whole if the product of all its tokens' probabilities is at least `least`.
-/// Otherwise keeps it up to the last end of a unit where the product was that large, which may be
+/// Otherwise keeps it up to the last end of a unit at which the product was that large; that may be
 /// nothing. `least` 0 keeps all.
 Confident confident_part(std::string_view text, std::span<const TokenChance> chances,
                          const CursorContext& place, double least);
 
-/// Where a completion may end in good order: after a line, after ";", before ",", after the close
-/// of a bracket or string that was open; in prose after a sentence or clause. Not inside a bracket
-/// that the completion opened itself, unless that bracket ends its line.
+/// Places at which a completion may end in good order: after a line, after ";", before ",", and
+/// after the close of an open bracket or string. In prose, after a sentence or clause. Not inside a
+/// bracket that the completion opened itself, unless that bracket ends its line.
 std::vector<std::size_t> unit_ends(std::string_view text, const CursorContext& place);
 
 }  // namespace efimd::completion

@@ -1,6 +1,7 @@
 #include "daemon/completion/generate/generate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <deque>
 #include <utility>
 
@@ -29,7 +30,6 @@ struct Course {
       : sequence(sequence_), generation(setting, sequence_, options, rules) {}
   engine::SequenceId sequence;
   Generation generation;
-  TokenId pending = engine::kNoToken;
 };
 
 /// The forks, closed at the end.
@@ -65,15 +65,17 @@ class Courses {
     std::vector<engine::BatchItem> items;
     std::vector<Course*> going;
     for (Course& course : courses_) {
-      const auto token = course.generation.pending();
-      if (!token) continue;
-      course.pending = *token;
-      items.push_back(
-          {.sequence = course.sequence, .tokens = {&course.pending, 1}, .logits_rows = 1});
+      const std::span<const TokenId> tokens = course.generation.pending();
+      if (tokens.empty()) continue;
+      items.push_back({.sequence = course.sequence,
+                       .tokens = tokens,
+                       .logits_rows = static_cast<int>(tokens.size())});
       going.push_back(&course);
     }
     if (items.empty()) return false;
-    const Result<bool> stepped = step_with_passenger(items);
+    const auto begin = std::chrono::steady_clock::now();
+    const Result<bool> stepped =
+        items[0].tokens.size() > 1 ? step_with_draft(items[0]) : step_with_passenger(items);
     if (!stepped) return tl::unexpected(stepped.error());
     for (Course* course : going) {
       if (!*stepped) {
@@ -82,6 +84,8 @@ class Courses {
         return tl::unexpected(gone.error());
       }
     }
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    if (*stepped && going.size() == 1) going.front()->generation.stepped(took.count());
     return true;
   }
 
@@ -92,6 +96,16 @@ class Courses {
   }
 
  private:
+  /// Only the first generation has drafts, and only if it is alone. A draft that finds no room, or
+  /// fails, is left out.
+  Result<bool> step_with_draft(engine::BatchItem item) {
+    if (setting_.engine.step({&item, 1})) return true;
+    courses_.front().generation.drop_draft();
+    item.tokens = item.tokens.first(1);
+    item.logits_rows = 1;
+    return step(setting_, {&item, 1});
+  }
+
   /// A passenger that finds no room, or fails, is left out.
   Result<bool> step_with_passenger(std::vector<engine::BatchItem>& items) {
     if (setting_.passenger && items.size() == 1)

@@ -58,6 +58,7 @@ Result<void> Generation::begin() {
   if (setting_.begun) {
     result_ = *setting_.begun;
     result_.first_token.reset();
+    result_.work = {};
     if (rules_.feed(result_.all_text)) end_ = End::kRule;
   }
   if (end_) return {};
@@ -66,39 +67,42 @@ Result<void> Generation::begin() {
   } else if (options_.tokens_max <= 0) {
     end_ = End::kTokens;
   } else {
-    return setting_.typed && !setting_.begun ? heal() : choose_next();
+    result_.work.drafted = setting_.drafted;
+    note_judged();
+    return setting_.typed && !setting_.begun ? heal() : judge(setting_.drafted);
   }
   return {};
 }
 
 /// Checks the typed end against what the model would choose; goes back to where they part.
 Result<void> Generation::heal() {
+  const int drafted = setting_.drafted;
   const std::span<const TokenId> held = setting_.engine.held(sequence_);
-  prompt_.assign(held.begin(), held.end());
+  prompt_.assign(held.begin(), held.end() - drafted);
   const auto draft = std::span(prompt_).last(static_cast<std::size_t>(setting_.typed->tokens));
   std::string typed;
   for (const TokenId token : draft) typed += tokenizer_.bytes(token);
   const std::string wanted = setting_.typed->spells.empty() ? typed : setting_.typed->spells;
   if (!wanted.empty()) spelling_.emplace(setting_.typed->order, wanted);
-  const auto departure =
-      spelling_ ? find_departure(setting_.engine, sequence_, draft, sampler_, *spelling_)
+  const auto mismatch =
+      spelling_ ? find_mismatch({setting_.engine, sequence_, drafted}, draft, sampler_, *spelling_)
                 : std::nullopt;
-  if (!departure || departure->token == engine::kNoToken) {
+  if (!mismatch || mismatch->token == engine::kNoToken) {
     // The draft stands; what is wanted may go on after it.
     spelling_.reset();
     if (wanted.size() > typed.size() && wanted.starts_with(typed))
       spelling_.emplace(setting_.typed->order, wanted.substr(typed.size()));
     else if (!wanted.starts_with(typed))
       end_ = End::kModel;
-    return end_ ? Result<void>() : choose_next();
+    return end_ ? Result<void>() : judge(drafted);
   }
-  result_.healed = setting_.typed->tokens - departure->kept;
+  result_.healed = setting_.typed->tokens - mismatch->kept;
   const int back = result_.healed;
-  remember_first(setting_.engine.logits(sequence_, back));
+  remember_first(setting_.engine.logits(sequence_, back + drafted));
   const std::size_t kept = prompt_.size() - static_cast<std::size_t>(back);
   if (auto gone = setting_.engine.rewind(sequence_, std::span(prompt_).first(kept)); !gone)
     return tl::unexpected(std::move(gone).error());
-  take(departure->token, departure->probability);
+  take(mismatch->token, mismatch->probability);
   return {};
 }
 
@@ -144,8 +148,8 @@ std::vector<Generation::Choice> Generation::alternatives(int count) const {
   return choices;
 }
 
-std::optional<TokenId> Generation::pending() {
-  if (end_) return std::nullopt;
+bool Generation::has_ended() {
+  if (end_) return true;
   if (result_.new_tokens >= options_.tokens_max) {
     end_ = End::kTokens;
   } else if (setting_.stop.stop_requested()) {
@@ -153,11 +157,74 @@ std::optional<TokenId> Generation::pending() {
   } else if (result_.new_tokens > 0 && setting_.now() >= deadline_) {
     end_ = End::kTime;
   }
-  return end_ ? std::nullopt : std::optional(result_.tokens.back().id);
+  return end_.has_value();
 }
 
-Result<void> Generation::choose_next() {
-  const std::span<const float> logits = setting_.engine.logits(sequence_);
+std::span<const TokenId> Generation::pending() {
+  pending_.clear();
+  if (has_ended()) return {};
+  pending_.push_back(result_.tokens.back().id);
+  if (setting_.drafts == nullptr || spelling_) return pending_;
+  const engine::Engine& engine = setting_.engine;
+  const int held = static_cast<int>(engine.held(sequence_).size());
+  // One token more than is drafted is chosen.
+  const int room =
+      std::min({options_.tokens_max - result_.new_tokens, engine.window_tokens() - held,
+                engine.step_tokens(), engine::Engine::kLogitsRowsMax}) -
+      1;
+  if (room <= 0) return pending_;
+  const auto most = static_cast<std::size_t>(room);
+  const std::vector<TokenId> draft = setting_.drafts->propose(rules_.text(), most);
+  pending_.insert(pending_.end(), draft.begin(),
+                  draft.begin() + static_cast<std::ptrdiff_t>(std::min(draft.size(), most)));
+  return pending_;
+}
+
+Result<void> Generation::go_on() {
+  ++result_.work.steps;
+  const int drafted = static_cast<int>(pending_.size()) - 1;
+  const int accepted_before = result_.work.accepted;
+  result_.work.drafted += drafted;
+  Result<void> done = judge(drafted);
+  accepted_last_ = result_.work.accepted - accepted_before;
+  return done;
+}
+
+void Generation::stepped(double ms) {
+  if (setting_.drafts != nullptr)
+    setting_.drafts->stepped(static_cast<int>(pending_.size()) - 1, accepted_last_, ms);
+}
+
+void Generation::note_judged() {
+  const std::span<const TokenId> held = setting_.engine.held(sequence_);
+  std::size_t end = 0;
+  for (int back = setting_.drafted; back > 0; --back) {
+    const TokenId token = held[held.size() - static_cast<std::size_t>(back)];
+    end += tokenizer_.bytes(token).size();
+    result_.judged.push_back({end, probability_of(token, setting_.engine.logits(sequence_, back))});
+  }
+}
+
+Result<void> Generation::judge(int drafted) {
+  for (int back = drafted;; --back) {
+    if (auto chosen = choose_next(back); !chosen || back == 0) return chosen;
+    const std::span<const TokenId> held = setting_.engine.held(sequence_);
+    const std::size_t place = held.size() - static_cast<std::size_t>(back);
+    const bool accepted = !has_ended() && result_.tokens.back().id == held[place];
+    if (accepted) {
+      ++result_.work.accepted;
+      continue;
+    }
+    const std::vector<TokenId> kept(held.begin(),
+                                    held.begin() + static_cast<std::ptrdiff_t>(place));
+    if (auto back_there = setting_.engine.rewind(sequence_, kept); !back_there)
+      return tl::unexpected(std::move(back_there).error());
+    return {};
+  }
+}
+
+Result<void> Generation::choose_next(int back) {
+  const std::span<const float> logits = setting_.engine.logits(sequence_, back);
   remember_first(logits);
   if (!spelling_) {
     const TokenId token = choose(sampler_, logits, tokenizer_);
@@ -166,7 +233,7 @@ Result<void> Generation::choose_next() {
   }
   const TokenId token = spelling_->choose(sampler_, logits);
   const std::size_t most = kSpellingTokensMax + setting_.typed->spells.size();
-  if (token == engine::kNoToken || result_.tokens.size() >= most) return keep_draft();
+  if (token == engine::kNoToken || result_.tokens.size() >= most) return keep_typed();
   take(token, spelling_->chance(token, logits));
   return {};
 }
@@ -196,7 +263,7 @@ void Generation::take(TokenId token, double probability) {
 
 /// The prompt as it was typed, when the model finds no way to spell it that is worth its time.
 /// Other text than was typed has no such way out.
-Result<void> Generation::keep_draft() {
+Result<void> Generation::keep_typed() {
   spelling_.reset();
   result_.tokens.clear();
   result_.healed = 0;

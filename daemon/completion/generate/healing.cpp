@@ -22,17 +22,18 @@ std::string_view Spelling::take(std::string_view bytes) {
   return bytes.substr(spelled);
 }
 
-std::optional<Departure> find_departure(const engine::Engine& engine, engine::SequenceId sequence,
-                                        std::span<const engine::TokenId> draft,
-                                        engine::Sampler& sampler, Spelling& spelling) {
+std::optional<Mismatch> find_mismatch(const TypedPlace& place,
+                                      std::span<const engine::TokenId> draft,
+                                      engine::Sampler& sampler, Spelling& spelling) {
   const auto count = static_cast<int>(draft.size());
   for (int kept = 0; kept < count; ++kept) {
-    const std::span<const float> logits = engine.logits(sequence, count - kept);
+    const std::span<const float> logits =
+        place.engine.logits(place.sequence, count - kept + place.behind);
     if (logits.empty()) return std::nullopt;
     const engine::TokenId drafted = draft[static_cast<std::size_t>(kept)];
     const engine::TokenId token = spelling.choose(sampler, logits);
-    if (token != drafted) return Departure{kept, token, spelling.chance(token, logits)};
-    spelling.take(engine.tokenizer().bytes(token));
+    if (token != drafted) return Mismatch{kept, token, spelling.chance(token, logits)};
+    spelling.take(place.engine.tokenizer().bytes(token));
   }
   return std::nullopt;
 }

@@ -18,12 +18,12 @@
 
 namespace efimd::completion {
 
-/// Tokens of a typed text's end that are healed. Backing up 3 keeps the tokens that the whole text
-/// would have had possible at 99.99 % of 7,500 cursors in two BPE vocabularies; 1 does at 90 %.
+/// Tokens of a typed text's end that are healed. With 3, the tokens of the whole text stay possible
+/// at 99.99 % of 7,500 cursors in two BPE vocabularies; with 1 at 90 %.
 inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsKept - 1;
 
-/// How many tokens at the end of `increment` can be healed: at most kHealedTokensMax, and only
-/// those that were typed, not generated, and whose own bytes are what they cover.
+/// How many tokens at the end of `increment` can be healed: at most kHealedTokensMax. Only typed
+/// tokens count, not generated ones, and only those that cover their own bytes.
 int typed_tail(std::span<const prompt::CoveredToken> increment, const engine::Tokenizer& tokenizer);
 
 /// The bytes of the typed tail while tokens are chosen that spell them.
@@ -31,8 +31,8 @@ int typed_tail(std::span<const prompt::CoveredToken> increment, const engine::To
 /// The tail's tokens are the draft: they were evaluated in the prompt's step, and the logits before
 /// each were kept. A token fits if its bytes are a prefix of the bytes still to be spelled, or the
 /// other way round. A draft token stands if the sampler chooses it among those that fit. From the
-/// first that does not stand, tokens that fit are chosen and evaluated one by one until all bytes
-/// are spelled; the last may go on after the cursor.
+/// first mismatch on, tokens that fit are chosen and evaluated one by one until all bytes are
+/// spelled. The last may go on after the cursor.
 class Spelling {
  public:
   Spelling(const engine::ByteOrder& order, std::string rest)
@@ -57,17 +57,23 @@ class Spelling {
 };
 
 /// The first mismatch between the draft and the model's choices.
-struct Departure {
+struct Mismatch {
   int kept = 0;                              ///< leading draft tokens that stand
   engine::TokenId token = engine::kNoToken;  ///< chosen after them; kNoToken: nothing fits
   double probability = 0;                    ///< of the token, among those that fit
 };
 
-/// Compares the last `draft` tokens that `sequence` holds with the sampler's choices. nullopt if
-/// all of them stand, or if the logits before one are not at hand. `spelling` is then at the
-/// departure, or done.
-std::optional<Departure> find_departure(const engine::Engine& engine, engine::SequenceId sequence,
-                                        std::span<const engine::TokenId> draft,
-                                        engine::Sampler& sampler, Spelling& spelling);
+/// Where a typed text's end lies in a sequence.
+struct TypedPlace {
+  const engine::Engine& engine;
+  engine::SequenceId sequence;
+  int behind = 0;  ///< tokens that the sequence holds after it
+};
+
+/// Compares `draft`, the tokens at that place, with the sampler's choices. nullopt if all of them
+/// stand, or if the logits before one are not at hand. `spelling` is then at the mismatch, or done.
+std::optional<Mismatch> find_mismatch(const TypedPlace& place,
+                                      std::span<const engine::TokenId> draft,
+                                      engine::Sampler& sampler, Spelling& spelling);
 
 }  // namespace efimd::completion

@@ -1,5 +1,7 @@
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
+import { recommendModel } from './model_offer';
+import { plain } from './plain';
 import { logFile, run } from './program';
 import type { Server } from './server';
 import type { Switches } from './switches';
@@ -9,9 +11,10 @@ const kMenu: [command: string, title: string][] = [
   ['efimd.toggleLanguage', 'Turn suggestions on or off for this language'],
   ['efimd.toggleFile', 'Turn suggestions on or off for this file'],
   ['efimd.showStatus', 'Show status'],
-  ['efimd.doctor', 'Doctor: what is there, what is wrong'],
+  ['efimd.doctor', 'Doctor: check this machine, and say what is wrong'],
   ['efimd.cache.focus', 'Show the cache'],
   ['efimd.chooseModel', 'Choose the model'],
+  ['efimd.recommendModel', 'Recommend a model for this machine, and get it'],
   ['efimd.purgeFile', "Purge this file's cache"],
   ['efimd.showLog', "Show the daemon's log"],
   ['efimd.restart', 'Restart'],
@@ -49,7 +52,7 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
     const program = server.program();
     const ran = program ? await run(program, args) : { code: 127, out: '', err: 'efimd was not found; see the setting efimd.path.' };
     if (ran.code === 0) return ran.out;
-    void vscode.window.showErrorMessage(`efimd ${args[0]}: ${(ran.err || ran.out).trim()}`);
+    void vscode.window.showErrorMessage(plain(`efimd ${args[0]}: ${(ran.err || ran.out).trim()}`));
     return undefined;
   }
 
@@ -79,10 +82,10 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
 
   async function purgeFile(): Promise<void> {
     const file = document();
-    const purged = file && await efimd('cache', 'purge', '--json', file.uri.fsPath);
+    const purged = file && await efimd('cache', 'purge', '--json', '--', file.uri.fsPath);
     if (!purged) return;
     const { tokens } = JSON.parse(purged) as { tokens: number };
-    void vscode.window.showInformationMessage(`efimd: ${tokens} tokens of ${vscode.workspace.asRelativePath(file.uri)} were removed from memory and disk. `
+    void vscode.window.showInformationMessage(`efimd: ${tokens} tokens of ${plain(vscode.workspace.asRelativePath(file.uri))} were removed from memory and disk. `
       + 'It stays off the disk until it is opened again.');
   }
 
@@ -113,6 +116,10 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
     'efimd.showLog': showLog,
     'efimd.purgeFile': purgeFile,
     'efimd.chooseModel': chooseModel,
+    'efimd.recommendModel': () => {
+      const program = server.program();
+      return program ? recommendModel(program) : efimd('model');
+    },
     'efimd.restart': () => server.restart(),
     'efimd.menu': menu,
     'efimd.dismiss': dismiss,

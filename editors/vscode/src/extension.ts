@@ -1,9 +1,11 @@
-// efimd for VS Code: starts `efimd lsp`, shows what it says. What is suggested, and when, the daemon and VS Code decide.
+// efimd for VS Code: starts `efimd lsp`, shows what it says. The daemon and VS Code decide what is
+// suggested, and when.
 import * as vscode from 'vscode';
 import { AskAgain } from './ask_again';
 import { CacheView } from './cache_view';
 import { registerCommands } from './commands';
 import { tellLargeFiles } from './large_files';
+import { offerModel } from './model_offer';
 import { Server } from './server';
 import { readSettings, type Settings } from './settings';
 import { StatusItem } from './status_item';
@@ -47,6 +49,7 @@ export async function activate(context: vscode.ExtensionContext): Promise<void> 
   tellProblems(settings.problems);
   await started.start();
   focus(vscode.window.activeTextEditor);
+  void offerModel(context.globalState, started, settings.offerModel);
 }
 
 export async function deactivate(): Promise<void> {

@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
+import { plain } from './plain';
 
 /** VS Code's own limit: it gives larger files to no extension, so that efimd never hears of them. */
 const kGivenBytesMax = 50 * 2 ** 20;
@@ -14,7 +15,7 @@ export function tellLargeFiles(): vscode.Disposable {
     const bytes = await stat(input.uri.fsPath).then(({ size }) => size, () => 0);
     if (bytes <= kGivenBytesMax || told.has(input.uri.fsPath)) return;
     told.add(input.uri.fsPath);
-    void vscode.window.showWarningMessage(`efimd: no completions in ${basename(input.uri.fsPath)}: it has ${Math.round(bytes / 2 ** 20)} MB, and VS Code gives `
+    void vscode.window.showWarningMessage(`efimd: no completions in ${plain(basename(input.uri.fsPath))}: it has ${Math.round(bytes / 2 ** 20)} MB, and VS Code gives `
       + 'extensions no file over 50 MB. Split it to have completions in its parts.');
   };
   void look();

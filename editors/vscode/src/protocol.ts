@@ -1,4 +1,4 @@
-// What efimd sends besides LSP (docs/protocol.md), as far as it is used here.
+// efimd's messages besides LSP (docs/protocol.md), as far as they are used here.
 
 /** efim/state */
 export interface EfimState {

@@ -18,7 +18,8 @@ export interface Question {
   answer: Promise<Items>;
 }
 
-const kRestartsMax = 3; // of the bridge within kRestartsWithinMs; then it is left alone and the user is told
+// of the bridge within kRestartsWithinMs; then it stays ended, with a message to the user
+const kRestartsMax = 3;
 const kRestartsWithinMs = 60_000;
 
 /**
@@ -51,7 +52,7 @@ export class Server implements vscode.Disposable {
     const program = this.program();
     if (!program) {
       const named = this.settings().path;
-      return this.fail(named ? `${named} (the setting efimd.path) is no program.` : 'efimd was not found on this machine.', 'Open Settings');
+      return this.fail(named ? `${named} (the setting efimd.path) is not a program.` : 'efimd was not found on this machine.', 'Open Settings');
     }
     this.set({ name: 'starting', progress: 0, message: '' });
     const client = this.makeClient(program);

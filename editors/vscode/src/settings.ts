@@ -7,6 +7,7 @@ export interface Settings {
   languages: Record<string, boolean>;
   trigger: 'automatic' | 'key';
   debounceMs: number;
+  offerModel: boolean;
   /** initializationOptions.efim: what is null is left to the daemon's configuration. */
   server: Record<string, unknown>;
   problems: string[];
@@ -28,6 +29,7 @@ const kRules: Record<string, Rule> = {
   },
   trigger: { what: '"automatic" or "key"', holds: (value) => value === 'automatic' || value === 'key' },
   debounceMs: { what: 'an integer from 0 to 10000', holds: isInteger(0, 10000) },
+  offerModel: { what: 'true or false', holds: (value) => typeof value === 'boolean' },
   maxTokens: { what: 'an integer from 1 to 4096, or null', holds: (value) => isNull(value) || isInteger(1, 4096)(value) },
   stop: { what: '"none", "line", "block" or null', holds: (value) => isNull(value) || ['none', 'line', 'block'].includes(value as string) },
   temperature: { what: 'a number from 0 to 10, or null', holds: (value) => isNull(value) || isNumber(0, 10)(value) },
@@ -49,7 +51,7 @@ export function readSettings(): Settings {
   }
   const settings = {
     path: read<string>('path'), enabled: read<boolean>('enabled'), languages: read<Record<string, boolean>>('languages'),
-    trigger: read<'automatic' | 'key'>('trigger'), debounceMs: read<number>('debounceMs'), server,
+    trigger: read<'automatic' | 'key'>('trigger'), debounceMs: read<number>('debounceMs'), offerModel: read<boolean>('offerModel'), server,
   };
   return { ...settings, problems: problems.sort() };
 }

@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The number behind `key` in lines of "KEY NUMBER ...".
+/// The number after `key` in lines of "KEY NUMBER ...".
 std::optional<std::size_t> number_of(const fs::path& file, std::string_view key) {
   std::ifstream in(file);
   for (std::string line; std::getline(in, line);) {
@@ -42,7 +42,7 @@ constexpr GroupFiles kVersion2{"memory.max", "memory.current", {"inactive_file",
 constexpr GroupFiles kVersion1{
     "memory.limit_in_bytes", "memory.usage_in_bytes", {"total_inactive_file", "total_active_file"}};
 
-/// What a group leaves; nothing if it has no limit.
+/// The memory that a group leaves; nothing if it has no limit.
 std::optional<std::size_t> left_in(const fs::path& group, const GroupFiles& files) {
   const auto limit = number_in(group / files.limit);
   const auto used = number_in(group / files.used);

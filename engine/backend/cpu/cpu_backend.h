@@ -16,7 +16,7 @@ enum class Isa {
   kScalar,
   kAvx2,        ///< with FMA and F16C
   kAvxVnni,     ///< the same with VNNI in 256 bits
-  kAvx512,      ///< F, BW, VL, DQ and VNNI; without VNNI a processor takes what is above
+  kAvx512,      ///< F, BW, VL, DQ and VNNI; a processor without VNNI takes the one above
   kAvx512Bf16,  ///< the same with BF16
 };
 
@@ -38,9 +38,9 @@ struct CpuOptions {
 /// Backend::page_bytes() of the CPU device for such a model.
 std::size_t cpu_page_bytes(const ModelShape& shape, KvType type);
 
-/// The CPU device. Weights are used where the file is mapped, or from panels. Activations take about
-/// step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks. 8-bit KV is refused for heads
-/// of more than 256 elements (kUnsupported).
+/// The CPU device. Weights are used in place in the mapped file, or from panels. Activations take
+/// about step_tokens_max * 16 * F bytes, logits V * 4 for each row that asks. 8-bit KV is refused
+/// for heads of more than 256 elements (kUnsupported).
 Result<std::unique_ptr<Backend>> make_cpu_backend(std::shared_ptr<const Model> model,
                                                   const CpuOptions& options);
 /// The same over weights of `model`, or a part of its layers; without one they outlive the result (tests, benchmarks).

@@ -88,7 +88,7 @@ class CpuBackend final : public Backend {
   }
 
   Result<void> prepare(const Step& step);
-  /// kIo once the model's file is not what it was: what was computed since is void.
+  /// kIo after the model's file changed: all results since then are void.
   Result<void> check_file() const;
   void place_rows();
   void store_row(int layer, int row);
@@ -96,7 +96,7 @@ class CpuBackend final : public Backend {
   template <class Body>
   void each_row(int rows, int width, const Body& body);
   void norm_row(const CpuNorm& norm, const float* x, float* out) const;
-  /// RMS norm of each of `heads` heads [E]; none where there are no weights.
+  /// RMS norm of each of `heads` heads [E]; none if there are no weights.
   void norm_heads(const std::vector<float>& norm, int heads, float* rows) const;
   /// Quantizes `rows` rows of values [...][width] for the products, and runs them.
   void multiply(std::span<const Product> products, const float* values, int width, int rows);
@@ -143,7 +143,7 @@ class CpuBackend final : public Backend {
   AlignedArray<float> router_logits_;           ///< [T][experts]
   AlignedArray<float> expert_in_, expert_out_;  ///< [D]
 
-  AlignedArray<float> records_;  ///< of attention
+  AlignedArray<float> partials_;  ///< of attention
   AlignedArray<float> logits_;
 };
 

@@ -2,8 +2,8 @@
 // kernels_*.cpp.
 //
 // A layer at one token has five loops that all threads join: Q K V, attention, output, gate and up,
-// down. What lies between them (norms, RoPE, quantization of inputs) is done row by row: at few
-// rows by the calling thread alone, since it costs less than waking the others.
+// down. What lies between them (norms, RoPE, quantization of inputs) is done row by row. At few
+// rows the calling thread does it alone, because that costs less than waking the others.
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -53,10 +53,10 @@ Result<void> CpuBackend::prepare(const Step& step) {
   place_rows();
   rope_.prepare(positions_);
   plan_.prepare(step);
-  if (!records_.reserve(plan_.record_floats())) {
+  if (!partials_.reserve(plan_.partial_floats())) {
     return fail(Fault::kNoMemory,
                 "attention: cannot allocate " +
-                    std::to_string(plan_.record_floats() * sizeof(float)) + " bytes",
+                    std::to_string(plan_.partial_floats() * sizeof(float)) + " bytes",
                 "lower the window or close other programs");
   }
   return {};
@@ -140,11 +140,11 @@ void CpuBackend::store_row(int layer, int row) {
 
 Result<void> CpuBackend::attention(int layer) {
   pool_.parallel_for(plan_.tasks(), [&](int index) {
-    kv_->attend(layer, plan_, index, q_.data(), records_.data());
+    kv_->attend(layer, plan_, index, q_.data(), partials_.data());
   });
   each_row(rows_, query_width(), [&](int row) {
     float* attended = attended_.data() + size(row) * size(query_width());
-    plan_.merge(row, records_.data(), attended);
+    plan_.merge(row, partials_.data(), attended);
     scale_row(attended, query_width(), shape_.residual_scale);
   });
   return {};

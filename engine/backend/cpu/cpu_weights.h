@@ -22,11 +22,11 @@ struct CpuLayer {
   std::vector<float> gate_bias, up_bias;
   Weights query, key, value, attention_output;
   Weights router;                       ///< no rows: dense
-  std::vector<Weights> gate, up, down;  ///< [experts], one where dense; no gate: act(up)
+  std::vector<Weights> gate, up, down;  ///< [experts], one if dense; no gate: act(up)
 };
 
-/// A model's weights: matrices where they are mapped, vectors copied (a few KiB a layer), so that
-/// they are f32 and aligned whatever the file holds. Scales that a vector can carry are in it.
+/// A model's weights. Matrices stay in the mapped file. Vectors are copied (a few KiB a layer), so
+/// that they are f32 and aligned in any case. Scales that a vector can carry are in it.
 struct CpuWeights {
   Weights token_embedding, output;
   CpuNorm output_norm;  ///< times logit_scale

@@ -6,11 +6,11 @@
 
 namespace efimd::engine::cpu {
 
-/// Which experts evaluate the rows of one step, in one layer.
+/// The experts that evaluate the rows of one step, in one layer.
 ///
-/// A row goes to the `used` experts with the largest router logits, the lower index first among
-/// equals and NaN last; their weights are the softmax over these logits. A slot is one (row,
-/// expert); slots lie expert by expert, so that an expert's weights are read once for all of its
+/// A row goes to the `used` experts with the largest router logits. The lower index goes first
+/// among equals, and NaN last. Their weights are the softmax over these logits. A slot is one (row,
+/// expert). Slots lie expert by expert, so that an expert's weights are read once for all of its
 /// rows. A row's choice, weights and the order of its sum depend on its own logits alone.
 class ExpertPlan {
  public:
@@ -31,7 +31,7 @@ class ExpertPlan {
   std::span<const Share> shares() const { return shares_; }
   int row_of(int slot) const { return rows_[static_cast<std::size_t>(slot)]; }
 
-  /// One of a row's experts: where its result lies and what it counts.
+  /// One of a row's experts: the place of its result and its weight.
   struct Choice {
     int slot;
     float weight;

@@ -7,8 +7,9 @@
 namespace efimd::engine::cpu {
 namespace {
 
-/// Weights that a thread takes at a time: long enough to stream, short enough to even out stolen
-/// cores. Rows of the file are read in as many streams as a register has lanes, so they need more.
+/// Weights that a thread takes at a time. That is long enough to stream, and short enough to even
+/// out stolen cores. Rows of the file are read in as many streams as a register has lanes, so they
+/// need more.
 constexpr std::size_t kChunkBytes = 128 * 1024;
 constexpr std::size_t kPanelChunkBytes = 64 * 1024;
 /// Rows of a chunk are whole groups of the widest kernel; with many tokens it takes two panels.
@@ -23,7 +24,7 @@ struct Chunk {
 std::vector<Chunk> cut(std::span<const Product> products, int threads) {
   int total = 0;
   for (const Product& product : products) total += product.weights->rows;
-  // At least four chunks a thread, where there are so many rows.
+  // At least four chunks a thread, if there are enough rows.
   const int fair = std::max(total / (4 * threads), 1);
   std::vector<Chunk> chunks;
   for (const Product& product : products) {

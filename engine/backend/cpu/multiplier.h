@@ -15,7 +15,7 @@ namespace efimd::engine::cpu {
 struct Product {
   const Weights* weights;
   RowRange rows;  ///< of the inputs
-  float* out;     ///< where the first of these rows goes
+  float* out;     ///< the place of the first of these rows
   std::size_t out_stride;
   const std::vector<float>* bias;  ///< empty: none
   Store store;

@@ -56,7 +56,7 @@ std::string PanelStore::refusal(std::size_t bytes) const {
   const std::size_t available = *options_.available_bytes;
   if (bytes <= (by_itself ? available / 2 : available)) return {};
   return "panels take " + size_text(bytes) + ", and " + size_text(available) + " are available" +
-         (by_itself ? ", of which at most half is taken" : "");
+         (by_itself ? "; panels may take at most half" : "");
 }
 
 bool PanelStore::reserve(std::size_t bytes) {

@@ -16,8 +16,8 @@ namespace efimd::engine::cpu {
 
 /// A model's matrices as panels (panels.h) in private memory, made beside serving.
 ///
-/// A thread that runs only when a core is idle writes them matrix by matrix; adopt() hands over those
-/// that are done. As panels give the same bits, it does not matter at which step that happens. The
+/// A thread that runs only if a core is idle writes them matrix by matrix. adopt() hands over those
+/// that are done. Panels give the same bits, so it does not matter at which step that happens. The
 /// file's pages of a matrix are given back as soon as it has panels.
 ///
 /// Thread: all by the engine's; the thread of its own reads the matrices and writes panels.  Owns: the
@@ -25,7 +25,7 @@ namespace efimd::engine::cpu {
 /// memory or a thread nothing happens, and `told` says so.
 class PanelStore {
  public:
-  /// No longer needed in memory: these bytes of the file.
+  /// Called with bytes of the file that are no longer needed in memory.
   using GiveBack = std::function<void(std::span<const std::byte>)>;
 
   struct Options {
@@ -51,7 +51,7 @@ class PanelStore {
     unsigned char* panels;
   };
 
-  /// Why no panels are made of so many bytes; empty: they are.
+  /// The reason for no panels of so many bytes; empty: they are made.
   std::string refusal(std::size_t bytes) const;
   bool reserve(std::size_t bytes);
   void tell(std::string text) const;

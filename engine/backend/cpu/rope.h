@@ -7,8 +7,8 @@
 
 namespace efimd::engine::cpu {
 
-/// The rotations of the rows of one step: angle = position * rope_frequencies()[i] for pair i,
-/// computed in double once per step, used by all layers in f32.
+/// The rotations of the rows of one step: angle = position * rope_frequencies()[i] for pair i. They
+/// are computed in double once per step, and all layers use them in f32.
 class Rope {
  public:
   Rope(const ModelShape& shape, std::span<const float> factors);

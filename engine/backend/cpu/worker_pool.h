@@ -10,13 +10,13 @@ namespace efimd::engine::cpu {
 /// Physical cores that this process may run on; at least 1.
 int physical_cores();
 
-/// Threads that share the chunks of one loop after the other with the thread that calls.
+/// Threads that share the chunks of a loop with the calling thread, one loop after another.
 ///
-/// Each thread has a share of neighbouring chunks and takes them from its front, because memory is
-/// read fastest in one stream. A thread that has finished takes chunks from the back of another's
-/// share: a virtual machine's cores are stolen for milliseconds, and nobody waits for the slowest.
-/// Idle workers spin for kSpin, which spans the gaps inside a step, then sleep: between steps they
-/// use no processor time.
+/// Each thread has a share of neighbouring chunks and takes them in order, because memory is read
+/// fastest in one stream. A thread that has finished takes chunks from the back of another's share.
+/// A virtual machine's cores are stolen for milliseconds, and so nobody waits for the slowest. Idle
+/// workers spin for kSpin, which spans the gaps inside a step, then sleep. Between steps they use
+/// no processor time.
 ///
 /// Thread: parallel_for() from one thread at a time. Owns: its threads; the destructor joins them.
 /// Fails: the constructor throws std::system_error when a thread cannot be started.
@@ -48,7 +48,7 @@ class WorkerPool {
   /// The chunks of a loop that a thread has not taken yet.
   struct alignas(64) Share {
     std::atomic<std::uint64_t> left{
-        0};  ///< loop number (24 bits), first (20), behind the last (20)
+        0};  ///< loop number (24 bits), first (20), one past the last (20)
   };
 
   void run(int chunks, Call call, const void* context);
@@ -59,15 +59,15 @@ class WorkerPool {
   void work(int thread);
   void shut_down();
 
-  // One loop. A late worker may read the fields while the next loop is being set up; what it read
-  // is used only if it then claims a chunk of a share that it had read before: the loop was not
-  // finished, so its fields stood still.
+  // One loop. A late worker may read the fields during the setup of the next loop. It uses them
+  // only if it then claims a chunk of a share that it had read before. In that case the loop was
+  // not finished, so its fields did not change.
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> context_{nullptr};
   std::atomic<int> chunks_{0};
   std::uint64_t number_ = 0;                  ///< of the loop; the caller's
   alignas(64) std::atomic<int> finished_{0};  ///< chunks of the current loop
-  alignas(64) std::atomic<int> loop_{0};      ///< what idle workers wait on
+  alignas(64) std::atomic<int> loop_{0};      ///< idle workers wait on it
   std::atomic<bool> stop_{false};
   std::vector<Share> shares_;  ///< one of each thread, the caller's first
   std::vector<std::thread> workers_;

@@ -38,8 +38,8 @@ struct CudaApi {
   /// Opens the driver's library; kNotFound if there is none. It stays open for the life of the process.
   static Result<CudaApi> open(const char* library);
   std::string name_of(CUresult result) const;
-  /// A failed call as an Error: kNoMemory if memory is short, else kDeviceLost, because a context that
-  /// failed once fails for good.
+  /// A failed call as an Error: kNoMemory if memory is short, else kDeviceLost, because a context
+  /// that failed once never works again.
   tl::unexpected<Error> failed(const std::string& what, CUresult result) const;
 };
 

@@ -24,8 +24,8 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
-/// Where the driver is loaded and only the device of CUDA is missing, nvidia-smi sees nothing
-/// wrong. A program without the right to new privileges, as a service is, cannot have it made.
+/// If the driver is loaded and only CUDA's device is missing, nvidia-smi sees nothing wrong. A
+/// program without the right to new privileges, as a service is, cannot have it made.
 std::string remedy_of_driver() {
   std::error_code error;
   namespace fs = std::filesystem;

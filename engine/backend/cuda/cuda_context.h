@@ -25,10 +25,10 @@ class CudaContext {
 
   const CudaApi& api() const { return api_; }
   const std::string& name() const { return name_; }
-  /// That this program may take.
+  /// The memory that this program may take.
   std::size_t memory_bytes() const { return memory_bytes_; }
-  /// What the kernels were compiled for, of what the module has for this card: it may lack what
-  /// newer cards can. 80 is 8.0.
+  /// The compute capability of the kernels that this card runs. It may lack features of newer
+  /// cards. 80 is 8.0.
   int code_capability() const { return code_capability_; }
   /// Whether driver and code let kernels of a captured graph overlap.
   bool can_overlap() const;

@@ -28,11 +28,11 @@ constexpr std::size_t kGraphsMax = 16;
 /// Events of copies that were begun, used in turn: finish() of older ones waits for a later event
 /// of the same stream.
 constexpr std::size_t kEvents = 8;
-/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap: every
-/// block norms the rows anew, and after a few of them that takes longer than a kernel of its own.
-/// An estimate that no card has confirmed yet.
+/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap. Every block
+/// norms the rows anew, and after a few of them that takes longer than a kernel of its own. An
+/// estimate that no card has confirmed yet.
 constexpr std::size_t kFusedPairs = 192;
-/// Blocks of one of several tokens, for each multiprocessor: those that are there at once.
+/// Blocks of one of several tokens, for each multiprocessor: those that run at once.
 constexpr std::size_t kFusedBlocks = 2;
 
 kernels::Launch launch_of(const Operation& operation) {

@@ -9,13 +9,13 @@ namespace efimd::engine::cuda {
 struct CudaOptions {
   const char* library = "libcuda.so.1";
   std::size_t memory_bytes = 0;  ///< at most; 0: what the device has free
-  bool overlap = true;           ///< kernels beside one another, where driver and device can
-  bool fuse = true;              ///< products of few tokens together with what stands around them
+  bool overlap = true;           ///< kernels beside one another, if driver and device can
+  bool fuse = true;              ///< products of few tokens fused with their neighbours
 };
 
-/// The NVIDIA device with most free memory. kNotFound without driver or device; kUnsupported for a
-/// driver that is older than the toolkit this was built with, or a device older than the oldest
-/// that the kernels were built for.
+/// The NVIDIA device with most free memory. kNotFound without driver or device. kUnsupported if the
+/// driver is older than the toolkit of this build, or if the device is older than the oldest that
+/// the kernels were built for.
 ///
 /// A list of operations becomes one CUDA graph, kept as long as it is among the kGraphsMax used
 /// last. From compute capability 9.0 on its kernels overlap (kernels/overlap.cuh). Lists of copies

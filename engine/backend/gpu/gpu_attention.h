@@ -6,7 +6,7 @@
 
 namespace efimd::engine::gpu {
 
-/// A sequence with at least so many tokens in a step attends in tiles. An estimate; no card has
+/// A sequence with at least this many tokens in a step attends in tiles. An estimate; no card has
 /// confirmed it yet.
 inline constexpr int kTiledTokensMin = 4;
 
@@ -15,15 +15,15 @@ int split_pages_of(const ModelShape& shape);
 
 /// How many splits a step of so many rows over so many pages has; 1 if each row goes through all
 /// pages.
-///   partials  of a head that there is room for
+///   partials of a head for which there is room
 std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, std::size_t partials);
 
 /// Whether the device attends to such heads by kAttentionTiles.
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, std::uint32_t head_width);
 
 /// DeviceLimits::shared_attention_min for a step of so many rows over so many pages. Steps over one
-/// page always share: it costs them nothing, and so the first steps and the comparison with the CPU
-/// (device_check.h) run the code that only long prompts need.
+/// page always share, because it costs them nothing. So the first steps and the comparison with the
+/// CPU (device_check.h) run the code that only long prompts need.
 std::uint32_t shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages);
 
 /// Sets kernel, type and workgroups of an operation with the operands of kAttention, for these

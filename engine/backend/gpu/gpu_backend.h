@@ -15,19 +15,19 @@ struct GpuOptions {
   int step_tokens_max = 64;
   KvType kv_type = KvType::kF16;
   WithOutput with_output = WithOutput::kYes;  ///< kNo: residual() is asked for, never logits()
-  /// How long a step may take: step_tokens_max is lowered to what was measured to fit, but not
+  /// The longest time of a step: step_tokens_max is lowered until steps fit (measured), but not
   /// below 64. 0: not lowered.
   double step_ms_max = 0;
 };
 
 /// A Backend over a device: the order of its operations, once for CUDA and Vulkan. A step's
-/// operations are collected and run together: in logits() or residual(), or after the last layer if
-/// neither is wanted. So a failure of the device shows there, and a step that is stopped between
-/// layers has cost nothing.
+/// operations are collected and run together, in logits() or residual(), or after the last layer if
+/// neither is wanted. So a failure of the device shows there, and a step that stops between layers
+/// costs nothing.
 ///
-/// KV lies token by token, [Hk][2][P][E] for each page and layer, in f16 or in 8 bits: quants and
-/// scales as on the CPU, and keys without their bias (engine/backend/cpu/kv). The CPU rounds
-/// expanded values to f16, a GPU goes on in f32. If attention over f16 runs on tensor cores,
+/// KV lies token by token, [Hk][2][P][E] for each page and layer, in f16 or in 8 bits. In 8 bits,
+/// quants and scales are as on the CPU, and keys lack their bias (engine/backend/cpu/kv). The CPU
+/// rounds expanded values to f16, a GPU goes on in f32. If attention over f16 runs on tensor cores,
 /// queries and weights are rounded to f16, too. A row's results depend only on its sequence, as
 /// backend.h demands. Devices, drivers and the CPU agree within rounding only, so page_format()
 /// names the device.

@@ -28,9 +28,9 @@ struct Range {
 inline constexpr std::size_t kOperandsMax = 8;
 inline constexpr std::size_t kSizesBytesMax = 64;
 
-/// One operation: what kernels/sizes.h calls its sizes, and its operands in the kernel's order.
-/// Equal operations do the same to what is in the operands, so that a list of them can be prepared
-/// once and run again.
+/// One operation: its sizes (kernels/sizes.h), and its operands in the kernel's order. Equal
+/// operations do the same to the operands' contents, so that a list of them can be prepared once
+/// and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
   /// Products, fused ones and kEmbedRows: the weight type, kernels::Packed.  kStoreRows:
@@ -38,8 +38,8 @@ struct Operation {
   /// of a head.
   std::uint32_t type = 0;
   /// Products, fused or not: whether workgroups take kTokensOfTile tokens, and no experts.
-  /// kAttention: whether heads of tokens share what they read, where the device has that.
-  /// kAttentionTiles: whether tokens do.
+  /// kAttention: whether heads of tokens share their reading, if the device can. kAttentionTiles:
+  /// whether tokens do.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -53,7 +53,7 @@ struct Operation {
   bool operator==(const Operation&) const = default;
 };
 
-/// Where a buffer lies. Memory that the host writes or reads is mapped for as long as the buffer
+/// The place of a buffer. Memory that the host writes or reads is mapped for as long as the buffer
 /// lives. The host must not read memory that it writes, because over a bus each word would take a
 /// microsecond. Memory that the host reads is written only by the device.
 enum class Memory : std::uint8_t { kDevice, kHostWrites, kHostReads };
@@ -68,15 +68,16 @@ struct DeviceLimits {
   /// kNormHeads and kNormGates: of one token up to so many pairs of rows, of some up to so many
   /// blocks; 0: never.
   std::size_t fused_pairs_max = 0, fused_blocks_max = 0;
-  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup, where there are so
-  /// many workgroups then; 0: never.
+  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup if at least this many
+  /// workgroups remain; 0: never.
   std::uint32_t shared_attention_min = 0;
 };
 
 /// Copies that were begun; later ones have greater numbers.
 using CopyTicket = std::uint64_t;
 
-/// A processor with memory of its own that runs lists of operations: all that a GPU backend needs.
+/// A processor with memory of its own that runs lists of operations. A GPU backend needs nothing
+/// else.
 ///
 /// Thread: one.  Owns: its buffers, which live as long as the device.
 /// Fails with kNoMemory or kDeviceLost; after kDeviceLost with that for good.

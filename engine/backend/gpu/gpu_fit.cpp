@@ -20,7 +20,7 @@ std::string mebibytes(std::size_t bytes) {
   return std::to_string((bytes + (std::size_t{1} << 20U) - 1) >> 20U) + " MiB";
 }
 
-/// What a model takes beside its KV.
+/// Memory that a model takes beside its KV.
 std::size_t fixed_bytes(const ModelShape& shape, const ModelWeights& weights,
                         const GpuOptions& options) {
   return GpuWeights::bytes(weights, options.with_output) +

@@ -12,8 +12,8 @@ namespace efimd::engine::gpu {
 Result<int> pages_that_fit(const GpuDevice& device, const ModelShape& shape,
                            const ModelWeights& weights, const GpuOptions& options);
 
-/// How many of the first layers, fewer than all, fit without the output matrix and with all wanted
-/// pages; if not one does, with fewer pages. 0: none.
+/// How many of the first layers fit without the output matrix and with all wanted pages; fewer than
+/// all. If not one fits, pages give way. 0: none.
 int layers_that_fit(const DeviceLimits& limits, const ModelShape& shape,
                     const ModelWeights& weights, const GpuOptions& options);
 

@@ -16,7 +16,7 @@ constexpr int kRowsMax = static_cast<int>(kernels::kTokensOfTile);
 /// Products on halves have a kernel for one token.
 constexpr int kHalvesRowsMax = 1;
 
-/// `few_pairs`: of rows, that a block has where there are several tokens.
+/// `few_pairs`: of rows, that a block has if there are several tokens.
 bool can_fuse(const DeviceLimits& limits, const GpuNorm& norm, const GpuMatrix& matrix, int rows,
               u32 few_pairs) {
   const auto has_kernel = [&](const GpuMatrix::Part& part) {

@@ -7,9 +7,9 @@
 
 namespace efimd::engine::gpu {
 
-/// Whether a step of so many rows uses Kernel::kNormHeads: a layer's norm, queries, keys, values
-/// and their storing as one operation for each part of the matrix. The results are the same, bit
-/// for bit.
+/// Whether a step of so many rows uses Kernel::kNormHeads. That is a layer's norm, queries, keys,
+/// values and their storing as one operation for each part of the matrix. The results are the same,
+/// bit for bit.
 bool with_norm_heads(const DeviceLimits& limits, const ModelShape& shape, const GpuLayer& layer,
                      kernels::Kv form, int rows);
 /// The same of the norm, gates and values, and the activation: Kernel::kNormGates.

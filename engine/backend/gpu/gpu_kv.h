@@ -16,10 +16,10 @@ inline std::size_t page_bytes_of(const ModelShape& shape, KvType type) {
   return static_cast<std::size_t>(shape.layers) * layer_page_bytes(shape, type);
 }
 
-/// The RoPE table of the keys' bias, if keys are kept without it (kernels/attention.cuh): pairs of cosine and
-/// sine, first [rope_width / 2][P] of the slots of a page, times RoPE's magnitude, then [pages][rope_width / 2] of the
-/// pages of a sequence. The angle of a position is the sum of two; a table of positions would be P times as long, and
-/// angles past a few thousand have no place in f32.
+/// The RoPE table of the keys' bias, if keys are kept without it (kernels/attention.cuh): pairs of
+/// cosine and sine. First come [rope_width / 2][P] of the slots of a page, times RoPE's magnitude,
+/// then [pages][rope_width / 2] of the pages of a sequence. The angle of a position is the sum of
+/// two. A table of positions would be P times as long, and f32 is too coarse for large angles.
 std::vector<float> bias_rope_table(const ModelShape& shape, std::span<const double> frequencies,
                                    int pages);
 

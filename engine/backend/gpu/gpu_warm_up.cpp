@@ -12,7 +12,7 @@ namespace efimd::engine::gpu {
 
 namespace {
 
-/// Tokens of a step on whatever device, and from there on in powers of two.
+/// Tokens of a step on any device, and from there on in powers of two.
 constexpr int kStepTokensMin = 64;
 
 }  // namespace

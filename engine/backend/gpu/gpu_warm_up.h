@@ -5,7 +5,7 @@
 
 namespace efimd::engine::gpu {
 
-/// Steps over page 0, to be run before the first sequence is opened.
+/// Steps over page 0; run them before the first sequence is opened.
 class WarmUp {
  public:
   WarmUp(Backend& backend, int layers, WithOutput with_output)
@@ -14,8 +14,8 @@ class WarmUp {
   /// Steps of one token, of some, of a short prompt, and after `split_tokens` others. So every
   /// kernel that the model needs is compiled and has run.
   Result<void> run(int split_tokens);
-  /// The largest step, up to Backend::step_tokens_max(), that ends within so many milliseconds; at
-  /// least 64 tokens.
+  /// The largest step, up to Backend::step_tokens_max(), that ends within this many milliseconds;
+  /// at least 64 tokens.
   Result<int> tokens_within(double ms);
 
  private:

@@ -29,7 +29,7 @@ bool tied(const ModelWeights& weights) {
   return weights.output.data == weights.token_embedding.data;
 }
 
-/// Threads that pack rows; where no more can be started, the caller alone.
+/// Threads that pack rows; if none can be started, the caller works alone.
 std::unique_ptr<cpu::WorkerPool> packers() {
   try {
     return std::make_unique<cpu::WorkerPool>(cpu::physical_cores());
@@ -43,8 +43,8 @@ class Uploader {
   Uploader(GpuDevice& device, BufferId staging)
       : device_(device), staging_(staging), packers_(packers()) {}
 
-  /// Tensors that are there, one below the other. With experts each is a part, for all of it must
-  /// be reachable at once.
+  /// Tensors that are there, one below the other. With experts each is a part, because all of it
+  /// must be reachable at once.
   Result<GpuMatrix> matrix(const std::vector<const TensorView*>& tensors, int experts = 0) {
     GpuMatrix result;
     std::vector<const TensorView*> alike;
@@ -169,8 +169,7 @@ class Uploader {
   std::vector<std::uint32_t> packed_;  ///< rows on their way to the staging memory
 };
 
-/// Vectors one after the other, zeros for those that there are not; none where there are none at
-/// all.
+/// Vectors one after another, zeros for absent ones; nothing if all are absent.
 std::vector<float> joined(
     std::initializer_list<std::pair<const std::vector<float>*, int>> vectors_and_widths) {
   std::vector<float> result;

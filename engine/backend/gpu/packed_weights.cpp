@@ -16,7 +16,7 @@ namespace {
 constexpr std::size_t kGroup = 32;
 constexpr std::size_t kSuper = 256;
 
-/// What a quantized type is made of.
+/// The parts of a quantized type.
 struct Parts {
   cpu::WeightType file_type;
   int center;             ///< what the reader of the file's blocks subtracted

@@ -32,7 +32,7 @@ bool is_quantized(kernels::Packed type);
 /// The layout of rows of `cols` weights.
 kernels::RowLayout row_layout(TensorType type, std::int64_t cols);
 
-/// Packs one row of a tensor into layout.row_words words; what is padding becomes 0.
+/// Packs one row of a tensor into layout.row_words words; padding becomes 0.
 void pack_row(const TensorView& tensor, std::int64_t row, const kernels::RowLayout& layout,
               std::span<std::uint32_t> words);
 

@@ -18,7 +18,7 @@ Result<void> PageTransfer::allocate() {
 
 void PageTransfer::expect(PageIndex page) {
   if (std::ranges::find(expected_, page, &Expected::page) != expected_.end()) return;
-  // Where it cannot begin now, read() tries again and says why not.
+  // If it cannot begin now, read() tries again and says why not.
   if (const auto slot = begin_read(page)) expected_.push_back({page, *slot});
 }
 

@@ -13,8 +13,8 @@
 namespace efimd::engine::gpu {
 
 /// KV pages on their way between a device and the host, several at once, through memory that the
-/// device reads and writes by itself. A page is written while the next one comes from the disk, and
-/// read while the last one is being stored.
+/// device reads and writes by itself. A page is written while the next one comes from the disk. It
+/// is read while the last one is being stored.
 ///
 /// Thread: engine.  Owns: staging memory for kInFlight pages each way; the device outlives it.
 /// Fails as the device does. If a write fails later, the next call reports it.
@@ -35,7 +35,7 @@ class PageTransfer {
 
   /// Begins to read the page: a later read() finds it there unless changed() was called.
   void expect(PageIndex page);
-  /// To be called before the page's memory changes; without a page, any page's.
+  /// Call it before the page's memory changes; without a page, any page's.
   void changed(PageIndex page);
   void changed() { expected_.clear(); }
   Result<void> read(PageIndex page, std::span<std::byte> bytes);

@@ -10,8 +10,8 @@ namespace efimd::engine::gpu {
 
 namespace {
 
-/// Sixteen rows over the longest context in as many splits as there can be; more where a step has many rows, up to where
-/// they need no splits.
+/// Sixteen rows over the longest context in as many splits as possible. More if a step has many
+/// rows, until they need no splits.
 constexpr std::size_t kPartialsMin = 4096, kPartialsOfRow = 16, kPartialsMax = 8192;
 
 /// Of each buffer its floats.

@@ -11,7 +11,8 @@ namespace efimd::engine::gpu {
 /// Split-K partials of a head that attention may write in a step.
 std::size_t attention_partials(int tokens_max);
 
-/// What a step's operations hand on, of up to T tokens; with experts a token has `used` rows in the feed-forward.
+/// The results that a step's operations hand on, of up to T tokens; with experts a token has `used`
+/// rows in the feed-forward.
 struct StepBuffers {
   Range x;                       ///< [T][D], the residual stream
   Range normed;                  ///< [T][D]
@@ -20,11 +21,11 @@ struct StepBuffers {
   Range attended;                ///< [T][H E]
   Range gate_up;                 ///< [used T][2 F], or [T][F]
   Range hidden;                  ///< [used T][F]
-  Range quants, scales, halves;  ///< what the next product reads
+  Range quants, scales, halves;  ///< inputs of the next product
   Range router_logits, chosen, expert_weights, expert_parts;
 
   Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max);
-  /// What allocate() takes.
+  /// Bytes that allocate() takes.
   static std::size_t bytes(const ModelShape& shape, int tokens_max);
 };
 

@@ -17,11 +17,11 @@
 
 namespace efimd::engine::gpu {
 
-/// The operations of a step in their order. GpuBackend says when a part of a layer comes; this says
-/// which operations it is on this device, over which operands.
+/// The operations of a step in their order. GpuBackend says when a part of a layer comes. This
+/// class says which operations that is on this device, over which operands.
 ///
-/// Thread: one.  Owns: what a step's operations hand on, and its record; the device owns the memory.
-/// Limits and failures: allocate()'s alone. The rest only adds to a list.
+/// Thread: one. Owns: the buffers of a step's operations, and its record; the device owns the
+/// memory. Limits and failures: allocate()'s alone. The rest only adds to a list.
 class StepOperations {
  public:
   /// `device` and `shape` outlive it.
@@ -61,7 +61,7 @@ class StepOperations {
   bool tiled() const;
 
  private:
-  /// What becomes of what an output held.
+  /// Whether an output is replaced or added to.
   enum class Sum { kIsAll, kAdds };
   /// out = or += matrix x (+ bias).
   struct Product {

@@ -10,9 +10,9 @@
 
 namespace efimd::engine::gpu {
 
-/// What the host says of a step to the device: tokens, where their K and V go, page tables, and the
-/// RoPE table of their positions. The host writes it in one piece, which the step's first operation
-/// copies.
+/// The host's description of a step for the device: tokens, places of their K and V, page tables,
+/// and the RoPE table of their positions. The host writes it in one piece, which the step's first
+/// operation copies.
 class StepRecord {
  public:
   Result<void> allocate(GpuDevice& device, const ModelShape& shape, int tokens_max, int page_count);
@@ -33,8 +33,7 @@ class StepRecord {
   const Range& tables() const { return tables_; }            ///< page tables of all sequences
 
  private:
-  /// The parts of a step of so many rows, one after another, page tables last: a step is as long as
-  /// its rows.
+  /// The parts of a step of so many rows, one after another, page tables last.
   void lay_out(std::size_t rows, std::size_t rope_width);
   template <class T>
   std::span<T> written(const Range& part);

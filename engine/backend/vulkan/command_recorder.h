@@ -9,7 +9,7 @@ namespace efimd::engine::vulkan {
 
 /// Records operations, and the barriers between them, into command buffers.
 ///
-/// Thread: one.  Owns nothing: what it refers to outlives it.
+/// Thread: one. Owns nothing: its buffers and pipelines outlive it.
 class CommandRecorder {
  public:
   CommandRecorder(const VulkanContext& context, Pipelines& pipelines, const VulkanBuffers& buffers)
@@ -19,9 +19,9 @@ class CommandRecorder {
   Result<void> operation(VkCommandBuffer commands, VkDescriptorPool sets,
                          const gpu::Operation& operation);
   void copy(VkCommandBuffer commands, const gpu::Operation& operation) const;
-  /// Operations after it see what was written before it.
+  /// Operations after it see everything that was written before it.
   void barrier_between(VkCommandBuffer commands) const;
-  /// The host sees what was written before it.
+  /// The host sees everything that was written before it.
   void barrier_to_host(VkCommandBuffer commands) const;
 
  private:

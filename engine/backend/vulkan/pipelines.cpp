@@ -43,7 +43,7 @@ constexpr std::array<Shader, kernels::kKernels> kShaders = {{
 }};
 static_assert(kernels::rows_stand_at_their_kernels(kShaders));
 
-/// What a workgroup takes of many: tokens in products, heads of tokens in attention.
+/// The share of a workgroup: tokens in products, heads of tokens in attention.
 std::uint32_t tile_of(const gpu::Operation& operation) {
   if (!operation.many) return 1;
   if (operation.kernel == Kernel::kMatmul) return kernels::kTokensOfTile;

@@ -7,7 +7,7 @@
 namespace efimd::engine::vulkan {
 
 /// The number of threads that a device adds up in one step. If a device has several, the driver
-/// chooses one for each pipeline, and pipelines of one token and of many would add in different
+/// chooses one for each pipeline. Then pipelines of one token and of many would add in different
 /// orders.
 struct Subgroups {
   bool adding = false;  ///< sums and maxima over a subgroup
@@ -18,7 +18,7 @@ struct Subgroups {
 
   /// Whether a sum's order is the same in all pipelines of a kernel.
   bool in_one_order() const { return adding && (chosen || least == most); }
-  /// The size that all pipelines of the kernel ask for; 0: none, because they add nothing over
+  /// The size that all pipelines of the kernel ask for. 0: none, because they add nothing over
   /// threads or cannot ask.
   std::uint32_t size_for(gpu::Kernel kernel) const;
 };

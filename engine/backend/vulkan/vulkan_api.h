@@ -61,13 +61,14 @@ struct VulkanApi {
 
 /// The names of the shared libraries that are loaded now.
 std::set<std::string> loaded_libraries();
-/// Keeps each library that is loaded now and not in `before` until the process ends. The loader unloads
-/// drivers with their instance; their globals and their threads' storage do not outlive that (Mesa's
-/// leak and may crash at exit).
+/// Keeps each library that is loaded now and not in `before` until the process ends. The loader
+/// unloads drivers with their instance. Their globals and their threads' storage do not outlive
+/// that (Mesa's leak and may crash at exit).
 void keep_loaded_since(const std::set<std::string>& before);
 
 std::string result_name(VkResult result);
-/// A failed call as an Error: kDeviceLost, kNoMemory, or kUnsupported for what can only be the driver's mistake.
+/// A failed call as an Error: kDeviceLost, kNoMemory, or kUnsupported if it can only be the
+/// driver's mistake.
 tl::unexpected<Error> vulkan_failed(const std::string& what, VkResult result);
 
 }  // namespace efimd::engine::vulkan

@@ -15,8 +15,8 @@ namespace efimd::engine::vulkan {
 /// Fails with kNoMemory or kDeviceLost.
 class VulkanBuffers {
  public:
-  /// What the host must invalidate after a submission before it reads: whole allocations, whatever
-  /// the device's atoms are.
+  /// The ranges that the host must invalidate after a submission before it reads: whole
+  /// allocations, for any size of the device's atoms.
   using Stale = std::vector<VkMappedMemoryRange>;
 
   explicit VulkanBuffers(const VulkanContext& context) : context_(context) {}

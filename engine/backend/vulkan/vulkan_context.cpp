@@ -49,7 +49,7 @@ tl::unexpected<Error> no_device(bool on_cpu, const std::filesystem::path& render
                 "run 'sudo usermod -aG render $USER', then log in again");
   return fail(Fault::kNotFound,
               on_cpu ? "no GPU, only Vulkan on the CPU" : "no device that speaks Vulkan",
-              on_cpu ? "set device.kind to vulkan to use it all the same"
+              on_cpu ? "set device.kind to vulkan to use it anyway"
                      : "install your graphics card's driver");
 }
 
@@ -100,7 +100,7 @@ bool has_extension(const VulkanContext& context, const char* name) {
   });
 }
 
-/// What other programs have taken is not to be had.
+/// Memory of other programs is not available.
 std::size_t free_memory(const VulkanContext& context) {
   if (!has_extension(context, VK_EXT_MEMORY_BUDGET_EXTENSION_NAME))
     return own_memory(context.memory);
@@ -178,7 +178,7 @@ shaders::Level level_of(const VulkanContext& context) {
   return has_integer_dot(context) ? Level::kIntegerDot : Level::kSubgroups;
 }
 
-/// A family for compute alone where there is one: nothing on the screen waits in it.
+/// A family for compute alone, if there is one: nothing on the screen waits in it.
 Result<std::uint32_t> compute_family(const VulkanContext& context) {
   std::uint32_t count = 0;
   context.api.GetPhysicalDeviceQueueFamilyProperties(context.physical, &count, nullptr);

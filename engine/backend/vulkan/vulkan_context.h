@@ -22,7 +22,8 @@ struct VulkanContext {
   VkPhysicalDevice physical = VK_NULL_HANDLE;
   VkPhysicalDeviceProperties properties = {};
   VkPhysicalDeviceMemoryProperties memory = {};
-  /// What is free of the device's own largest heap, or that heap's size if the driver does not say.
+  /// The free memory of the device's own largest heap, or that heap's size if the driver does not
+  /// say.
   std::size_t memory_bytes = 0;
   std::size_t allocation_bytes_max = 0;
   Subgroups subgroups;

@@ -27,9 +27,9 @@ constexpr std::size_t kProgramsMax = 16;
 constexpr std::size_t kCopiesMax = 8;
 /// A step that takes longer is taken for lost. Drivers reset a GPU that hangs within seconds.
 constexpr std::uint64_t kStepNsMax = 120'000'000'000;
-/// A list that takes longer than the limit for a submission is cut into several, but not into ones
-/// of fewer operations, about a layer's: a machine that slept meanwhile is not to make each step
-/// slow.
+/// A list that takes longer than the limit for a submission is cut into several. They have at least
+/// this many operations, about a layer's, so that a machine that slept meanwhile does not make each
+/// step slow.
 constexpr std::size_t kSubmittedMin = 10;
 /// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
 constexpr std::uint32_t kLargeWorkgroupsMin = 512;
@@ -224,7 +224,7 @@ Result<void> VulkanDevice::issue(Copies& copies, std::span<const Operation> oper
 
 Result<void> VulkanDevice::finish(CopyTicket copies) {
   if (lost_) return tl::unexpected(*lost_);
-  // One queue works in order. Where the place has newer ones, these were waited for then.
+  // One queue works in order. If the place has newer ones, these were waited for then.
   return copies + kCopiesMax <= copies_begun_ ? Result<void>()
                                               : noted(finish(copies_[copies % kCopiesMax]));
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "daemon/cli/commands/table.h"
 #include "lsp/json_rpc.h"
@@ -98,16 +99,71 @@ void print_json(std::string_view description, const std::vector<Measured>& all) 
   fmt::print("{}\n", lsp::json_text({{"model", description}, {"places", std::move(places)}}));
 }
 
+double mean(const std::vector<double>& values) {
+  double sum = 0;
+  for (const double value : values) sum += value;
+  return values.empty() ? 0 : sum / static_cast<double>(values.size());
+}
+
+int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& projects,
+               const CommandLine& options) {
+  DraftPairs pairs;
+  for (const recall_places::Project& project : projects)
+    measure_drafts(bench, project, options.places, pairs);
+  const auto each = [&](std::size_t sum) {
+    return pairs.texts == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(pairs.texts);
+  };
+  if (options.json) {
+    fmt::print("{}\n", lsp::json_text({{"model", bench.description()},
+                                       {"texts", pairs.texts},
+                                       {"tokens", pairs.tokens},
+                                       {"stepsWithout", pairs.steps_without},
+                                       {"stepsWith", pairs.steps_with},
+                                       {"draftedTokens", pairs.drafted},
+                                       {"acceptedTokens", pairs.accepted},
+                                       {"differing", pairs.differing},
+                                       {"msMeanWithout", mean(pairs.ms_without)},
+                                       {"msMeanWith", mean(pairs.ms_with)},
+                                       {"msMeanCandidates", mean(pairs.ms_candidates)},
+                                       {"msP50Without", median_ms(pairs.ms_without)},
+                                       {"msP50With", median_ms(pairs.ms_with)}}));
+    return 0;
+  }
+  fmt::print(
+      "{}: {} generated texts of {} tokens and more, {:.1f} tokens each; {} cursors differ\n"
+      "steps of the engine  {:.1f} without drafts, {:.1f} with, {:.2f} times fewer\n"
+      "drafted              {} tokens, {:.1f} % accepted\n"
+      "ms mean              {:.2f} without, {:.2f} with, {:.2f} of them for candidates to show\n"
+      "ms p50               {:.2f} without, {:.2f} with\n",
+      bench.description(), pairs.texts, kDraftedTokensMin, each(pairs.tokens), pairs.differing,
+      each(pairs.steps_without), each(pairs.steps_with),
+      pairs.steps_with == 0
+          ? 0
+          : static_cast<double>(pairs.steps_without) / static_cast<double>(pairs.steps_with),
+      pairs.drafted, percent(pairs.accepted, pairs.drafted), mean(pairs.ms_without),
+      mean(pairs.ms_with), mean(pairs.ms_candidates), median_ms(pairs.ms_without),
+      median_ms(pairs.ms_with));
+  return 0;
+}
+
 }  // namespace
 
 int run_places(const service::Paths& paths, const CommandLine& options) {
   const auto bench = BenchService::open(paths, 0);
   if (!bench) return failed(bench.error());
-  std::vector<Measured> all = {{"without", {}}, {"with", {}}};
+  std::vector<recall_places::Project> projects;
   for (const auto& folder : options.files) {
-    const recall_places::Project project = recall_places::read_project(folder);
-    if (project.files.empty())
+    projects.push_back(recall_places::read_project(folder));
+    if (projects.back().files.empty())
       return failed({Fault::kNotFound, folder.string() + " holds no source files", ""});
+  }
+  if (!options.places.dump.empty()) {
+    const auto dumped = dump_places(paths, projects, options.places);
+    return dumped ? 0 : failed(dumped.error());
+  }
+  if (options.places.drafts) return run_drafts(**bench, projects, options);
+  std::vector<Measured> all = {{"without", {}}, {"with", {}}};
+  for (const recall_places::Project& project : projects) {
     for (Measured& measured : all) {
       const PlacesTallies tallies =
           measure_places(**bench, project, options.places, measured.name == "with");

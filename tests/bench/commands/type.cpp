@@ -58,7 +58,8 @@ int run_type(const service::Paths& paths, const CommandLine& options) {
   for (const auto& file : options.files) {
     const auto text = service::read_text(file);
     if (!text) return failed(text.error());
-    exercises.push_back(exercise_of(*text, options.lines, options.seed));
+    exercises.push_back(options.new_files ? new_file_of(*text, options.lines)
+                                          : exercise_of(*text, options.lines, options.seed));
   }
   const auto bench = BenchService::open(paths, 0);
   if (!bench) return failed(bench.error());

@@ -28,7 +28,12 @@ Result<int> prompt_tokens_for(engine::Engine& engine, const Baseline::Setup& set
   if (setup.prompt_tokens_max > 0) return std::min(setup.prompt_tokens_max, window);
   const auto costs = completion::measure_step_costs(engine, {});
   if (!costs) return tl::unexpected(costs.error());
-  return completion::prompt_tokens_for(*costs, setup.cold_prompt_ms, window);
+  // A client without idle time waits for its window: it has what it would wait so long for.
+  constexpr double kStep = 64;
+  const double affordable = completion::prompt_tokens_per_s(*costs) * setup.cold_prompt_ms / 1000;
+  const double most = std::min(affordable, static_cast<double>(window));
+  return std::clamp(static_cast<int>(most / kStep) * static_cast<int>(kStep), std::min(256, window),
+                    window);
 }
 
 }  // namespace
@@ -165,7 +170,6 @@ void Baseline::forget(Document& document) {
 
 Result<OpenedBaseline> open_baseline(const service::Paths& paths, Baseline::Setup setup) {
   const service::Config config = service::config_in_force(paths);
-  setup.cold_prompt_ms = config.cold_prompt_ms;
   auto configured = configured_engine(config);
   if (!configured) return tl::unexpected(configured.error());
   const auto opened = std::make_shared<service::OpenedModel>();

@@ -36,7 +36,7 @@ struct Treatment {
 /// "efim/all", "fim/prefix", ...
 std::string treatment_name(Treatment treatment);
 
-/// What the daemon's completions are compared with: a client that sends plain FIM prompts, or EFIM's
+/// The baselines of the daemon's completions: a client that sends plain FIM prompts, or EFIM's
 /// layout alone, over an engine that reuses leading tokens, or nothing. Prompts are full views, and
 /// tokens are chosen greedily. No healing, nothing from memory, no work in idle time.
 ///
@@ -97,8 +97,7 @@ struct OpenedBaseline {
   std::unique_ptr<Baseline> baseline;
   std::string description;
 };
-/// `setup`'s cold_prompt_ms is taken from the configuration. Fails where there is no model, or it
-/// cannot be loaded.
+/// Fails where there is no model, or it cannot be loaded.
 Result<OpenedBaseline> open_baseline(const service::Paths& paths, Baseline::Setup setup);
 
 }  // namespace efimd::bench

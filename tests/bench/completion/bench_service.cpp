@@ -14,7 +14,7 @@ Result<std::unique_ptr<BenchService>> BenchService::open(const service::Paths& p
   if (!engine) return tl::unexpected(engine.error());
   completion::CompletionService::Settings settings;
   settings.prompt_tokens_max = prompt_tokens_max;
-  settings.cold_prompt_ms = config.cold_prompt_ms;
+  settings.window_tokens = config.window_tokens;
   std::unique_ptr<BenchService> bench(new BenchService);
   bench->options_ = config.completion;
   bench->service_ = std::make_unique<completion::CompletionService>(

@@ -15,6 +15,7 @@ Result<service::EngineSetup> configured_engine(const service::Config& config) {
   setup.threads = config.device_threads;
   setup.weights = config.device_weights;
   setup.kv_budget_bytes = service::kv_budget_bytes(config);
+  setup.window_tokens = config.window_tokens;
   setup.fim = config.fim;
   return setup;
 }

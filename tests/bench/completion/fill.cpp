@@ -108,7 +108,7 @@ Result<Filler::Prompt> Filler::prompt(const FillCursor& cursor, const FillOption
                             anchor.increment.size() + static_cast<std::size_t>(options.tokens_max);
   if (fixed >= window)
     return fail(Fault::kWindowFull,
-                fmt::format("what stands behind the cursor, what was typed and what is wanted are "
+                fmt::format("the text after the cursor, what was typed and what is wanted are "
                             "{} tokens; the model's "
                             "window has {}",
                             fixed, window),

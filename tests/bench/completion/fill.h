@@ -19,7 +19,7 @@ namespace efimd::bench {
 /// A file has no more cursors; the rest of a longer one is refused, not left out.
 inline constexpr std::size_t kFillCursorsMax = 100'000;
 
-/// A cursor behind `increment`, which was typed behind `before`; `after` comes next.
+/// A cursor after `increment`, which was typed after `before`; `after` comes next.
 struct FillCursor {
   std::string before, increment, after;
   prompt::FileName file = {};  ///< said as the daemon says it, in the model's form
@@ -32,8 +32,8 @@ Result<std::vector<FillCursor>> parse_fill_cursors(std::string_view jsonl);
 
 /// Where the increment stands in the prompt.
 enum class FillForm {
-  kPsm,     ///< in front of the suffix, tokenized with what stands before it
-  kEfim,    ///< behind the middle token
+  kPsm,     ///< before the suffix, tokenized with what stands before it
+  kEfim,    ///< after the middle token
   kHealed,  ///< there, its last tokens healed (A-8)
 };
 

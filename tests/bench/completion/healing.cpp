@@ -159,7 +159,7 @@ void compare_lines(HealedModel& model, const HealingPlace& place, Tally& tally) 
   tally.exact_psm += exact(model.prompt(place, false), false);
 }
 
-/// One keystroke behind the one before it, whose suggestion was generated.
+/// One keystroke after the one before it, whose suggestion was generated.
 void time_keystroke(HealedModel& model, const HealingPlace& place, Tally& tally) {
   HealingPlace earlier = place;
   while (!earlier.increment.empty()) {

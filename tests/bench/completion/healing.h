@@ -6,7 +6,7 @@
 
 namespace efimd::bench {
 
-/// What healing does at random cursors of real code.
+/// The effect of healing at random cursors of real code.
 struct HealingSetup {
   std::filesystem::path model;
   std::vector<std::filesystem::path> sources;
@@ -18,8 +18,9 @@ struct HealingSetup {
 };
 
 /// Prints whether the typed bytes stay, how many steps and milliseconds a keystroke takes, and how
-/// often the rest of the line comes out exactly: beside a prompt that was tokenized whole (PSM), and
-/// one whose end was not healed (EFIM). Returns how often typed bytes changed, which is a fault.
+/// often the rest of the line comes out exactly. It also does so for a prompt that was tokenized
+/// whole (PSM), and for one whose end was not healed (EFIM). Returns how often typed bytes changed,
+/// which is a fault.
 ///
 /// Throws std::runtime_error where a file cannot be read or has too little code.
 int measure_healing(const HealingSetup& setup);

@@ -37,7 +37,7 @@ std::optional<HealingPlace> place_at(const std::string& text, std::size_t cursor
   for (; lines_typed > 0 && typed_begin > 0; --lines_typed)
     typed_begin = line_start(text, typed_begin - 1);
   const std::size_t begin = line_start(text, typed_begin - std::min(typed_begin, kBeforeBytes));
-  // the cut may lie in front of the line's start.
+  // the cut may lie before the line's start.
   const std::size_t cut =
       begin + tokenizer.line_cut(std::string_view(text).substr(begin, typed_begin - begin));
   const std::size_t resume = std::min(line_end + 1, text.size());

@@ -9,7 +9,7 @@
 
 namespace efimd::bench {
 
-/// What keeping KV on disk is worth, and what it costs.
+/// The gain and the cost of keeping KV on disk.
 struct KeepingResult {
   std::string description;   ///< model and device
   completion::Receipt cold;  ///< of the whole prompt, nothing kept
@@ -33,8 +33,8 @@ struct KeepingSetup {
   int keys = 100;                ///< pressed with a store and without, kKeyMs apart
 };
 inline constexpr int kKeyMs = 120;
-/// So many with a store, then as many without, or the other way round: each while the other is
-/// idle, and near enough in time that a change of the machine's pace meets both.
+/// So many with a store, then as many without, or the other way round. Each runs while the other is
+/// idle, and so soon after it that a change of the machine's pace meets both.
 inline constexpr int kKeysInTurn = 20;
 
 /// Opens the text in one life of the service, ends it when all is kept, and opens it in the next.

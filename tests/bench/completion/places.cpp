@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
+#include <future>
 #include <utility>
 
 namespace efimd::bench {
@@ -32,6 +34,43 @@ completion::Request request_for(const recall_places::Cursor& cursor, const std::
   request.cursor = cursor.at;
   request.home = home;
   return request;
+}
+
+void fill_index(BenchService& bench, const recall_places::Project& project, bool with_recall) {
+  bench.completions().change_index([&project, with_recall](recall::Index& index) {
+    index.remove_project(project.name);
+    if (!with_recall) return;
+    for (const recall::BatchPtr& batch : recall_places::batches_of(project))
+      index.add_files(project.name, batch);
+  });
+}
+
+/// What finding candidates takes on the engine thread.
+double candidates_ms(BenchService& bench, const recall_places::Project& project,
+                     const recall_places::Cursor& cursor) {
+  std::promise<double> ms;
+  bench.completions().change_index([&](recall::Index& index) {
+    const auto begin = std::chrono::steady_clock::now();
+    static_cast<void>(
+        index.find({{project.name, project.files[cursor.file].path}, cursor.text, cursor.at}));
+    ms.set_value(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+                     .count());
+  });
+  return ms.get_future().get();
+}
+
+completion::Outcome ask_at(BenchService& bench, const recall_places::Project& project,
+                           const PlacesSetup& setup, const recall_places::Cursor& cursor,
+                           bool with_recall) {
+  const completion::TextHome home{project.name, project.files[cursor.file].path};
+  const std::string text = setup.above ? cursor.text.substr(0, cursor.at) : cursor.text;
+  completion::Request request = request_for(cursor, text, home);
+  request.options = bench.options();
+  request.options.recall = with_recall;
+  const completion::DocumentKey document = request.document;
+  completion::Outcome outcome = bench.ask(std::move(request));
+  bench.completions().close(document);
+  return outcome;
 }
 
 }  // namespace
@@ -66,26 +105,43 @@ void count_place(PlacesTally& tally, std::string_view truth, const completion::O
 
 PlacesTallies measure_places(BenchService& bench, const recall_places::Project& project,
                              const PlacesSetup& setup, bool with_recall) {
-  bench.completions().change_index([&](recall::Index& index) {
-    index.remove_project(project.name);
-    if (!with_recall) return;
-    for (const recall::BatchPtr& batch : recall_places::batches_of(project))
-      index.add_files(project.name, batch);
-  });
+  fill_index(bench, project, with_recall);
   PlacesTallies tallies;
   for (const recall_places::Cursor& cursor :
        recall_places::draw_cursors(project, setup.count, setup.seed)) {
-    const completion::TextHome home{project.name, project.files[cursor.file].path};
-    const std::string text = setup.above ? cursor.text.substr(0, cursor.at) : cursor.text;
-    completion::Request request = request_for(cursor, text, home);
-    request.options = bench.options();
-    request.options.recall = with_recall;
-    const completion::DocumentKey document = request.document;
     count_place(tallies[static_cast<std::size_t>(cursor.kind)], cursor.truth,
-                bench.ask(std::move(request)));
-    bench.completions().close(document);
+                ask_at(bench, project, setup, cursor, with_recall));
   }
   return tallies;
+}
+
+void measure_drafts(BenchService& bench, const recall_places::Project& project,
+                    const PlacesSetup& setup, DraftPairs& pairs) {
+  fill_index(bench, project, true);
+  bool with_first = false;
+  for (const recall_places::Cursor& cursor :
+       recall_places::draw_cursors(project, setup.count, setup.seed)) {
+    if (cursor.kind == recall_places::Kind::kFinished) continue;
+    const auto receipt = [&](bool with_recall) {
+      return ask_at(bench, project, setup, cursor, with_recall).receipt;
+    };
+    static_cast<void>(receipt(false));
+    completion::Receipt with, without;
+    for (const bool with_recall : {with_first, !with_first})
+      (with_recall ? with : without) = receipt(with_recall);
+    with_first = !with_first;
+    if (with.generated_tokens != without.generated_tokens) ++pairs.differing;
+    if (without.generated_tokens < kDraftedTokensMin) continue;
+    ++pairs.texts;
+    pairs.tokens += static_cast<std::size_t>(without.generated_tokens);
+    pairs.steps_without += static_cast<std::size_t>(without.steps);
+    pairs.steps_with += static_cast<std::size_t>(with.steps);
+    pairs.drafted += static_cast<std::size_t>(with.drafted_tokens);
+    pairs.accepted += static_cast<std::size_t>(with.accepted_tokens);
+    pairs.ms_without.push_back(without.total_ms);
+    pairs.ms_with.push_back(with.total_ms);
+    pairs.ms_candidates.push_back(candidates_ms(bench, project, cursor));
+  }
 }
 
 }  // namespace efimd::bench

@@ -35,12 +35,38 @@ struct PlacesSetup {
   std::size_t seed = 1;
   bool above =
       false;  ///< only the text above the cursor is there, as in a file that is being written
+  std::string dump;     ///< a file for training/fit_recall.py; empty: none
+  bool drafts = false;  ///< measure what drafts spare, not what is suggested
 };
 
 /// Asks for completions at cursors of a project whose own line was taken away, with recall or
 /// without. The project's files are indexed before; the open file stands for its own.
 PlacesTallies measure_places(BenchService& bench, const recall_places::Project& project,
                              const PlacesSetup& setup, bool with_recall);
+
+/// What generating took without drafts and with them, at the same cursors: of the texts that are
+/// kDraftedTokensMin tokens and longer. Each cursor is asked once before, so that both find the same
+/// KV; then with one and the other first by turns.
+struct DraftPairs {
+  std::size_t texts = 0;
+  std::size_t tokens = 0;  ///< the same in both
+  std::size_t steps_without = 0, steps_with = 0;
+  std::size_t drafted = 0, accepted = 0;
+  std::size_t differing = 0;  ///< cursors where not the same was generated: none, if all is well
+  std::vector<double> ms_without,
+      ms_with;                        ///< in pairs; with drafts, recall also looks for candidates
+  std::vector<double> ms_candidates;  ///< what that takes
+};
+inline constexpr int kDraftedTokensMin = 8;
+
+void measure_drafts(BenchService& bench, const recall_places::Project& project,
+                    const PlacesSetup& setup, DraftPairs& pairs);
+
+/// Writes what training/fit_recall.py --judged reads: at cursors of training packages, how likely
+/// recall and the model find the best candidate, and how right the model's own text is.
+Result<void> dump_places(const service::Paths& paths,
+                         const std::vector<recall_places::Project>& projects,
+                         const PlacesSetup& setup);
 
 /// One answer's part of a tally.
 void count_place(PlacesTally& tally, std::string_view truth, const completion::Outcome& outcome);

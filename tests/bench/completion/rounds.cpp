@@ -24,7 +24,7 @@ std::size_t bytes_of(std::span<const engine::TokenId> tokens, const engine::Toke
   return bytes;
 }
 
-/// The start of the first line at or behind `byte`; the text's end when there is none.
+/// The start of the first line at or after `byte`; the text's end when there is none.
 std::size_t next_line(std::string_view text, std::size_t byte) {
   const std::size_t end = text.find('\n', byte);
   return end == std::string_view::npos ? text.size() : end + 1;

@@ -10,8 +10,9 @@
 #include "tests/bench/completion/baseline.h"
 #include "tests/bench/completion/samples.h"
 
-// The EFIM paper's workload (arXiv 2505.21889): users who have a prompt of about 2,355 tokens split
-// around a hole and ask for 128 tokens, round by round, with text typed into the hole between rounds.
+// The EFIM paper's workload (arXiv 2505.21889). Users have a prompt of about 2,355 tokens split
+// around a hole and ask for 128 tokens, round by round. Between rounds, text is typed into the
+// hole.
 
 namespace efimd::bench {
 
@@ -50,9 +51,9 @@ struct RoundsResult {
   double wall_s = 0;
 };
 
-/// The users at one baseline, which goes on past a model's end. In a round all ask at once, and are
-/// answered one after the other, so that latency holds the waiting; baselines that are compared take
-/// their rounds in turn, so that all see the same machine.
+/// The users at one baseline, which goes on past a model's end. In a round all ask at once and are
+/// answered one after another, so latency includes the waiting. Compared baselines take their
+/// rounds in turn, so that all see the same machine.
 ///
 /// Borrows both.
 class Rounds {

@@ -20,7 +20,7 @@ inline constexpr std::size_t kTraceKindsMax = 32;
 inline constexpr std::size_t kTraceKindBytesMax = 32;
 
 /// One line of an editing trace. Positions count code points of the text just before the event,
-/// `cursor` those of the text behind it.
+/// `cursor` those of the text after it.
 struct TraceEvent {
   enum class Op : std::uint8_t { kOpen, kEdit, kMove };
   Op op = Op::kOpen;

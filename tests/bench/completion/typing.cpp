@@ -41,7 +41,7 @@ struct Arrived {
   completion::Outcome outcome;
 };
 
-/// The grey text behind the cursor, as an editor shows it: typing what it says leaves the rest.
+/// The grey text after the cursor, as an editor shows it: typing what it says leaves the rest.
 struct Ghost {
   std::string text;
   Clock::time_point since;

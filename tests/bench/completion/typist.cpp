@@ -78,4 +78,11 @@ Exercise exercise_of(std::string_view text, int lines, std::uint32_t seed) {
   return exercise;
 }
 
+Exercise new_file_of(std::string_view text, int lines) {
+  const text::LineIndex index(text);
+  const auto last = std::min(static_cast<std::size_t>(lines), index.line_count()) - 1;
+  const std::size_t end = index.content_end(text, last);
+  return {.open = {}, .typed = std::string(text.substr(0, end)), .cursor = 0};
+}
+
 }  // namespace efimd::bench

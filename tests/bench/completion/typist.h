@@ -14,7 +14,7 @@ namespace efimd::bench {
 /// et al., CHI 2018). Its spread is log-normal; that and the pauses are our assumptions.
 inline constexpr double kKeyMsMean = 238;
 inline constexpr double kKeySpread = 0.5;  ///< of the logarithm
-/// Thought, in front of the first key of a line, beside the key's own time.
+/// Thought, before the first key of a line, beside the key's own time.
 inline constexpr double kLinePauseMs = 900;
 /// A suggestion is read for this long before it is accepted.
 inline constexpr double kReadMs = 300;
@@ -33,7 +33,7 @@ class Typist {
   std::mt19937 random_;
 };
 
-/// The bytes that one key brings of `rest`, which is not empty: a code point, or a line's end with
+/// The bytes that one key types of `rest`, which is not empty: a code point, or a line's end with
 /// the blanks that the editor puts at the start of the next.
 std::size_t key_bytes(std::string_view rest);
 /// Keys that typing `text` takes.
@@ -43,7 +43,7 @@ std::size_t keys_of(std::string_view text);
 /// to the last border of words or lines in both; 0 for less than kAcceptCharactersMin characters.
 std::size_t acceptable_bytes(std::string_view suggestion, std::string_view rest);
 
-/// A part of a file to type again: `open` without it, `typed` the part, whole lines behind the first
+/// A part of a file to type again: `open` without it, `typed` the part, whole lines after the first
 /// line's indent and without the last line's end.
 struct Exercise {
   std::string open, typed;
@@ -51,5 +51,7 @@ struct Exercise {
 };
 /// `lines` lines, at most half of the file, from a line of its middle third that is not blank.
 Exercise exercise_of(std::string_view text, int lines, std::uint32_t seed);
+/// The first `lines` lines of a file that is new: nothing of it is there.
+Exercise new_file_of(std::string_view text, int lines);
 
 }  // namespace efimd::bench

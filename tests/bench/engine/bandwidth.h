@@ -15,9 +15,9 @@ struct Rate {
   double best;  ///< others on the machine only lower it
 };
 
-/// What a step of one token cannot be faster than: its loops over memory of the model's size, with
-/// the same threads and the same ends of loops, which only read. Run it in turn with steps: the
-/// level of a shared machine moves within seconds.
+/// The bound of a step of one token: loops that only read memory of the model's size, with the same
+/// threads and the same ends of loops. Run it in turn with steps: the level of a shared machine
+/// moves within seconds.
 class StepFloor {
  public:
   StepFloor(const engine::Model& model, int threads);

@@ -129,7 +129,7 @@ AtOneToken measure_one_token(Runner& runner, int threads) {
 }  // namespace
 
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form) {
-  std::printf("A step behind %d tokens in KV, ms, %d threads\n\n", kPromptTokens, form.threads);
+  std::printf("A step after %d tokens in KV, ms, %d threads\n\n", kPromptTokens, form.threads);
   std::printf("| model | weights |");
   for (const int tokens : kSteps) std::printf(" %d |", tokens);
   std::printf(" GB/s at 1 | of only reading | 4 : 1 | 8 : 1 | 16 : 1 |\n");
@@ -158,7 +158,7 @@ void print_forms(const std::filesystem::path& path, int threads) {
   constexpr int kStepTokensMax = 64;
   Runner mapped(path, {threads, engine::WeightsForm::kMapped}, kStepTokensMax);
   Runner panels(path, {threads, engine::WeightsForm::kPanels}, kStepTokensMax);
-  std::printf("Steps behind %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
+  std::printf("Steps after %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
               panels.weights().c_str(), mapped.weights().c_str());
   std::printf("| tokens | mapped, ms | panels, ms | times as fast (quartiles) |\n");
   std::printf("| --- | --- | --- | --- |\n");

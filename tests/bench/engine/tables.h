@@ -18,13 +18,13 @@ struct Form {
 /// where none is named.
 void print_operations(const std::vector<std::string>& types, int threads);
 
-/// Prints what steps of 1 .. 256 tokens behind 512 tokens of KV cost, a row for each model file.
+/// Prints what steps of 1 .. 256 tokens after 512 tokens of KV cost, a row for each model file.
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form);
 
 /// Prints what steps cost from mapped weights and from panels, run in turn.
 void print_forms(const std::filesystem::path& model, int threads);
 
-/// Tokens/s of a model file: a prompt of 512 tokens from nothing, and 64 greedy tokens behind it.
+/// Tokens/s of a model file: a prompt of 512 tokens from nothing, and 64 greedy tokens after it.
 struct Speed {
   double prompt;
   double generation;

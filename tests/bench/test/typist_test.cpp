@@ -85,3 +85,11 @@ TEST_CASE("the median's interval is of ranks: one far value does not move it") {
   CHECK(median_interval(values).low == 40);
   CHECK(median_interval(values).high == 61);
 }
+
+TEST_CASE("a new file is typed from its beginning, and nothing of it is there") {
+  const Exercise exercise = new_file_of("one\n  two\nthree\n", 2);
+  CHECK(exercise.open.empty());
+  CHECK(exercise.cursor == 0);
+  CHECK(exercise.typed == "one\n  two");
+  CHECK(new_file_of("one\n", 5).typed.starts_with("one"));
+}

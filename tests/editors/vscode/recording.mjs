@@ -17,7 +17,7 @@ export function readRecording(file) {
   const requests = new Map();
   const answers = new Map();
   const receipts = [];
-  for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) { // behind the last end, a message may be half written
+  for (const line of readFileSync(file, 'utf8').split('\n').slice(0, -1)) { // after the last end, a message may be half written
     const { session, from, message } = JSON.parse(line); // a client that starts again counts its requests from 0 again
     const { method, params, id } = message;
     if (from === 'server') {

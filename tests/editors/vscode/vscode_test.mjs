@@ -1,16 +1,17 @@
 // efimd's extension in a real VS Code page. Run by vscode_test.py, which gives the environment and says what is in it.
 import assert from 'node:assert/strict';
-import { execFileSync, spawn } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
 import { canMount, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
 import { outcomes, readRecording, unanswered } from './recording.mjs';
+import { asked, efimd, kAutomatic, kindsSince, kInvoked, startOldDaemon, status, written } from './efimd.mjs';
 
-const { EFIMD, EFIMD_CONFIG, EFIMD_MODELS, EFIMD_OLD_DAEMON, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_RUNTIME_DIR, EFIMD_TEXTS, HOME } = process.env;
+const { EFIMD_CONFIG, EFIMD_MODELS, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
 
 const kSettings = {
   'efimd.path': EFIMD_RECORDED,
+  'efimd.offerModel': false,
   'chat.disableAIFeatures': true,
   'security.workspace.trust.enabled': false,
   'workbench.startupEditor': 'none',
@@ -40,7 +41,7 @@ const kTyped = readFileSync(join(EFIMD_TEXTS, 'typed.txt'), 'utf8').slice(0, 200
 let vscode;
 let failed = false;
 
-/** One page serves all tests, in their order: behind one that failed nothing can be said. */
+/** One page serves all tests, in their order: after one that failed nothing can be said. */
 function test(name, body) {
   nodeTest(name, async (context) => {
     if (failed) return context.skip('a test before it failed');
@@ -61,9 +62,6 @@ before(async () => {
   vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings, keys: kKeys });
 });
 after(() => vscode?.close());
-
-const efimd = (...args) => execFileSync(EFIMD, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
-const status = () => JSON.parse(efimd('status', '--json'));
 
 /** Notifications on the screen, without VS Code's own about large files. */
 const ourToasts = async () => (await vscode.toasts()).filter((text) => !/have been turned off for this large file/.test(text));
@@ -86,10 +84,6 @@ async function isServed(name) {
   assert.deepEqual(await ourToasts(), []);
 }
 
-/** The lines that are not blank: of a blank one the page draws nothing that could be read. */
-const written = (lines) => lines.map((line) => line.trimEnd()).filter(Boolean);
-const asked = () => readRecording(EFIMD_RECORDING).requests.size;
-
 /** Types `text` at the file's end and waits for ghost text. */
 async function typeAtEnd(text) {
   await vscode.press('Control+End');
@@ -102,9 +96,6 @@ async function typeAtEnd(text) {
   await vscode.type(text);
   return vscode.waitForGhost();
 }
-
-const kInvoked = 1, kAutomatic = 2; // InlineCompletionTriggerKind
-const kindsSince = (before) => [...readRecording(EFIMD_RECORDING).requests.values()].slice(before).map(({ kind }) => kind);
 
 /** Until the extension has these settings: the status item shows that it has read the very file. */
 async function configured(settings) {
@@ -435,16 +426,6 @@ test('a model that fails to load is told once, however often a daemon starts', a
 });
 
 /** The process, once it listens; null where a new daemon was sooner, as when the editor had something to say still. */
-async function startOldDaemon() {
-  efimd('stop');
-  const old = spawn('python3', [EFIMD_OLD_DAEMON, join(EFIMD_RUNTIME_DIR, 'daemon.sock')], { stdio: ['ignore', 'pipe', 'ignore'] });
-  const listens = await new Promise((done) => {
-    old.stdout.once('data', () => done(true));
-    old.once('exit', () => done(false));
-  });
-  return listens ? old : null;
-}
-
 test('an old daemon is told once, with what to do, and that helps', async () => {
   const old = await until('an old daemon that listens', startOldDaemon);
   try {
@@ -484,10 +465,10 @@ test('settings of the wrong type are told once, with what they must be', async (
 test('an efimd that is not there is told once, with a way to the setting', async () => {
   vscode.configure({ 'efimd.path': '/no/efimd' });
   const item = await vscode.waitForStatus(/\/no\/efimd/);
-  assert.match(item.label, /is no program/);
+  assert.match(item.label, /is not a program/);
   await vscode.type('x');
   await vscode.screenshot('missing');
-  await theToast(/is no program/);
+  await theToast(/is not a program/);
   vscode.configure({});
   await vscode.waitForStatus(/efimd.*Ready/);
 });

@@ -79,16 +79,16 @@ std::vector<float> attend(Isa isa, const Cache& cache, int position, int count,
   const engine::StepSequence sequence{0, count, position, cache.pages};
   const std::vector<engine::TokenId> ids(static_cast<std::size_t>(count));
   plan.prepare({ids, {&sequence, 1}, {}});
-  std::vector<float> records(plan.record_floats(), NAN);
+  std::vector<float> partials(plan.partial_floats(), NAN);
   for (int i = plan.tasks() - 1; i >= 0; --i) {
-    AttentionTask task = plan.task(i, q.data(), records.data());
+    AttentionTask task = plan.task(i, q.data(), partials.data());
     task.kv = cache.memory.head(0, plan.kv_head(i));
     task.page_stride = cache.memory.page_stride();
     kernels_of(isa).attention(task);
   }
   std::vector<float> out(q.size(), NAN);
   for (int row = 0; row < count; ++row)
-    plan.merge(row, records.data(), out.data() + row * cache.kv_heads * cache.group * cache.width);
+    plan.merge(row, partials.data(), out.data() + row * cache.kv_heads * cache.group * cache.width);
   return out;
 }
 

@@ -1,7 +1,8 @@
 # cmake -DNM=nm -DOBJECTS="a.o;b.o" -P internal_linkage.cmake
 #
-# Fails when an object with kernels for newer processors defines a weak symbol: the linker may pick that copy of an
-# inline function for the whole program, which then dies on older processors (see kernels.h).
+# Fails if an object with kernels for newer processors defines a weak symbol. The linker may pick
+# that copy of an inline function for the whole program, which then dies on older processors (see
+# kernels.h).
 set(seen 0)
 foreach(object IN LISTS OBJECTS)
   if(NOT object MATCHES "kernels_avx")

@@ -131,9 +131,9 @@ std::vector<float> attend(Isa isa, const Both& kv, int position, int count,
   const engine::StepSequence sequence{0, count, position, kv.pages};
   const std::vector<TokenId> ids(static_cast<std::size_t>(count));
   plan.prepare({ids, {&sequence, 1}, {}});
-  std::vector<float> records(plan.record_floats(), NAN);
+  std::vector<float> partials(plan.partial_floats(), NAN);
   for (int i = 0; i < plan.tasks(); ++i) {
-    AttentionTask task = plan.task(i, q.data(), records.data());
+    AttentionTask task = plan.task(i, q.data(), partials.data());
     const int head = plan.kv_head(i);
     if (type == KvType::kF16) {
       task.kv = kv.halves.head(0, head);
@@ -156,7 +156,7 @@ std::vector<float> attend(Isa isa, const Both& kv, int position, int count,
   }
   std::vector<float> out(q.size(), NAN);
   for (int row = 0; row < count; ++row)
-    plan.merge(row, records.data(), out.data() + row * shape.heads * shape.head_width);
+    plan.merge(row, partials.data(), out.data() + row * shape.heads * shape.head_width);
   return out;
 }
 

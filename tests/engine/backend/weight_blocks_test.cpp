@@ -40,7 +40,7 @@ double step_of(TensorType type) {
     case TensorType::kQ8_0:
       return 1.0 / 127;
     case TensorType::kQ4_0:
-      return 1.0 / 4;  // the top value may lie half a level behind the last one
+      return 1.0 / 4;  // the top value may lie half a level after the last one
     case TensorType::kQ5_0:
       return 1.0 / 8;
     case TensorType::kQ4_1:

@@ -59,7 +59,7 @@ int group_number(const std::byte* s, std::int64_t group, int which) {
   return low + byte_at(s, 4 * which + group - 4) / 64 * 16;
 }
 
-/// Q4_K (16 bytes in front of the nibbles) and Q5_K (48, of which 32 are high bits).
+/// Q4_K (16 bytes before the nibbles) and Q5_K (48, of which 32 are high bits).
 double k_element(const std::byte* block, std::int64_t w, std::int64_t nibbles) {
   const std::int64_t group = w / 32;
   int quant = low_bits(byte_at(block, nibbles + group / 2 * 32 + w % 32), group % 2 == 1);

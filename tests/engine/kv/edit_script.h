@@ -21,7 +21,7 @@ class EditScript {
 
   /// Does one random edit, cursor move, accept or change of document.
   void step();
-  /// What was generated behind prompt(); a later step may accept some of it.
+  /// What was generated after prompt(); a later step may accept some of it.
   void offer(std::vector<engine::TokenId> generated) { offered_ = std::move(generated); }
 
   std::vector<engine::TokenId> prompt() const;

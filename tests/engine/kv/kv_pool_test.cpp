@@ -230,3 +230,15 @@ TEST_CASE("every invariant holds under thousands of random operations, whatever 
     REQUIRE(pool.check() == "");
   }
 }
+
+TEST_CASE("free pages that were written are named once, for their bytes to be overwritten") {
+  KvPool pool(4, Digest{});
+  const PageIndex used = *pool.take();
+  const PageIndex left = *pool.take();
+  CHECK(pool.take_stale().empty());
+  pool.give_back(left);
+  CHECK(pool.take_stale() == std::vector<PageIndex>{left});
+  CHECK(pool.take_stale().empty());
+  pool.give_back(used);
+  CHECK(pool.take_stale() == std::vector<PageIndex>{used});
+}

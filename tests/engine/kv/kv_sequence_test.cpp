@@ -27,7 +27,7 @@ struct Bench {
         pool(pages, {}),
         tier(pool, backend, nullptr) {}
 
-  /// Evaluates `tokens` behind what the sequence holds; its logits must be those of a fresh
+  /// Evaluates `tokens` after what the sequence holds; its logits must be those of a fresh
   /// evaluation.
   void extend(KvSequence& sequence, const std::vector<TokenId>& tokens) {
     const int count = static_cast<int>(tokens.size());

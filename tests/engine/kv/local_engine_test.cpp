@@ -127,6 +127,26 @@ TEST_CASE("the logits of a draft are all there, though a step ends within it") {
   CHECK(bench.engine->logits(sequence, Engine::kLogitsRowsKept).empty());
 }
 
+TEST_CASE("a step gives the logits of a whole draft, and a rewind keeps those before it") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.prefill(sequence, counting(40));
+  const std::vector<TokenId> all = counting(50);
+  const BatchItem item{
+      .sequence = sequence, .tokens = std::span(all).subspan(40), .logits_rows = 10};
+  REQUIRE(bench.engine->step({&item, 1}));
+  const auto row_is = [&](int tokens, int back) {
+    const auto logits = bench.engine->logits(sequence, back);
+    CHECK(std::vector<float>(logits.begin(), logits.end()) ==
+          FakeBackend::logits_behind(counting(tokens), bench.options));
+  };
+  for (int back = 0; back < 10; ++back) row_is(50 - back, back);
+  REQUIRE(bench.engine->rewind(sequence, counting(45)).value() == 45);
+  row_is(45, 0);
+  REQUIRE(bench.engine->append(sequence, counting(46).back()));
+  row_is(46, 0);
+}
+
 TEST_CASE("a step of idle work makes way within a layer and leaves nothing behind") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
@@ -218,7 +238,7 @@ TEST_CASE("an accepted suggestion is in KV already") {
     tokens.push_back(token);
   }
   CHECK(bench.prefill(sequence, counting(50)) == 0);
-  // The rewind kept 50 tokens and a page of the rest; what stays behind the sealed page is
+  // The rewind kept 50 tokens and a page of the rest; what stays after the sealed page is
   // evaluated again.
   CHECK(bench.prefill(sequence, tokens) == 70 - 64);
 }

@@ -46,7 +46,7 @@ class Fresh {
     std::iota(pages_.rbegin(), pages_.rend(), 0);
   }
 
-  /// Logits behind `tokens`, of which the first `held` were evaluated by the call before.
+  /// Logits after `tokens`, of which the first `held` were evaluated by the call before.
   std::vector<float> evaluate(std::span<const TokenId> tokens, int held) {
     std::span<const float> logits;
     const int total = static_cast<int>(tokens.size());
@@ -83,7 +83,7 @@ void check_same(std::span<const float> cached, const std::vector<float>& fresh) 
   REQUIRE(std::equal(cached.begin(), cached.end(), fresh.begin()));
 }
 
-/// Greedy tokens behind a held prompt, each step checked against the fresh path's own greedy step.
+/// Greedy tokens after a held prompt, each step checked against the fresh path's own greedy step.
 std::vector<TokenId> generate(Engine& engine, SequenceId sequence, Fresh& fresh,
                               std::vector<TokenId> tokens) {
   std::vector<TokenId> generated;

@@ -71,7 +71,7 @@ TEST_CASE("deepseek-coder makes each newline a piece and joins one blank to what
 }
 
 TEST_CASE("a rule sees what the one before left as a text of its own") {
-  // "12" is split off first, so the blanks in front of it are at a text's end and stay together.
+  // "12" is split off first, so the blanks before it are at a text's end and stay together.
   CHECK(split("starcoder", "a   12") == Pieces{"a", "   ", "1", "2"});
 }
 

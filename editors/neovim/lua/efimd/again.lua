@@ -1,5 +1,6 @@
--- A question that came while the model was loading was answered with nothing. It is asked again once the model is ready, where text and
--- cursor are still those of the question: else nothing would be shown before the next key.
+-- A question that came while the model was loading was answered with nothing. It is asked again
+-- when the model is ready, if text and cursor are still the same. Otherwise nothing would be shown
+-- before the next key.
 local state = require('efimd.state')
 local M = {}
 

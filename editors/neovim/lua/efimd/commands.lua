@@ -57,7 +57,7 @@ M.commands = {
   end,
   purge = function()
     local file = vim.api.nvim_buf_get_name(0)
-    if file == '' then return say('this buffer has no file, and so no cache', vim.log.levels.WARN) end
+    if file == '' then return say('this buffer has no file, so it has no cache', vim.log.levels.WARN) end
     run_efimd({ 'cache', 'purge', file }, function(code, lines)
       say(table.concat(lines, '\n'), code == 0 and vim.log.levels.INFO or vim.log.levels.ERROR)
     end)
@@ -75,6 +75,7 @@ M.commands = {
       or scope == 'filetype' and vim.bo.filetype or 'all buffers'))
   end,
   restart = function() client.restart() end,
+  model = function() require('efimd.model').recommend() end,
 }
 
 local scopes = { toggle = { 'all', 'filetype', 'buffer' } }

@@ -1,9 +1,9 @@
--- What changed its name or its way of being called between Neovim 0.7 and 0.12.
+-- Functions whose name or parameters changed between Neovim 0.7 and 0.12.
 local M = {}
 
 M.uv = vim.uv or vim.loop
 M.has_native = vim.lsp.inline_completion ~= nil -- 0.12
-M.has_inline_text = vim.fn.has('nvim-0.10') == 1 -- virtual text that moves what stands behind it
+M.has_inline_text = vim.fn.has('nvim-0.10') == 1  -- virtual text that moves the text after it
 
 local methods = vim.fn.has('nvim-0.11') == 1 -- client:request() instead of client.request()
 

@@ -54,6 +54,7 @@ local options = {
   debounce_ms = { 0, integer(0, 10000) },
   native = { true, of_type('boolean') },
   menu = { 'hide', one_of('hide', 'show') },
+  offer_model = { true, of_type('boolean') },
   server = { -- goes over the daemon's configuration; nil: as configured there
     maxTokens = { nil, integer(1, 4096) },
     stop = { nil, one_of('none', 'line', 'block') },
@@ -95,7 +96,7 @@ end
 
 M.values = read(options, {}, '', {})
 
---- Takes the user's options. Returns the list of what is wrong with them, which is empty as a rule.
+--- Takes the user's options. Returns the list of their faults, which is usually empty.
 function M.set(given)
   local problems = {}
   if given ~= nil and type(given) ~= 'table' then

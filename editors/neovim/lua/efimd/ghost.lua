@@ -8,10 +8,11 @@ function M.hide(buf)
   if vim.api.nvim_buf_is_valid(buf) then vim.api.nvim_buf_clear_namespace(buf, M.namespace, 0, -1) end
 end
 
---- Blanks over what stands behind the cursor, as wide as it is shown.
+--- Blanks over the text after the cursor, as wide as that is shown.
 local function blanks_over(text, shown) return (' '):rep(math.max(0, vim.fn.strdisplaywidth(text) - vim.fn.strdisplaywidth(shown))) end
 
---- The parts of a suggestion: text in the cursor's line, lines below it, and whether the text covers what is behind.
+--- The parts of a suggestion: text in the cursor's line, lines below it, and whether it covers the
+--- text after the cursor.
 local function layout(rest, behind, tail)
   local lines = vim.split(rest, '\n', { plain = true })
   local kept = behind:sub(tail + 1)
@@ -27,7 +28,7 @@ local function layout(rest, behind, tail)
   return first .. blanks_over(behind, first), lines, 'overlay'
 end
 
---- Shows `rest` at the cursor of the current window, in place of `tail` bytes behind it.
+--- Shows `rest` at the cursor of the current window, in place of `tail` bytes after it.
 function M.show(buf, rest, tail)
   M.hide(buf)
   local cursor = vim.api.nvim_win_get_cursor(0)

@@ -112,6 +112,13 @@ local function map_keys(keys)
   map(keys.trigger, 'ask for a suggestion', function() M.trigger() end)
 end
 
+local offered = false
+local function offer_model()
+  if offered then return end
+  offered = true
+  require('efimd.model').offer()
+end
+
 local function tell_focus(buf)
   if vim.api.nvim_get_current_buf() == buf then client.notify('efim/didFocus', { textDocument = client.document(buf) }) end
 end
@@ -122,6 +129,7 @@ function M.setup(options)
   if #problems > 0 then
     state.tell('options', table.concat(problems, '; ') .. '. See :help efimd-options; defaults are used.')
   end
+  state.on_ready(offer_model)
   off = { all = not config.values.enabled, filetypes = {}, buffers = {} }
   map_keys(config.values.keys)
   client.on_attach(function(_, buf)

@@ -1,5 +1,6 @@
--- Neovim 0.12's own inline completion, kept honest: it asks and draws. What it drew for other text than is there now is taken
--- away, and so is the answer to a question that the text has outrun; a part of an item can be taken.
+-- Neovim 0.12's own inline completion, kept honest: it asks and draws. Its suggestions for a text
+-- that has changed are removed, and so is an answer that comes too late. A part of an item can be
+-- accepted.
 local again = require('efimd.again')
 local client = require('efimd.client')
 local config = require('efimd.config')
@@ -24,13 +25,15 @@ end
 
 local by_hand = {} -- buf -> whether its next question is one
 
---- Neovim has no call to ask now: where it is enabled it asks when the cursor next moves, and this moves it in place.
+--- Neovim has no call to ask now. If it is enabled, it asks when the cursor next moves, so this
+--- moves the cursor in place.
 local function ask(buf, is_by_hand)
   by_hand[buf] = is_by_hand
   vim.api.nvim_exec_autocmds('CursorMovedI', { buffer = buf })
 end
 
---- The handler of one answer: what came too late becomes an empty list, which clears what is shown.
+--- The handler of one answer. An answer that comes too late becomes an empty list, which clears the
+--- shown suggestion.
 local function checked(connection, buf, is_by_hand, handler)
   local moment = vim.api.nvim_get_current_buf() == buf and again.moment_of(buf)
   return function(problem, result, context, ...)
@@ -71,7 +74,7 @@ end
 function M.start(buf)
   watch(client.get())
   M.set_enabled(buf, require('efimd').is_enabled(buf))
-  vim.defer_fn(function() -- what was typed while efimd started; Neovim gets its own part ready in a call behind this one
+  vim.defer_fn(function() -- what was typed while efimd started; Neovim gets its own part ready in a call after this one
     if again.inserting(buf) then ask(buf, false) end
   end, 0)
 end
@@ -80,7 +83,7 @@ function M.set_enabled(buf, enabled)
   local automatic = enabled and config.values.trigger == 'auto'
   vim.lsp.inline_completion.enable(automatic, { bufnr = buf })
   local group = vim.api.nvim_create_augroup('efimd-native-' .. buf, {})
-  -- Behind Neovim's own, which enable() has made: these must come after it in each event.
+  -- enable() has made Neovim's own handlers; these must come after them in each event.
   vim.api.nvim_create_autocmd({ 'InsertEnter', 'CursorMovedI', 'TextChangedI', 'TextChangedP', 'CompleteChanged' }, {
     group = group,
     buffer = buf,

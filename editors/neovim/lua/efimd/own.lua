@@ -16,7 +16,7 @@ local moment_of = again.moment_of -- an answer to another moment is too late
 
 local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
 
---- What may be taken or shown now: as suggestion.rest().
+--- The part that may be accepted or shown now: as suggestion.rest().
 function M.rest(buf)
   if not inserting(buf) or menu_hides() then return nil end
   return suggestion.rest(buf)
@@ -83,7 +83,8 @@ local function moved(buf)
   if config.values.trigger == 'auto' and require('efimd').is_enabled(buf) then ask_soon(buf) end
 end
 
---- Deferred: a key that is an expression is looked at before what was typed in front of it is text.
+--- Deferred, because a key that is an expression is evaluated before the keys typed before it are
+--- text.
 function M.trigger(buf)
   vim.schedule(function() ask(buf, kInvoked) end)
 end

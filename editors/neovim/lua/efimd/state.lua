@@ -1,4 +1,4 @@
--- What the daemon last said of itself, for the status line; and messages that are shown once.
+-- The daemon's last known state, for the status line; and messages that are shown once.
 local M = {}
 
 -- name: 'stopped', 'starting', 'loading', 'ready', 'thinking', 'failed'; receipt: the last efim/receipt.
@@ -51,7 +51,7 @@ end
 
 function M.forget() told = {} end
 
---- Where a suggestion is from, if not from the model alone.
+--- The origin of a suggestion, if not the model alone.
 local sources = {
   recalled = 'from your own text',
   ['recalled+model'] = 'from your own text, and the model agrees',

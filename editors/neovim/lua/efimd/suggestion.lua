@@ -1,4 +1,5 @@
--- What is suggested in a buffer, and whether it still fits the text. Both ways of showing it share this.
+-- The suggestion of a buffer, and whether it still fits the text. Both ways of showing it share
+-- this.
 --
 -- An item is kept with the text around the cursor for which it was made. It holds as long as what was typed since is
 -- the item's own text: then what is left of it is shown. Anything else ends it; old text never stands at a new place.
@@ -49,7 +50,8 @@ end
 
 function M.clear(buf) buffers[buf] = nil end
 
---- What is left to insert at the cursor, and how many bytes behind the cursor it replaces; nil when nothing fits.
+--- The rest to insert at the cursor, and how many bytes after the cursor it replaces; nil if
+--- nothing fits.
 function M.rest(buf)
   local kept = buffers[buf]
   local row, column = cursor_of(buf)
@@ -79,7 +81,7 @@ function M.part(rest, what)
   return rest
 end
 
---- Inserts `part` of `rest` at the cursor and puts the cursor behind it. The tail is replaced by the last part only.
+--- Inserts `part` of `rest` at the cursor and puts the cursor after it. The tail is replaced by the last part only.
 function M.insert(buf, part, rest, tail)
   local row, column = cursor_of(buf)
   local whole = #part == #rest

@@ -15,23 +15,23 @@ namespace {
 /// One query over one page: the online softmax step.
 ///   k [E][P] f16, v [P][value_width] f16; tokens `from` .. visible - 1 count
 void attend_page(const AttentionTask& task, const float* q, const std::uint16_t* k, int from,
-                 int visible, float* record) {
+                 int visible, float* partial) {
   const std::uint16_t* v = k + task.head_width * kPageTokens;
   float weight[kPageTokens];
-  float maximum = record[0];
+  float maximum = partial[0];
   for (int c = from; c < visible; ++c) {
     weight[c] = 0.0F;
     for (int e = 0; e < task.head_width; ++e)
       weight[c] += q[e] * half_to_float(k[e * kPageTokens + c]);
     maximum = std::max(maximum, weight[c]);
   }
-  const float kept = std::exp(record[0] - maximum);  // 0 on the first page: m is -inf
+  const float kept = std::exp(partial[0] - maximum);  // 0 on the first page: m is -inf
   float sum = 0.0F;
   for (int c = from; c < visible; ++c) sum += weight[c] = std::exp(weight[c] - maximum);
-  record[0] = maximum;
-  record[1] = record[1] * kept + sum;
+  partial[0] = maximum;
+  partial[1] = partial[1] * kept + sum;
   for (int e = 0; e < task.head_width; ++e) {
-    float& acc = record[kRecordHead + e];
+    float& acc = partial[kPartialHead + e];
     acc *= kept;
     for (int c = from; c < visible; ++c)
       acc += weight[c] * half_to_float(v[c * task.value_width + e]);
@@ -47,19 +47,19 @@ void attend_pages(const AttentionTask& task, const PageOf& page_of) {
     for (int g = 0; g < task.group; ++g) {
       const float* q = task.q + static_cast<std::size_t>(r) * task.q_stride +
                        static_cast<std::size_t>(g) * static_cast<std::size_t>(task.head_width);
-      float* record = task.record + static_cast<std::size_t>(r) * task.record_row_stride +
-                      static_cast<std::size_t>(g) * task.record_stride;
-      record[0] = -std::numeric_limits<float>::infinity();
-      std::fill(record + 1, record + kRecordHead + task.value_width, 0.0F);
+      float* partial = task.partial + static_cast<std::size_t>(r) * task.partial_row_stride +
+                       static_cast<std::size_t>(g) * task.partial_stride;
+      partial[0] = -std::numeric_limits<float>::infinity();
+      std::fill(partial + 1, partial + kPartialHead + task.value_width, 0.0F);
       for (int first = hidden / kPageTokens * kPageTokens; first < visible; first += kPageTokens) {
         attend_page(task, q, page_of(first / kPageTokens), std::max(0, hidden - first),
-                    std::min(kPageTokens, visible - first), record);
+                    std::min(kPageTokens, visible - first), partial);
       }
     }
   }
 }
 
-/// What is added to key element e of the token in `slot`.
+/// The bias of key element e of the token in `slot`.
 float bias_of(const Kv8Source& source, const float* turns, int e, int slot, float key) {
   if (source.bias_along == nullptr) return key;
   if (e < 2 * source.pairs) {

@@ -1,4 +1,4 @@
-// What this processor runs, and which kernels that means.
+// The instruction sets that this processor runs, and their kernels.
 #include "engine/backend/cpu/kernels/isa.h"
 
 #include <cstdlib>

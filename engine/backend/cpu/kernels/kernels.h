@@ -8,15 +8,15 @@
 /// The operations of the CPU device, once per instruction set.
 ///
 /// Letters: L layers, T tokens of the step, C tokens in KV, D width, H heads, Hk KV heads,
-/// G = H / Hk, E head width, F feed-forward width, V vocabulary, P tokens per page. The scalar table is the specification; the
-/// others agree with it within rounding.
+/// G = H / Hk. E head width, F feed-forward width, V vocabulary, P tokens per page. The scalar
+/// table is the specification; the others agree with it within rounding.
 ///
 /// Batch invariance, in every table: the arithmetic of one output element (the order over k, the
-/// lanes, the reduction) is the same in all tile shapes, so it depends on neither T nor the rows of
+/// lanes, the reduction) is the same in all tile shapes. So it depends on neither T nor the rows of
 /// a call nor threads.
 ///
-/// This header is included by files that are compiled for newer processors than the rest: it holds
-/// no inline functions and includes nothing that has any, so that the linker never picks an AVX-512
+/// Files that are compiled for newer processors than the rest include this header. So it holds no
+/// inline functions and includes nothing that has any. Otherwise the linker could pick an AVX-512
 /// copy for everyone.
 namespace efimd::engine::cpu {
 
@@ -38,7 +38,7 @@ inline constexpr int kQ4_KBytes = 144;
 inline constexpr int kQ5_KBytes = 176;
 inline constexpr int kQ6_KBytes = 210;
 
-/// A matrix [rows][cols] where the file is mapped; any alignment.
+/// A matrix [rows][cols] in the mapped file; any alignment.
 struct Weights {
   WeightType type;
   const unsigned char* data;
@@ -56,7 +56,7 @@ struct RowRange {
   int last;
 };
 
-/// T input rows of a matmul: f32, and for quantized weights the same quantized in groups of 32 (see
+/// T input rows of a matmul: f32, and for quantized weights the same in groups of 32 (see
 /// `quantize`).
 struct Inputs {
   int tokens;
@@ -68,7 +68,7 @@ struct Inputs {
   const float* totals;               ///< [T][cols / 32] the sum of a group's quants * scale
 };
 
-/// Where one input row goes when it is quantized; as in Inputs.
+/// The place of one quantized input row; as in Inputs.
 struct QuantizedRow {
   std::int8_t* quants;
   float* scales;
@@ -79,8 +79,8 @@ struct QuantizedRow {
 
 enum class Store { kSet, kAdd };
 
-/// Where row n of the product goes: values[t * stride + n] = or += product (+ bias[n] where there
-/// is a bias).
+/// The place of row n of the product: values[t * stride + n] = or += product (+ bias[n] if there is
+/// a bias).
 struct Outputs {
   float* values;
   std::size_t stride;
@@ -88,9 +88,9 @@ struct Outputs {
   Store store;
 };
 
-/// Floats in front of the accumulator of an attention record: [0] the running maximum m, [1] the
-/// sum l.
-inline constexpr int kRecordHead = 16;
+/// Floats before the accumulator of a split-K partial of attention: [0] the running maximum m, [1]
+/// the sum l.
+inline constexpr int kPartialHead = 16;
 
 /// A window that no sequence reaches.
 inline constexpr int kNoWindow = 1 << 30;
@@ -104,7 +104,7 @@ struct AttentionTask {
   int rows;
   int group;        ///< G
   int head_width;   ///< E
-  int value_width;  ///< E rounded up to 16: the stride of V and of a record's accumulator
+  int value_width;  ///< E rounded up to 16: the stride of V and of a partial's accumulator
 
   const std::uint16_t* kv;  ///< this layer's and KV head's K in page 0; see KvMemory for the layout
   std::size_t page_stride;  ///< f16 elements from page to page
@@ -113,27 +113,27 @@ struct AttentionTask {
   /// Row r sees the range's tokens max(0, position + r + 1 - window) .. min(tokens, position + r +
   /// 1) - 1; may be negative.
   int position;
-  int window;  ///< kNoWindow: all tokens in front
+  int window;  ///< kNoWindow: all tokens before it
 
-  /// A record per row and head: m, l, then acc [value_width] of sum(exp(s - m) * v), at
-  /// record + r * record_row_stride + g * record_stride. Rows that see nothing get m = -inf, l = 0,
-  /// acc = 0.
-  float* record;
-  std::size_t record_row_stride;
-  std::size_t record_stride;
+  /// A partial for each row and head: m, l, then acc [value_width] of sum(exp(s - m) * v), at
+  /// partial + r * partial_row_stride + g * partial_stride. Rows without tokens to see get m =
+  /// -inf, l = 0, acc = 0.
+  float* partial;
+  std::size_t partial_row_stride;
+  std::size_t partial_stride;
 };
 
 /// The widest head of 8-bit KV: a page of it is expanded on the stack (32 KiB).
 inline constexpr int kKv8HeadWidthMax = 256;
 
-/// Where an AttentionTask's K and V are when they are 8-bit; the layout is Kv8Memory's. The task's
-/// own kv and page_stride are of no use then.
+/// The place of an AttentionTask's K and V in 8 bits; the layout is Kv8Memory's. The task's own kv
+/// and page_stride are of no use then.
 struct Kv8Source {
   const unsigned char* kv;  ///< this layer's and KV head's block in page 0
   std::size_t head_bytes;   ///< of a block
   std::size_t page_stride;  ///< bytes from page to page
 
-  /// What is added to keys, as KeyBias says; null: nothing.
+  /// The bias that is added to keys, as KeyBias says; null: none.
   const float *bias_along, *bias_across;  ///< [E]
   const float* turns;                     ///< of the range's first page and on; null: no bias
   int pairs;                              ///< of a head that are rotated
@@ -141,11 +141,11 @@ struct Kv8Source {
 };
 
 struct CpuKernels {
-  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums (with AVX-512 BF16,
-  /// of inputs rounded to bf16, where the weights are). Quantized: over
-  /// the weights that share a scale, products with the input's quants are summed in integers,
-  /// exact; then f32, in order: sum += products * (weight_scale * input_scale), and for types with
-  /// a minimum sum -= minimum * total.
+  /// out = weights * inputs for some rows. F32, F16, BF16: f32 products and sums (with AVX-512
+  /// BF16, inputs are rounded to bf16 if the weights are bf16). Quantized: weights that share a
+  /// scale are multiplied with the input's quants and summed in integers, exactly. Then f32, in
+  /// order: sum += products * (weight_scale * input_scale), and for types with a minimum sum -=
+  /// minimum * total.
   void (*matmul)(const Weights& weights, RowRange rows, const Inputs& inputs, const Outputs& out);
   /// Online softmax in f32, page by page.
   void (*attention)(const AttentionTask& task);
@@ -154,13 +154,13 @@ struct CpuKernels {
   /// One row in groups of 32: scale = max|x| / 127, quant = nearest(x / scale) in -127 .. 127. A
   /// group whose max|x| is under 1e-30 is all zero. width % 32 == 0.
   void (*quantize)(const float* x, int width, const QuantizedRow& out);
-  /// out = gate / (1 + exp(-gate)) * up, or without * up where up is null; out may be gate.
+  /// out = gate / (1 + exp(-gate)) * up, or without * up if up is null; out may be gate.
   void (*silu_mul)(const float* gate, const float* up, int count, float* out);
   /// out = (x - mean(x)) / sqrt(mean((x - mean)^2) + epsilon) * weight + bias
   void (*layer_norm)(const float* x, const float* weight, const float* bias, int width,
                      float epsilon, float* out);
-  /// out = gelu(gate) * up, or gelu(gate) where up is null; gelu(x) = x / (1 + exp(-2u)) with
-  /// u = sqrt(2 / pi) * (x + 0.044715 x^3). out may be gate.
+  /// out = gelu(gate) * up, or gelu(gate) if up is null; gelu(x) = x / (1 + exp(-2u)) with u =
+  /// sqrt(2 / pi) * (x + 0.044715 x^3). out may be gate.
   void (*gelu_mul)(const float* gate, const float* up, int count, float* out);
   /// f32 to f16, nearest even; past +-65504 it saturates, so that KV holds no infinity.
   void (*to_half)(const float* x, int count, std::uint16_t* out);

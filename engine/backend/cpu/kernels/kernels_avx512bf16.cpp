@@ -1,16 +1,16 @@
 // Products of BF16 weights with AVX-512 BF16; all else is the table of AVX-512. Compiled with flags
 // of its own: see kernels.h on what may be included here.
 //
-// An instruction multiplies 16 pairs of bf16, exactly, and adds them to 16 sums in f32: twice as
-// many products as in f32, and weights need no conversion. Inputs are rounded to bf16 for it, to
-// nearest even, so that a product differs from the specification's by up to 2^-8 of the sum of its
-// terms' sizes (numbers below 2^-126 count as 0).
+// An instruction multiplies 16 pairs of bf16, exactly, and adds them to 16 sums in f32. That is
+// twice as many products as in f32, and weights need no conversion. Inputs are rounded to bf16 for
+// it, to nearest even. So a product differs from the specification's by up to 2^-8 of the sum of
+// its terms' sizes (numbers below 2^-126 count as 0).
 #include <immintrin.h>
 
 #include "engine/backend/cpu/kernels/kernels.h"
-#include "engine/backend/cpu/kernels/vector_avx512.h"
+#include "engine/backend/cpu/simd/vector_avx512.h"
 // It works on the Vector above.
-#include "engine/backend/cpu/kernels/simd_dot.h"
+#include "engine/backend/cpu/simd/simd_dot.h"
 
 namespace efimd::engine::cpu {
 namespace {

@@ -88,8 +88,8 @@ void write_nibbles(const unsigned char* from, const Unit& unit) {
   }
 }
 
-/// Weights 0-15 of a group low and 16-31 high, as the older types have them, from nibbles of 32
-/// bytes: the low ones of them, or the high ones.
+/// Takes the low or the high nibbles of 32 bytes. Weights 0-15 of a group become low and 16-31
+/// high, as the older types have them.
 void write_half_bytes(const unsigned char* from, bool high, int line, const RowOfLines& out) {
   for (int j = 0; j < kNibbleWords; ++j) {
     const unsigned shift = high ? 4 : 0;
@@ -137,7 +137,7 @@ void write_q6_k(const unsigned char* from, const Unit& unit) {
   }
 }
 
-/// What writing must know of a type.
+/// The facts of a type that writing needs.
 struct PanelForm {
   PanelLayout layout;
   void (*write)(const unsigned char* from, const Unit& unit);
@@ -208,7 +208,7 @@ void write_panel(const Weights& weights, int panel, unsigned char* out) {
   for (int first = 0; first < groups; first += layout.unit_groups) {
     const int left = groups - first;
     const int count = left < layout.unit_groups ? left : layout.unit_groups;
-    // What a shorter last unit leaves of its head is read, though never used.
+    // A shorter last unit leaves a part of its head, which is read but never used.
     std::memset(out, 0, head_bytes);
     for (int row = 0; row < kPanelRows; ++row)
       form.write(rows + static_cast<std::size_t>(row) * weights.row_bytes,

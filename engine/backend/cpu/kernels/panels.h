@@ -7,12 +7,12 @@
 /// Panels: 16 neighbouring rows of a quantized matrix side by side, in private memory.
 ///
 /// A kernel keeps one row in each lane of a register. In the file the same four weights of 16 rows
-/// lie far apart, so each step pays to bring them together. A panel holds them in 64 bytes, hence a
+/// lie far apart, so each step must bring them together. A panel holds them in 64 bytes, so a
 /// product of one token runs as fast as memory is read. Panels hold the same numbers as the file:
 /// all tables compute the same bits from either.
 ///
-/// A panel is a row of units; a unit is a head and some groups of 32 columns, the last unit of a row
-/// may have fewer. Lines of 64 bytes hold a word of 4 bytes for each of the 16 rows.
+/// A panel is a row of units. A unit is a head and some groups of 32 columns; the last unit of a
+/// row may have fewer. Lines of 64 bytes hold a word of 4 bytes for each of the 16 rows.
 ///
 ///   type        groups  head                                     group
 ///   Q8_0             2  f16 d [2][16 rows]                       8 lines q ^ 0x80: line j, byte i: weight 4j + i
@@ -48,8 +48,8 @@ inline constexpr PanelLayout kQ4_KPanel{8, 4, 4};
 inline constexpr PanelLayout kQ5_KPanel{8, 4, 5};
 inline constexpr PanelLayout kQ6_KPanel{8, 5, 6};
 
-/// Whole panels that a matrix has; none if there is no panel form of its type. Rows behind them stay
-/// where the file is mapped.
+/// Whole panels of a matrix; none if its type has no panel form. Rows after them stay in the mapped
+/// file.
 int panel_count(const Weights& weights);
 /// Bytes of each of them, a multiple of 64.
 std::size_t panel_bytes(const Weights& weights);

@@ -13,8 +13,8 @@ int ranges_of(int tokens) {
 
 }  // namespace
 
-std::size_t AttentionPlan::record_size() const {
-  return static_cast<std::size_t>(kRecordHead + heads_.value_width);
+std::size_t AttentionPlan::partial_size() const {
+  return static_cast<std::size_t>(kPartialHead + heads_.value_width);
 }
 
 int AttentionPlan::first_range(int position) const {
@@ -24,7 +24,7 @@ int AttentionPlan::first_range(int position) const {
 void AttentionPlan::prepare(const Step& step) {
   tasks_.clear();
   rows_.assign(step.tokens.size(), {});
-  record_floats_ = 0;
+  partial_floats_ = 0;
   for (const StepSequence& sequence : step.sequences) add_sequence(sequence);
 }
 
@@ -32,9 +32,9 @@ void AttentionPlan::add_sequence(const StepSequence& sequence) {
   const int slots = ranges_of(sequence.position + sequence.count);
   for (int i = 0; i < sequence.count; ++i) {
     const int position = sequence.position + i;
-    rows_[static_cast<std::size_t>(sequence.first + i)] = {record_floats_, first_range(position),
+    rows_[static_cast<std::size_t>(sequence.first + i)] = {partial_floats_, first_range(position),
                                                            ranges_of(position + 1), slots};
-    record_floats_ += static_cast<std::size_t>(heads() * slots) * record_size();
+    partial_floats_ += static_cast<std::size_t>(heads() * slots) * partial_size();
   }
   const int task_rows = std::max(1, kTaskQueries / heads_.group);
   for (int first = 0; first < sequence.count; first += task_rows) {
@@ -51,7 +51,7 @@ void AttentionPlan::add_sequence(const StepSequence& sequence) {
   }
 }
 
-AttentionTask AttentionPlan::task(int index, const float* q, float* records) const {
+AttentionTask AttentionPlan::task(int index, const float* q, float* partials) const {
   const Task& task = tasks_[static_cast<std::size_t>(index)];
   const Row& row = rows_[static_cast<std::size_t>(task.row)];
   const auto head = static_cast<std::size_t>(task.kv_head * heads_.group);
@@ -71,29 +71,29 @@ AttentionTask AttentionPlan::task(int index, const float* q, float* records) con
           .tokens = task.tokens,
           .position = task.position,
           .window = window(),
-          .record = records + row.record + slot * record_size(),
-          .record_row_stride = static_cast<std::size_t>(heads()) * slots * record_size(),
-          .record_stride = slots * record_size()};
+          .partial = partials + row.partial + slot * partial_size(),
+          .partial_row_stride = static_cast<std::size_t>(heads()) * slots * partial_size(),
+          .partial_stride = slots * partial_size()};
 }
 
-void AttentionPlan::merge(int row, const float* records, float* out) const {
+void AttentionPlan::merge(int row, const float* partials, float* out) const {
   const Row& place = rows_[static_cast<std::size_t>(row)];
-  const std::size_t size = record_size();
-  const float* record = records + place.record;
+  const std::size_t size = partial_size();
+  const float* partial = partials + place.partial;
   for (int head = 0; head < heads(); ++head, out += heads_.head_width) {
-    float maximum = record[static_cast<std::size_t>(place.first_range) * size];
+    float maximum = partial[static_cast<std::size_t>(place.first_range) * size];
     for (int i = place.first_range + 1; i < place.ranges; ++i)
-      maximum = std::max(maximum, record[static_cast<std::size_t>(i) * size]);
+      maximum = std::max(maximum, partial[static_cast<std::size_t>(i) * size]);
     float sum = 0.0F;
     std::fill(out, out + heads_.head_width, 0.0F);
     for (int i = place.first_range; i < place.ranges; ++i) {
-      const float* part = record + static_cast<std::size_t>(i) * size;
+      const float* part = partial + static_cast<std::size_t>(i) * size;
       const float factor = std::exp(part[0] - maximum);
       sum += factor * part[1];
-      for (int e = 0; e < heads_.head_width; ++e) out[e] += factor * part[kRecordHead + e];
+      for (int e = 0; e < heads_.head_width; ++e) out[e] += factor * part[kPartialHead + e];
     }
     for (int e = 0; e < heads_.head_width; ++e) out[e] /= sum;
-    record += static_cast<std::size_t>(place.range_slots) * size;
+    partial += static_cast<std::size_t>(place.range_slots) * size;
   }
 }
 

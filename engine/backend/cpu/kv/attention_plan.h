@@ -11,11 +11,11 @@ namespace efimd::engine::cpu {
 
 /// How one step's attention is cut into tasks, the same for every layer.
 ///
-/// A sequence's KV is cut into ranges of kRangeTokens; a task is one range for one KV head and a
-/// few rows. Each (row, head, range) leaves a record (AttentionTask), and a row's records are
+/// A sequence's KV is cut into ranges of kRangeTokens. A task is one range for one KV head and a
+/// few rows. Each (row, head, range) leaves a partial (AttentionTask), and a row's partials are
 /// merged in the order of the ranges. The cut depends on positions alone, so a row's arithmetic
-/// does not change with the rest of the step. Ranges in front of a row's window have neither task
-/// nor record.
+/// does not change with the rest of the step. Ranges before a row's window have neither task nor
+/// partial.
 class AttentionPlan {
  public:
   static constexpr int kRangeTokens = 16 * kPageTokens;
@@ -34,20 +34,20 @@ class AttentionPlan {
 
   void prepare(const Step& step);
 
-  /// Floats that the records of the step take.
-  std::size_t record_floats() const { return record_floats_; }
+  /// Floats that the partials of the step take.
+  std::size_t partial_floats() const { return partial_floats_; }
   int tasks() const { return static_cast<int>(tasks_.size()); }
   int rows() const { return static_cast<int>(rows_.size()); }
-  /// Task `index` over q [T][H][E]; where its K and V are is the caller's to say.
-  AttentionTask task(int index, const float* q, float* records) const;
+  /// Task `index` over q [T][H][E]; the caller says where its K and V are.
+  AttentionTask task(int index, const float* q, float* partials) const;
   int kv_head(int index) const { return tasks_[static_cast<std::size_t>(index)].kv_head; }
   /// The position of the first token of a task's range.
   int range_begin(int index) const {
     return tasks_[static_cast<std::size_t>(index)].range * kRangeTokens;
   }
-  /// out [H][E] of row `row` from its records: sum of exp(m_i - m) * acc_i over sum of exp(m_i - m)
-  /// * l_i.
-  void merge(int row, const float* records, float* out) const;
+  /// out [H][E] of row `row` from its partials: sum of exp(m_i - m) * acc_i over sum of
+  /// exp(m_i - m) * l_i.
+  void merge(int row, const float* partials, float* out) const;
 
  private:
   struct Task {
@@ -60,22 +60,22 @@ class AttentionPlan {
     const PageIndex* page_table;
   };
   struct Row {
-    std::size_t record;  ///< of head 0, range 0
-    int first_range;     ///< that this row sees
-    int ranges;          ///< one behind the last that it sees
-    int range_slots;     ///< records from head to head
+    std::size_t partial;  ///< of head 0, range 0
+    int first_range;      ///< that this row sees
+    int ranges;           ///< one past the last that it sees
+    int range_slots;      ///< partials from head to head
   };
   void add_sequence(const StepSequence& sequence);
   int window() const { return heads_.window > 0 ? heads_.window : kNoWindow; }
   /// The first range that the row at `position` sees.
   int first_range(int position) const;
   int heads() const { return heads_.kv_heads * heads_.group; }
-  std::size_t record_size() const;
+  std::size_t partial_size() const;
 
   const Heads heads_;
   std::vector<Task> tasks_;
   std::vector<Row> rows_;
-  std::size_t record_floats_ = 0;
+  std::size_t partial_floats_ = 0;
 };
 
 }  // namespace efimd::engine::cpu

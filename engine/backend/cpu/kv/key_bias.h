@@ -10,9 +10,9 @@ namespace efimd::engine::cpu {
 
 /// The bias of keys, rotated to every position, for attention over keys that are kept without it.
 ///
-/// RoPE is linear: R(c) (W x + b) = R(c) W x + R(c) b, and of the second part element e is
-/// along[e] * cosine(c, pair of e) + across[e] * sine(c, pair of e). The turns are shared by all
-/// layers and heads: 4 * rope_width bytes a position.
+/// RoPE is linear: R(c) (W x + b) = R(c) W x + R(c) b. Element e of the second part is along[e] *
+/// cosine(c, pair of e) + across[e] * sine(c, pair of e). The turns are shared by all layers and
+/// heads: 4 * rope_width bytes a position.
 ///
 /// Thread: engine; reading from any between two calls of prepare().
 class KeyBias {
@@ -22,7 +22,7 @@ class KeyBias {
           const std::vector<std::span<const float>>& biases);
 
   bool has(int layer) const { return !along_[static_cast<std::size_t>(layer)].empty(); }
-  /// Positions in front of `end` will be read.
+  /// Positions before `end` will be read.
   void prepare(int end);
 
   /// [E] of a layer and KV head.

@@ -18,16 +18,16 @@ namespace efimd::engine::cpu {
 ///   K scales  [ceil(E / 32)][P]   f16
 ///   V scales  [ceil(Ev / 32)][P]  f16
 ///
-/// An element is its quant times the scale of its token and 32 elements: the smallest f16 that is no
-/// less than their largest / 127, so that none is off by more than half a scale. A key enters
-/// rotated, and without its bias where that can be told apart (KeyBias): a bias of hundreds, as
-/// Qwen2 has, would leave the rest of the key a few levels.
+/// An element is its quant times the scale of its token and 32 elements. The scale is the smallest
+/// f16 that is no less than their largest / 127, so that none is off by more than half a scale. A
+/// key enters rotated, and without its bias if KeyBias can separate that. A bias of hundreds, as
+/// Qwen2 has, would leave only a few levels for the rest of the key.
 ///
 /// Thread: engine, except put(): one thread for each token and KV head.  Owns: the memory.
 /// Fails: open() as PageMemory, and with kUnsupported for heads wider than kKv8HeadWidthMax.
 class Kv8Memory {
  public:
-  /// Elements past this are held at it: all that f16 takes, less the rounding of a scale.
+  /// Larger elements are cut to this: f16's maximum, less the rounding of a scale.
   static constexpr float kElementMax = 60000.0F;
   static Result<Kv8Memory> open(const KvSizes& sizes);
   static std::size_t page_bytes_of(const KvSizes& sizes);

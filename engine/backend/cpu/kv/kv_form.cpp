@@ -42,8 +42,8 @@ class HalfKv final : public KvForm {
     }
   }
   void attend(int layer, const AttentionPlan& plan, int index, const float* q,
-              float* records) const override {
-    AttentionTask task = plan.task(index, q, records);
+              float* partials) const override {
+    AttentionTask task = plan.task(index, q, partials);
     task.kv = memory_.head(layer, plan.kv_head(index));
     task.page_stride = memory_.page_stride();
     kernels_.attention(task);
@@ -83,7 +83,7 @@ class ByteKv final : public KvForm {
     }
   }
   void attend(int layer, const AttentionPlan& plan, int index, const float* q,
-              float* records) const override {
+              float* partials) const override {
     const int kv_head = plan.kv_head(index);
     Kv8Source source{};
     source.kv = memory_.head(layer, kv_head);
@@ -96,7 +96,7 @@ class ByteKv final : public KvForm {
       source.pairs = bias_.pairs();
       source.adjacent_pairs = adjacent_pairs_;
     }
-    kernels_.attention_kv8(plan.task(index, q, records), source);
+    kernels_.attention_kv8(plan.task(index, q, partials), source);
   }
   void copy(PageIndex from, PageIndex to, int tokens) override { memory_.copy(from, to, tokens); }
 

@@ -15,8 +15,8 @@
 
 namespace efimd::engine::cpu {
 
-/// How K and V lie in the device's pages, and how attention reads them: all that differs between
-/// the types of KV.
+/// How K and V lie in the device's pages, and how attention reads them. The types of KV differ in
+/// nothing else.
 ///
 /// Thread: engine, except put() (one thread for each row) and attend() (one for each task).
 /// Owns: the pages.
@@ -31,15 +31,15 @@ class KvForm {
 
   /// Whether put() takes the keys of a layer without their bias.
   virtual bool adds_key_bias(int layer) const = 0;
-  /// A step will read positions in front of `end`.
+  /// A step will read positions before `end`.
   virtual void prepare(int end) = 0;
-  /// Puts a token's keys and values ([Hk][E] each, keys rotated) into `slot` of a touched page;
-  /// `row` of the step is the token's.
+  /// Puts the keys and values ([Hk][E] each, keys rotated) of the step's row `row` into `slot` of a
+  /// touched page.
   virtual void put(int layer, int row, PageIndex page, int slot, const float* keys,
                    const float* values) = 0;
   /// Task `index` of the plan.
   virtual void attend(int layer, const AttentionPlan& plan, int index, const float* q,
-                      float* records) const = 0;
+                      float* partials) const = 0;
   /// Copies the first `tokens` slots of a page, all layers.
   virtual void copy(PageIndex from, PageIndex to, int tokens) = 0;
 

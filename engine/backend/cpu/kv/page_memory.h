@@ -9,12 +9,12 @@
 
 namespace efimd::engine::cpu {
 
-/// The bytes of all pages of the device, side by side; what lies in a page is KvMemory's or
-/// Kv8Memory's matter.
+/// The bytes of all pages of the device, side by side. KvMemory and Kv8Memory say what lies in a
+/// page.
 ///
 /// Memory of all pages is reserved at once but touched page by page, so that the process grows with
-/// use. A page that was never touched reads as zeros; one that was used holds old values behind its
-/// tokens, which readers mask.
+/// use. A page that was never touched reads as zeros. A used page holds old values after its
+/// tokens; readers mask them.
 ///
 /// Thread: engine.  Owns: the memory.  Fails: open() with kNoMemory, and kBadInput without a page.
 class PageMemory {

@@ -306,10 +306,10 @@ std::vector<float> Scene::of_cpu() const {
   const engine::StepSequence sequence{0, kRows, position(0), pages};
   const std::vector<engine::TokenId> ids(kRows);
   plan.prepare({ids, {&sequence, 1}, {}});
-  std::vector<float> records(plan.record_floats()), attended(q.size());
-  for (int i = 0; i < plan.tasks(); ++i) kv.form->attend(0, plan, i, q.data(), records.data());
+  std::vector<float> partials(plan.partial_floats()), attended(q.size());
+  for (int i = 0; i < plan.tasks(); ++i) kv.form->attend(0, plan, i, q.data(), partials.data());
   for (int row = 0; row < kRows; ++row)
-    plan.merge(row, records.data(), attended.data() + row * shape.heads * of.width);
+    plan.merge(row, partials.data(), attended.data() + row * shape.heads * of.width);
   return attended;
 }
 

@@ -18,8 +18,8 @@ void check_batch_invariance(engine::gpu::GpuDevice& device, LargeTiles large);
 /// Inputs at the edges (all zero, one huge value, ties) are quantized as the specification does, but for the last bit of
 /// a scale.
 void check_quantize(engine::gpu::GpuDevice& device);
-/// Norms and activations write what the specification says, as f32, as quants (those of what f32 is), or as both, and
-/// nothing where they are not asked to: rows of whole groups, and as f32 of any width.
+/// Norms and activations write the specification's values, as f32, as quants of those, or as both,
+/// and nothing else. They do so for rows of whole groups, and as f32 for any width.
 void check_forms(engine::gpu::GpuDevice& device);
 /// What goes to f16 is rounded to nearest even and saturates: all exponents, ties, subnormals, infinity.
 void check_halves(engine::gpu::GpuDevice& device);

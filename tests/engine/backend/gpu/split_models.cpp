@@ -81,7 +81,7 @@ void check_model(Variety variety, KvType kv_type, const OpenDevice& open) {
   check_close(whole, expected);
   check_same_bits(evaluate(*backend, model, tokens, {17, 1, 33, 19}, pages_from(20, 3)), whole);
 
-  // The first two pages go to another such device; what is evaluated behind them there is the same.
+  // The first two pages go to another such device; what is evaluated after them there is the same.
   CHECK(backend->page_format() == other->page_format());
   std::vector<std::byte> bytes(backend->page_bytes());
   for (const engine::PageIndex page : {5, 12}) {
@@ -164,7 +164,7 @@ void check_split(const OpenDevice& open) {
         model.weights, {64, 64}, {});
     REQUIRE(!refused);
     CHECK(refused.error().fault == Fault::kNoMemory);
-    CHECK(refused.error().what.find("not the memory for one layer") != std::string::npos);
+    CHECK(refused.error().what.find("lacks the memory for one layer") != std::string::npos);
   }
 }
 

@@ -4,9 +4,9 @@
 
 namespace efimd::test {
 
-/// A model that does not fit the device has its first layers there and the others on the CPU: its logits are the scalar
-/// CPU's, the same bit for bit however the prompt is cut, its pages go out and back, and where not one layer fits it is
-/// refused.
+/// A model that does not fit the device has its first layers there and the others on the CPU. Its
+/// logits are the scalar CPU's, the same bit for bit for any cut of the prompt, and its pages go
+/// out and back. If not one layer fits, it is refused.
 void check_split(const OpenDevice& open);
 
 }  // namespace efimd::test

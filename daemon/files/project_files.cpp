@@ -1,0 +1,187 @@
+#include "daemon/files/project_files.h"
+
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <utility>
+
+#include "daemon/files/repository.h"
+#include "daemon/files/secrets.h"
+#include "daemon/recall/batch.h"
+#include "lsp/uri.h"
+
+namespace efimd::service {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+using SteadyClock = std::chrono::steady_clock;
+
+/// A text whose lines are longer on average was not written by hand.
+constexpr std::size_t kMeanLineBytesMax = 300;
+
+bool is_skipped_folder(std::string_view name) {
+  constexpr auto kFilled = std::to_array<std::string_view>(
+      {"node_modules", "__pycache__", "site-packages", "bower_components", "CMakeFiles"});
+  return name.starts_with('.') || std::ranges::find(kFilled, name) != kFilled.end();
+}
+
+/// Without kScheme: every path here is a file's.
+bool may_be_read(const fs::path& file, const Exclusions& exclusions) {
+  return exclusions.judge(lsp::file_uri(file.generic_string())).may_be_stored();
+}
+
+std::optional<FileStamp> stamp(const fs::directory_entry& entry) {
+  std::error_code error;
+  if (entry.symlink_status(error).type() != fs::file_type::regular || error) return std::nullopt;
+  const std::uintmax_t bytes = entry.file_size(error);
+  if (error || bytes == 0 || bytes > recall::kFileBytesMax) return std::nullopt;
+  const fs::file_time_type modified = entry.last_write_time(error);
+  if (error) return std::nullopt;
+  return FileStamp{modified.time_since_epoch().count(), bytes};
+}
+
+class Lister {
+ public:
+  Lister(const Exclusions& exclusions, const ProjectLimits& limits,
+         const std::function<bool()>& stopped)
+      : exclusions_(exclusions),
+        limits_(limits),
+        stopped_(stopped),
+        deadline_(SteadyClock::now() + limits.time) {}
+
+  ProjectListing list(const fs::path& root) {
+    // Folders near the root first: they are what a project is about if not all of it is read.
+    std::vector<fs::path> level{root};
+    for (std::size_t depth = 0; !level.empty() && !ended_; ++depth) {
+      if (depth > limits_.depth) {
+        listing_.left_out = "depth";
+        break;
+      }
+      std::vector<fs::path> below;
+      for (const fs::path& folder : level) {
+        if (ended_) break;
+        list_folder(folder, below);
+      }
+      std::ranges::sort(below);
+      level = std::move(below);
+    }
+    return std::move(listing_);
+  }
+
+ private:
+  void list_folder(const fs::path& folder, std::vector<fs::path>& below) {
+    std::error_code error;
+    fs::directory_iterator entries(folder, fs::directory_options::skip_permission_denied, error);
+    for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
+      if (is_over()) return;
+      take(*entries, below);
+    }
+  }
+
+  void take(const fs::directory_entry& entry, std::vector<fs::path>& below) {
+    std::error_code error;
+    if (entry.symlink_status(error).type() == fs::file_type::directory) {
+      if (!is_skipped_folder(entry.path().filename().string()) &&
+          exclusions_.judge_folder(entry.path()).may_be_stored())
+        below.push_back(entry.path());
+      return;
+    }
+    const auto found = stamp(entry);
+    if (found && may_be_read(entry.path(), exclusions_))
+      listing_.files.emplace(entry.path().generic_string(), *found);
+  }
+
+  bool is_over() {
+    if (ended_) return true;
+    if (listing_.files.size() >= limits_.files) listing_.left_out = "files";
+    if (++entries_ > limits_.entries) listing_.left_out = "entries";
+    if (SteadyClock::now() > deadline_) listing_.left_out = "time";
+    ended_ = stopped_() || !listing_.left_out.empty();
+    return ended_;
+  }
+
+  const Exclusions& exclusions_;
+  const ProjectLimits& limits_;
+  const std::function<bool()>& stopped_;
+  const SteadyClock::time_point deadline_;
+  ProjectListing listing_;
+  std::size_t entries_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace
+
+ProjectListing list_project(const fs::path& root, const Exclusions& exclusions,
+                            const ProjectLimits& limits, const std::function<bool()>& stopped) {
+  return Lister(exclusions, limits, stopped).list(root);
+}
+
+std::optional<FileStamp> stamp_of(const fs::path& root, const fs::path& file,
+                                  const Exclusions& exclusions) {
+  const fs::path inside = file.lexically_relative(root);
+  if (inside.empty() || *inside.begin() == "..") return std::nullopt;
+  fs::path folder = root;
+  for (const fs::path& part : inside.parent_path()) {
+    folder /= part;
+    std::error_code error;
+    if (is_skipped_folder(part.string()) || fs::is_symlink(folder, error)) return std::nullopt;
+  }
+  std::error_code error;
+  const fs::directory_entry entry(file, error);
+  if (error) return std::nullopt;
+  const auto found = stamp(entry);
+  return found && may_be_read(file, exclusions) ? found : std::nullopt;
+}
+
+std::optional<std::string> read_code(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string text(recall::kFileBytesMax + 1, '\0');
+  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  if (text.empty() || text.size() > recall::kFileBytesMax) return std::nullopt;
+  if (text.find('\0') != std::string::npos) return std::nullopt;
+  const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
+  if (text.size() / lines > kMeanLineBytesMax || !secret_by_content(text).empty())
+    return std::nullopt;
+  return text;
+}
+
+namespace {
+
+/// The home folder and the file system's root are none.
+bool is_project(const fs::path& folder) {
+  const char* home = std::getenv("HOME");
+  return folder != folder.root_path() && (home == nullptr || folder != fs::path(home));
+}
+
+}  // namespace
+
+std::optional<fs::path> workspace_folder_of(const fs::path& file,
+                                            std::span<const fs::path> workspace) {
+  std::optional<fs::path> found;
+  for (const fs::path& folder : workspace) {
+    const fs::path inside = file.lexically_relative(folder);
+    if (inside.empty() || *inside.begin() == ".." || !is_project(folder)) continue;
+    if (!found || folder.native().size() > found->native().size()) found = folder;
+  }
+  return found;
+}
+
+std::optional<fs::path> project_of(const fs::path& file, std::span<const fs::path> workspace) {
+  if (auto folder = workspace_folder_of(file, workspace)) return folder;
+  const auto repository = repository_of(file);
+  if (!repository || !is_project(repository->root)) return std::nullopt;
+  return repository->root;
+}
+
+completion::TextHome text_home_of(std::string_view uri) {
+  const auto path = lsp::path_of(uri);
+  if (!path) return {std::string(uri), std::string(uri)};
+  const auto project = project_of(*path, {});
+  return {project ? project->string() : *path, *path};
+}
+
+}  // namespace efimd::service

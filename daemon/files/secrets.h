@@ -1,0 +1,25 @@
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace efimd::service {
+
+// Finds files that hold keys and passwords, by name and by content.
+
+/// The pattern that matches this path, absolute or a name after "/"; empty if none does. A pattern
+/// is for the file's name, in any case. Folders count only if they hold nothing but secrets, as
+/// .ssh does, because a folder x.key or credentials-service may hold code.
+std::string secret_by_name(std::string_view path);
+
+/// Why `text` is a secret: the header of a private key on a line of its own, or nothing but one
+/// token with a prefix that services give. Empty if it is none. Looks at kScannedBytesMax.
+std::string secret_by_content(std::string_view text);
+inline constexpr std::size_t kScannedBytesMax = std::size_t{1} << 20;
+
+/// All patterns, for people to read.
+std::span<const std::string_view> secret_patterns();
+
+}  // namespace efimd::service

@@ -1,0 +1,144 @@
+// The part of the daemon that serves `efimd cache`.
+#include <spdlog/logger.h>
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+#include "daemon/files/file_identity.h"
+#include "daemon/server/daemon_impl.h"
+#include "daemon/server/status_json.h"
+
+namespace efimd::service {
+
+namespace asio = boost::asio;
+
+namespace {
+
+/// For finding a file's other names; a command waits for it.
+constexpr std::chrono::milliseconds kSpellingsPatience{2000};
+/// For judging all files of the store; nobody waits for it.
+constexpr std::chrono::milliseconds kPurgePatience{30'000};
+
+}  // namespace
+
+void Daemon::Impl::begin_store() {
+  settings_.store->listen([this](const std::string& message) {
+    asio::post(io_, [this, message] { log().warn("KV on disk: {}", message); });
+  });
+  settings_.store->post([this](store::Store& store) {
+    asio::post(io_, [this, uris = store.document_uris()] { purge_excluded(uris); });
+  });
+}
+
+void Daemon::Impl::purge_excluded(std::vector<std::string> uris) {
+  const Exclusions exclusions(settings_.config.cache_exclude, settings_.config.cache_gitignore);
+  // The store is opened for this: what it holds is not used before its file is open and judged.
+  judge_->ask<std::vector<std::string>>(
+      kPurgePatience,
+      [exclusions, uris = std::move(uris)] {
+        std::vector<std::string> excluded;
+        for (const std::string& uri : uris)
+          if (!exclusions.judge(uri).may_be_stored()) excluded.push_back(uri);
+        return excluded;
+      },
+      [this](const std::vector<std::string>& excluded) {
+        settings_.store->post([excluded](store::Store& store) {
+          for (const std::string& uri : excluded) static_cast<void>(store.purge(uri));
+        });
+      },
+      [this] {
+        log().warn(
+            "KV on disk: a file system does not answer, so files that were "
+            "excluded since are still kept");
+      });
+}
+
+void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) {
+  if (request.action == CacheRequest::Action::kPurge && request.uri.empty() &&
+      request.model.empty())
+    service_->forget_taste();
+  if (!settings_.store)
+    return done(
+        fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
+  if (!request.uri.empty() && settings_.store->is_usable())
+    return find_spellings(std::move(request), std::move(done));
+  if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
+  // First the device, then what waits to be written, then the disk: so that nothing comes back.
+  service_->forget(std::string(), [=, this] {
+    asio::post(io_, [=, this] {
+      settings_.store->forget_queued();
+      ask_store(request, done);
+    });
+  });
+}
+
+void Daemon::Impl::find_spellings(CacheRequest request, Answered done) {
+  settings_.store->post([=, this, served = served_](store::Store& store) mutable {
+    for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
+    asio::post(io_, [=, this] {
+      const std::vector<std::string> known(served.begin(), served.end());
+      const auto serve = [=, this](std::vector<std::string> uris) {
+        CacheRequest found = request;
+        found.spellings = std::move(uris);
+        serve_file(std::move(found), done);
+      };
+      judge_->ask<std::vector<std::string>>(
+          kSpellingsPatience, [=, uri = request.uri] { return uris_within(uri, known); }, serve,
+          [=, this] {
+            CacheRequest found = request;
+            found.spellings = uris_within(request.uri, known, Links::kAsWritten);
+            serve_file(std::move(found), [=](const Result<lsp::Json>& answer) {
+              if (!answer) return done(answer);
+              done(fail(Fault::kIo,
+                        "done for the paths as they are written; other names of the file are "
+                        "unknown, because a file system does not answer",
+                        "run the command again once it does"));
+            });
+          });
+    });
+  });
+}
+
+void Daemon::Impl::serve_file(CacheRequest request, Answered done) {
+  if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
+  for (const std::string& uri : *request.spellings) served_.erase(uri);
+  std::vector<std::string> uris = *request.spellings;
+  forget_then_purge(std::move(request), std::move(uris), std::move(done));
+}
+
+void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::string> uris,
+                                     Answered done) {
+  if (uris.empty()) return ask_store(request, std::move(done));
+  const std::string uri = std::move(uris.back());
+  uris.pop_back();
+  service_->forget(uri, [=, this] {
+    asio::post(io_, [=, this] {
+      settings_.store->forget_queued(uri);
+      forget_then_purge(request, uris, done);
+    });
+  });
+}
+
+void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {
+  const store::StoreStatus status = settings_.store->status();
+  if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));
+  settings_.store->post([=, this](store::Store& store) {
+    Result<lsp::Json> answer = serve_cache_request(store, request);
+    asio::post(io_, [=, this, answer = std::move(answer)]() mutable {
+      if (answer) complete_answer(request, *answer);
+      done(std::move(answer));
+    });
+  });
+}
+
+void Daemon::Impl::complete_answer(const CacheRequest& request, lsp::Json& answer) const {
+  const completion::ServiceStatus service = service_->status();
+  if (request.action == CacheRequest::Action::kList)
+    for (lsp::Json& file : answer["files"])
+      for (const auto& each : service.files)
+        if (file["uri"] == each.uri) file["tokensDevice"] = each.tokens_device;
+  if (request.action == CacheRequest::Action::kStats)
+    answer["store"] = store_json(settings_.store->status(), service);
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,133 @@
+// The part of Session that asks for completions and sends what comes of them.
+#include <algorithm>
+#include <utility>
+
+#include "daemon/server/receipt.h"
+#include "daemon/server/session.h"
+
+namespace efimd::service {
+
+using lsp::Json;
+
+namespace {
+
+constexpr char kNotOpen[] = "the document is not open";
+constexpr char kSecretFile[] = "the file may hold secrets";
+constexpr char kTooLarge[] = "the document is too large";
+constexpr char kSuperseded[] = "superseded by a newer request";
+
+Json version_json(const std::optional<std::int32_t>& version) {
+  return version ? Json(*version) : Json(nullptr);
+}
+
+}  // namespace
+
+void Session::inline_completion(const lsp::Message& message) {
+  const auto params = params_of<lsp::InlineCompletionParams>(message);
+  if (!params) return;
+  ++completions_;
+  if (const auto older = take_pending(params->uri)) answer(older->id, nullptr);
+  Asked asked{message.id, params->uri, std::nullopt, {}, completions_};
+  const auto found = documents_.find(params->uri);
+  if (found == documents_.end()) return answer_empty(asked, kNotOpen, kNotOpen);
+  OpenDocument& open = found->second;
+  asked.version = open.version;
+  if (!open.unusable.empty()) return answer_unusable(asked, open);
+  asked.language_id = open.language_id;
+  asked.arrived = std::chrono::steady_clock::now();
+  pending_[asked.uri] = {asked.id, std::stop_source(), asked.number, open.document.snapshot()};
+  if (open.judged) return submit(asked, *params);
+  open.waiting = {std::move(asked), *params};
+}
+
+void Session::answer_unusable(const Asked& asked, const OpenDocument& open) {
+  const bool secret = open.exclusion.reason == Exclusions::Reason::kSecret;
+  answer_empty(asked, secret ? kSecretFile : kTooLarge, open.unusable);
+}
+
+void Session::submit(const Asked& asked, const lsp::InlineCompletionParams& params) {
+  const Pending& pending = pending_.at(asked.uri);
+  completion::Request request;
+  request.document = {id_, asked.uri};
+  request.snapshot = pending.snapshot;
+  const auto byte = [&](const lsp::Position& position) {
+    return byte_at(pending.snapshot->bytes(), pending.snapshot->lines(), position);
+  };
+  request.cursor = byte(params.position);
+  if (const auto& selected = params.selectedCompletionInfo)
+    request.selected = {byte(selected->range.start), byte(selected->range.end), selected->text};
+  request.by_hand = params.triggerKind == lsp::InlineCompletionTriggerKind::kInvoked;
+  request.language_id = asked.language_id;
+  request.options = options_;
+  request.stop = pending.stop.get_token();
+  request.arrived = asked.arrived;
+  if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
+    request.may_be_stored = open->second.exclusion.may_be_stored();
+    request.file = open->second.file;
+    request.home = open->second.home;
+  }
+  host_.complete(std::move(request),
+                 [self = weak_from_this(), asked](const completion::Outcome& outcome) {
+                   if (const auto session = self.lock()) session->finished(asked, outcome);
+                 });
+}
+
+std::optional<Session::Pending> Session::take_pending(const std::string& uri) {
+  auto taken = pending_.extract(uri);
+  if (taken.empty()) return std::nullopt;
+  taken.mapped().stop.request_stop();
+  return std::move(taken.mapped());
+}
+
+void Session::finished(const Asked& asked, const completion::Outcome& outcome) {
+  if (state_ == State::kEnded) return;
+  const auto found = pending_.find(asked.uri);
+  const bool waiting = found != pending_.end() && found->second.number == asked.number;
+  completion::Receipt receipt = outcome.receipt;
+  if (!waiting || outcome.superseded) {
+    if (receipt.reason.empty()) receipt.reason = kSuperseded;
+    if (waiting) answer(asked.id, nullptr);
+  } else if (outcome.item) {
+    const text::Snapshot& snapshot = *found->second.snapshot;
+    std::vector items{item_of(asked, snapshot, *outcome.item)};
+    for (const completion::Item& item : outcome.more)
+      items.push_back(item_of(asked, snapshot, item));
+    answer(asked.id, lsp::inline_completion_list(items));
+  } else {
+    answer(asked.id, lsp::inline_completion_list({}));
+  }
+  if (waiting) pending_.erase(found);
+  send_receipt(asked, receipt);
+  tell_state();
+}
+
+lsp::InlineCompletionItem Session::item_of(const Asked& asked, const text::Snapshot& snapshot,
+                                           const completion::Item& item) const {
+  lsp::InlineCompletionItem shown;
+  shown.insertText = item.text;
+  shown.filterText = item.text;
+  shown.range = {position_at(snapshot, item.replace_begin),
+                 position_at(snapshot, item.replace_end)};
+  shown.command =
+      lsp::Command{"Accept", kAcceptCommand, {Json(asked.uri), version_json(asked.version)}};
+  return shown;
+}
+
+void Session::answer_empty(const Asked& asked, const char* silence, const std::string& reason) {
+  answer(asked.id, lsp::inline_completion_list({}));
+  host_.count_silence(silence);
+  completion::Receipt receipt;
+  receipt.reason = reason;
+  send_receipt(asked, receipt);
+}
+
+void Session::send_receipt(const Asked& asked, const completion::Receipt& receipt) {
+  if (!receipts_) return;
+  const auto open = documents_.find(asked.uri);
+  const bool unstored = open != documents_.end() && open->second.judged;
+  notify("efim/receipt",
+         receipt_json({asked.id, asked.uri, asked.version, receipt,
+                       unstored ? open->second.exclusion.why_not_stored() : std::string()}));
+}
+
+}  // namespace efimd::service

@@ -1,0 +1,100 @@
+// The part of Session that deals with what a client says of its settings, and of files and folders
+// around its documents: recall follows them.
+#include <spdlog/logger.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "daemon/files/project_files.h"
+#include "daemon/server/session.h"
+#include "lsp/uri.h"
+
+namespace efimd::service {
+
+namespace {
+
+completion::StopRule stop_rule_of(lsp::EfimStop stop) {
+  switch (stop) {
+    case lsp::EfimStop::kNone:
+      return completion::StopRule::kNone;
+    case lsp::EfimStop::kLine:
+      return completion::StopRule::kLine;
+    case lsp::EfimStop::kBlock:
+      return completion::StopRule::kBlock;
+  }
+  return completion::StopRule::kBlock;
+}
+
+}  // namespace
+
+void Session::did_change_configuration(const lsp::Message& message) {
+  const auto params = lsp::params_of<lsp::DidChangeConfigurationParams>(message.params);
+  if (params) return take_options(params->efim);
+  refuse_params(message, params.error());
+  show(lsp::MessageType::kWarning,
+       "efimd ignores these settings: " + params.error().message() + ".");
+}
+
+void Session::take_options(const lsp::EfimOptions& options) {
+  if (options.receipts) receipts_ = *options.receipts;
+  if (options.state) states_ = *options.state;
+  if (options.maxTokens) options_.tokens_max = *options.maxTokens;
+  if (options.stop) options_.stop = stop_rule_of(*options.stop);
+  if (options.temperature) options_.temperature = static_cast<float>(*options.temperature);
+  if (!options.unknown.empty())
+    host_.log().warn("session {}: ignored {} unknown options below efim", id_,
+                     options.unknown.size());
+}
+
+void Session::add_folder(const std::string& uri) {
+  const auto path = lsp::path_of(uri);
+  if (!path || folders_.size() >= lsp::kWorkspaceFoldersMax) return;
+  const std::filesystem::path folder = std::filesystem::path(*path).lexically_normal();
+  folders_.push_back(folder.has_filename() ? folder : folder.parent_path());
+}
+
+completion::TextHome Session::home_of(const FileFacts& facts) const {
+  completion::TextHome home = facts.home;
+  if (!host_.config().completion.recall) return {};
+  if (const auto folder = workspace_folder_of(home.path, folders_)) home.project = folder->string();
+  return home;
+}
+
+void Session::did_change_workspace_folders(const lsp::Message& message) {
+  const auto params = params_of<lsp::DidChangeWorkspaceFoldersParams>(message);
+  if (!params) return;
+  for (const std::string& uri : params->removed)
+    if (const auto path = lsp::path_of(uri)) std::erase(folders_, std::filesystem::path(*path));
+  for (const std::string& uri : params->added) add_folder(uri);
+}
+
+void Session::did_change_watched_files(const lsp::Message& message) {
+  const auto params = params_of<lsp::DidChangeWatchedFilesParams>(message);
+  if (!params) return;
+  bool ignoring = params->more;
+  for (const std::string& uri : params->uris) {
+    const auto path = lsp::path_of(uri);
+    if (!path) continue;
+    ignoring |= lsp::base_name(uri) == ".gitignore";
+    if (!params->more) host_.file_changed(*path);
+  }
+  if (params->more) host_.file_changed({});
+  if (ignoring) judge_documents_again();
+}
+
+void Session::judge_documents_again() {
+  for (const auto& [uri, open] : documents_) {
+    if (open.home.path.empty()) continue;
+    host_.judge({id_, uri}, [self = weak_from_this(), uri = uri,
+                             opening = open.opening](const FileFacts& facts) {
+      const auto session = self.lock();
+      if (!session || !facts.home.path.empty()) return;
+      const auto found = session->documents_.find(uri);
+      if (found == session->documents_.end() || found->second.opening != opening) return;
+      found->second.exclusion = facts.exclusion;
+      session->host_.forget_text(std::exchange(found->second.home, {}));
+    });
+  }
+}
+
+}  // namespace efimd::service

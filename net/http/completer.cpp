@@ -1,0 +1,223 @@
+#include "net/http/completer.h"
+
+#include <algorithm>
+#include <boost/asio/post.hpp>
+#include <memory>
+#include <utility>
+
+#include "lsp/protocol.h"
+
+namespace efimd::http {
+
+namespace asio = boost::asio;
+using lsp::Json;
+
+namespace {
+
+/// How often deadlines and idle documents are looked at.
+constexpr auto kTick = std::chrono::seconds(1);
+
+/// How a receipt begins that says that the model is not there yet, or cannot be had.
+constexpr char kLoading[] = "the model is still loading";
+constexpr char kNoModel[] = "no model";
+/// Of an answer whose receipt does not come, because the daemon died between them.
+constexpr auto kReceiptMax = std::chrono::seconds(2);
+
+/// The options of a request that LSP has words for. All of them each time, because a later request
+/// that leaves one open must not get an earlier one's.
+Json options_of(const CompletionRequest& request, const Completer::Defaults& defaults) {
+  return {{"maxTokens", request.tokens_max.value_or(defaults.tokens_max)},
+          {"temperature", request.temperature.value_or(defaults.temperature)}};
+}
+
+/// What the first item of an answer inserts at the cursor.
+std::string text_in(const Json& result, const lsp::Position& cursor, const std::string& rest) {
+  const Json items = result.is_object() ? result.value("items", Json::array()) : result;
+  if (!items.is_array() || items.empty() || !items[0].is_object()) return {};
+  const Json& item = items[0];
+  if (!item.contains("insertText") || !item["insertText"].is_string()) return {};
+  const Json::json_pointer end("/range/end/character");
+  std::size_t covered = 0;
+  if (item.contains(end) && item.at(end).is_number_unsigned())
+    covered =
+        item.at(end).get<std::size_t>() - std::min<std::size_t>(cursor.character, item.at(end));
+  return insertable(item["insertText"].get<std::string>(),
+                    std::string_view(rest).substr(0, covered));
+}
+
+}  // namespace
+
+Completer::Completer(asio::io_context& io, DaemonLink::Ends ends, Defaults defaults)
+    : io_(io),
+      link_(io, {std::move(ends.connect), [this](const lsp::Message& message) { heard(message); },
+                 [this](const std::string& why) { lost(why); }, std::move(ends.log)}),
+      defaults_(defaults),
+      timer_(io) {
+  tick();
+}
+
+Completer::Ticket Completer::ask(const CompletionRequest& request, Done done) {
+  const Ticket ticket = ++last_ticket_;
+  used_ = Clock::now();
+  Placed placed = documents_.place(request.text, used_);
+  const Json options = options_of(request, defaults_);
+  for (std::string& message : placed.messages) link_.say(std::move(message));
+  Waiter waiter{ticket, std::move(done), used_};
+  const auto same = std::ranges::find_if(asked_, [&](const auto& each) {
+    const Asked& other = each.second;
+    return other.uri == placed.uri && other.version == placed.version &&
+           other.cursor == placed.cursor && other.options == options && !other.waiters.empty();
+  });
+  if (same != asked_.end()) {
+    same->second.waiters.push_back(std::move(waiter));
+    return ticket;
+  }
+  set_options(options);
+  const std::int64_t id = ++last_id_;
+  Asked& asked = asked_[id];
+  asked = {placed.uri, placed.version, placed.cursor,     options, placed.rest,
+           {},         std::nullopt,   used_ + kAnswerMax};
+  asked.waiters.push_back(std::move(waiter));
+  link_.say(lsp::request_body(id, "textDocument/inlineCompletion",
+                              {{"textDocument", {{"uri", placed.uri}}},
+                               {"position", lsp::to_json(placed.cursor)},
+                               {"context", {{"triggerKind", 2}}}}));
+  return ticket;
+}
+
+/// They hold for the requests that follow.
+void Completer::set_options(const Json& options) {
+  if (options == options_) return;
+  options_ = options;
+  link_.say(lsp::notification_body("workspace/didChangeConfiguration",
+                                   {{"settings", {{"efim", options}}}}));
+}
+
+void Completer::withdraw(Ticket ticket) {
+  std::erase_if(looks_, [&](const Look& each) { return each.ticket == ticket; });
+  for (auto& [id, asked] : asked_) {
+    if (std::erase_if(asked.waiters, [&](const Waiter& each) { return each.ticket == ticket; }) ==
+        0)
+      continue;
+    if (asked.waiters.empty() && !asked.text)
+      link_.say(lsp::notification_body("$/cancelRequest", {{"id", id}}));
+    return;
+  }
+}
+
+Completer::Ticket Completer::look(std::function<void(const ModelPages&)> done) {
+  const Ticket ticket = ++last_ticket_;
+  used_ = Clock::now();
+  looks_.push_back({ticket, std::move(done), used_ + kAnswerMax});
+  ask_status();
+  return ticket;
+}
+
+void Completer::ask_status() {
+  if (status_id_) return;
+  status_id_ = ++last_id_;
+  link_.say(lsp::request_body(*status_id_, "efim/status", nullptr));
+}
+
+void Completer::heard(const lsp::Message& message) {
+  using Kind = lsp::Message::Kind;
+  if (message.kind == Kind::kRequest) return link_.say(lsp::response_body(message.id, nullptr));
+  if (message.kind == Kind::kNotification) {
+    if (message.method == "efim/receipt") return receipt(message.params);
+    if (message.method == "efim/state" && message.params.is_object())
+      note_state(message.params.value("name", ""));
+    return;
+  }
+  const auto* const id = std::get_if<std::int64_t>(&message.id);
+  if (id == nullptr) return;
+  if (status_id_ != *id) return answered(*id, message);
+  status_id_.reset();
+  pages_ = ModelPages(message.error ? Json() : message.result, defaults_.started_s);
+  for (Look& look : std::exchange(looks_, {}))
+    asio::post(io_, [done = std::move(look.done), pages = pages_] { done(pages); });
+}
+
+/// A model that was loaded is asked for its marks.
+void Completer::note_state(const std::string& name) {
+  if (name == "loading" || name == "failed") pages_ = ModelPages(nullptr, defaults_.started_s);
+  if (name == "ready" && !pages_.ready()) ask_status();
+}
+
+void Completer::answered(std::int64_t id, const lsp::Message& message) {
+  const auto found = asked_.find(id);
+  if (found == asked_.end()) return;
+  // Superseded or cancelled: another request goes on with the document.
+  if (message.error || message.result.is_null()) return finish(id, {});
+  Asked& asked = found->second;
+  asked.text = text_in(message.result, asked.cursor, asked.rest);
+  asked.deadline = std::min(asked.deadline, Clock::now() + kReceiptMax);
+}
+
+void Completer::receipt(const Json& params) {
+  if (!params.is_object() || !params.contains("request") || !params["request"].is_number_integer())
+    return;
+  const auto id = params["request"].get<std::int64_t>();
+  const auto found = asked_.find(id);
+  if (found == asked_.end() || !found->second.text) return;
+  Outcome outcome;
+  outcome.completed = {*found->second.text, params, 0};
+  const std::string reason = params.value("reason", "");
+  if (reason.starts_with(kNoModel)) outcome = {Outcome::Kind::kFailed, {}, reason};
+  if (reason.starts_with(kLoading)) outcome = {Outcome::Kind::kNotReady, {}, "Loading model"};
+  finish(id, std::move(outcome));
+}
+
+void Completer::finish(std::int64_t id, Outcome outcome) {
+  auto asked = asked_.extract(id);
+  if (!asked.empty()) hand_out(std::move(asked.mapped().waiters), outcome);
+}
+
+void Completer::hand_out(std::vector<Waiter> waiters, const Outcome& outcome) {
+  for (Waiter& waiter : waiters) {
+    Outcome own = outcome;
+    own.completed.total_ms =
+        std::chrono::duration<double, std::milli>(Clock::now() - waiter.arrived).count();
+    asio::post(io_, [done = std::move(waiter.done), own = std::move(own)] { done(own); });
+  }
+}
+
+void Completer::lost(const std::string& why) {
+  documents_.clear();
+  options_ = nullptr;
+  status_id_.reset();
+  pages_ = ModelPages(nullptr, defaults_.started_s);
+  for (auto& [id, asked] : std::exchange(asked_, {}))
+    hand_out(std::move(asked.waiters), {Outcome::Kind::kFailed, {}, why});
+  for (Look& look : std::exchange(looks_, {}))
+    asio::post(io_, [done = std::move(look.done), pages = pages_] { done(pages); });
+}
+
+void Completer::end_late(std::int64_t id) {
+  const auto found = asked_.find(id);
+  if (found == asked_.end()) return;
+  if (const auto text = found->second.text)
+    return finish(id, {Outcome::Kind::kCompleted, {*text, nullptr, 0}, {}});
+  link_.say(lsp::notification_body("$/cancelRequest", {{"id", id}}));
+  finish(id, {Outcome::Kind::kTooLate, {}, "the model did not answer in time"});
+}
+
+void Completer::tick() {
+  timer_.expires_after(kTick);
+  timer_.async_wait([this](boost::system::error_code error) {
+    if (error) return;
+    const auto now = Clock::now();
+    std::vector<std::int64_t> late;
+    for (const auto& [id, asked] : asked_)
+      if (now >= asked.deadline) late.push_back(id);
+    for (const std::int64_t id : late) end_late(id);
+    for (std::string& message : documents_.close_idle(now)) link_.say(std::move(message));
+    // A daemon without editors ends after a while; an idle server does not keep it.
+    if (!link_.is_resting() && now - used_ >= Documents::kIdleMax && asked_.empty()) {
+      link_.rest();
+      lost("idle");
+    }
+    tick();
+  });
+}
+
+}  // namespace efimd::http

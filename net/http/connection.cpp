@@ -1,0 +1,266 @@
+#include "net/http/connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <boost/beast/http/write.hpp>
+#include <cerrno>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace efimd::http {
+
+namespace asio = boost::asio;
+namespace beast = boost::beast;
+using Wire = beast::http::response<beast::http::string_body>;
+
+namespace {
+
+constexpr char kNoSuchPath[] =
+    "efimd serves /infill, /completion, /v1/completions, /v1/models, /health, /props, "
+    "/api/generate, /api/tags and /api/show";
+
+constexpr auto kLeaveMax = std::chrono::seconds(2);
+constexpr std::size_t kDrainBytes = std::size_t{64} << 10;
+constexpr std::size_t kDrainedBytesMax = Connection::kBodyBytesMax;
+
+template <class Fields>
+std::optional<std::string> field(const Fields& fields, beast::string_view name) {
+  const auto found = fields.find(name);
+  if (found == fields.end()) return std::nullopt;
+  return std::string(found->value());
+}
+
+std::int64_t now_s() {
+  return std::chrono::duration_cast<std::chrono::seconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+  return text;
+}
+
+}  // namespace
+
+Connection::Connection(asio::ip::tcp::socket socket, Completer& completer, const GuardRules& rules,
+                       std::function<void()> ended)
+    : stream_(std::move(socket)), completer_(completer), rules_(rules), ended_(std::move(ended)) {
+  error_code ignored;
+  stream_.socket().set_option(asio::ip::tcp::no_delay(true), ignored);
+}
+
+/// While it waits for an answer the completer holds it, so there is nothing to withdraw here.
+Connection::~Connection() { ended_(); }
+
+void Connection::read_head() {
+  parser_.emplace();
+  parser_->header_limit(kHeadBytesMax);
+  parser_->body_limit(kBodyBytesMax);
+  stream_.expires_after(std::exchange(first_, false) ? kHeadMax : kIdleMax);
+  beast::http::async_read_header(stream_, buffer_, *parser_,
+                                 [self = shared_from_this()](error_code error, std::size_t) {
+                                   if (error) return self->failed_to_read(error);
+                                   self->check_head();
+                                 });
+}
+
+void Connection::check_head() {
+  const auto& message = parser_->get();
+  Head head{std::string(message.method_string()),
+            std::string(message.target()),
+            field(message, "Host"),
+            field(message, "Origin"),
+            field(message, "Sec-Fetch-Site"),
+            field(message, "Authorization"),
+            field(message, "X-Api-Key"),
+            field(message, "Content-Type")};
+  // Two of them: a proxy and we might each believe another.
+  for (const char* once : {"Host", "Authorization"})
+    if (message.count(once) > 1) return refuse(400, std::string("more than one field ") + once);
+  if (const auto why = refused(head, rules_)) return refuse(why->status, why->why);
+  const Routed routed = route_of(head.method, head.target);
+  if (routed.route == nullptr)
+    return refuse(routed.status, routed.status == 404 ? kNoSuchPath : "another method is wanted");
+  read_body();
+}
+
+void Connection::read_body() {
+  // curl waits for this before it sends a large body.
+  if (const auto expect = field(parser_->get(), "Expect"); expect == "100-continue") {
+    const auto go_on = std::make_shared<beast::http::response<beast::http::empty_body>>(
+        beast::http::status::continue_, 11);
+    stream_.expires_after(kBodyMax);
+    beast::http::async_write(stream_, *go_on,
+                             [self = shared_from_this(), go_on](error_code error, std::size_t) {
+                               if (error) return;
+                               self->parser_->get().erase("Expect");
+                               self->read_body();
+                             });
+    return;
+  }
+  stream_.expires_after(kBodyMax);
+  beast::http::async_read(stream_, buffer_, *parser_,
+                          [self = shared_from_this()](error_code error, std::size_t) {
+                            if (error) return self->failed_to_read(error);
+                            self->serve();
+                          });
+}
+
+void Connection::failed_to_read(error_code error) {
+  using Http = beast::http::error;
+  if (error == Http::end_of_stream || error == beast::error::timeout ||
+      error == asio::error::operation_aborted || error == asio::error::eof ||
+      error == asio::error::connection_reset)
+    return close();
+  if (error == Http::body_limit)
+    return refuse(413, "the body has more than " + std::to_string(kBodyBytesMax) + " bytes");
+  if (error == Http::header_limit)
+    return refuse(431, "the head has more than " + std::to_string(kHeadBytesMax) + " bytes");
+  refuse(400, "this is no HTTP request: " + error.message());
+}
+
+void Connection::serve() {
+  stream_.expires_never();  // the completer has a limit of its own
+  const auto& message = parser_->get();
+  const Route& route =
+      *route_of(std::string_view(message.method_string().data(), message.method_string().size()),
+                std::string_view(message.target().data(), message.target().size()))
+           .route;
+  if (route.what == Route::What::kCompletion) return complete(route);
+  if (route.what == Route::What::kNothing)
+    return answer({200, "text/plain; charset=utf-8", "efimd is running\n"});
+  look(route);
+}
+
+void Connection::complete(const Route& route) {
+  auto request = completion_request(route.form, parser_->get().body(), completer_.pages().marks());
+  parser_->get().body() = {};
+  if (!request) return answer(refusal(400, request.error().message(), route.form));
+  request_ = std::move(*request);
+  const bool warms_up = request_->tokens_max == 0;
+  const bool empty = request_->text.before.empty() && request_->text.after.empty();
+  if (warms_up || empty)
+    return answer(answer_of(*request_, {}, completer_.pages().name(), now_s()));
+  watch();
+  ticket_ = completer_.ask(
+      *request_, [self = shared_from_this()](const Outcome& outcome) { self->completed(outcome); });
+}
+
+void Connection::completed(const Outcome& outcome) {
+  ticket_.reset();
+  const Form form = request_->form;
+  switch (outcome.kind) {
+    case Outcome::Kind::kCompleted:
+      return answer(answer_of(*request_, outcome.completed, completer_.pages().name(), now_s()));
+    case Outcome::Kind::kNotReady:
+    case Outcome::Kind::kFailed:
+      return answer(refusal(503, outcome.why, form));
+    case Outcome::Kind::kTooLate:
+      return answer(refusal(504, outcome.why, form));
+  }
+}
+
+void Connection::look(const Route& route) {
+  watch();
+  ticket_ =
+      completer_.look([self = shared_from_this(), what = route.what](const ModelPages& pages) {
+        self->ticket_.reset();
+        switch (what) {
+          case Route::What::kModels:
+            return self->answer(pages.models());
+          case Route::What::kProps:
+            return self->answer(pages.props());
+          case Route::What::kTags:
+            return self->answer(pages.tags());
+          case Route::What::kShow:
+            return self->answer(pages.show());
+          case Route::What::kVersion:
+            return self->answer(pages.server_version());
+          default:
+            return self->answer(pages.health());
+        }
+      });
+}
+
+/// Whether the client leaves while it waits. What it sends meanwhile is its next request.
+void Connection::watch() {
+  stream_.socket().async_wait(
+      asio::socket_base::wait_read, [weak = weak_from_this()](error_code error) {
+        const auto self = weak.lock();
+        if (!self || error || !self->ticket_) return;
+        char byte = 0;
+        const ssize_t size =
+            ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
+          self->completer_.withdraw(*std::exchange(self->ticket_, std::nullopt));
+          self->close();
+        }
+      });
+}
+
+void Connection::answer(const Answer& answer) {
+  const auto& asked = parser_->get();
+  const auto wire = std::make_shared<Wire>(static_cast<beast::http::status>(answer.status), 11);
+  wire->set("Content-Type", answer.type);
+  wire->set("Cache-Control", "no-store");
+  wire->set("X-Content-Type-Options", "nosniff");
+  if (answer.status == 503) wire->set("Retry-After", "1");
+  if (!answer.ignored.empty()) wire->set("Efimd-Ignored", joined(answer.ignored));
+  wire->keep_alive(parser_->is_header_done() && asked.keep_alive() && !close_after_);
+  wire->body() = answer.body;
+  wire->prepare_payload();
+  const bool head_only = asked.method() == beast::http::verb::head;
+  if (head_only) wire->body().clear();
+  stream_.expires_after(kBodyMax);
+  beast::http::async_write(
+      stream_, *wire, [self = shared_from_this(), wire](error_code error, std::size_t) {
+        self->request_.reset();
+        if (error) return self->close();
+        if (wire->keep_alive()) return self->read_head();
+        error_code ignored;
+        self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+        self->stream_.expires_after(kLeaveMax);
+        self->drain(kDrainedBytesMax);
+      });
+}
+
+/// A client that is still sending would lose its answer if the connection ended at once.
+void Connection::drain(std::size_t bytes_left) {
+  buffer_.clear();
+  stream_.async_read_some(
+      buffer_.prepare(std::min(bytes_left, kDrainBytes)),
+      [self = shared_from_this(), bytes_left](error_code error, std::size_t size) {
+        if (error || size >= bytes_left) return self->close();
+        self->drain(bytes_left - size);
+      });
+}
+
+void Connection::answer_and_close(const Answer& answer_) {
+  close_after_ = true;
+  answer(answer_);
+}
+
+void Connection::refuse(unsigned status, std::string_view why) {
+  answer_and_close(refusal(status, why));
+}
+
+void Connection::turn_away() {
+  parser_.emplace();
+  refuse(503, "too many connections");
+}
+
+void Connection::close() {
+  error_code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
+  stream_.close();
+}
+
+}  // namespace efimd::http

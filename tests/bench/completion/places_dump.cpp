@@ -1,0 +1,116 @@
+#include <algorithm>
+#include <fstream>
+#include <memory>
+
+#include "daemon/completion/answer/judged_chance.h"
+#include "daemon/completion/answer/worker.h"
+#include "daemon/completion/pace.h"
+#include "daemon/models/chosen_model.h"
+#include "daemon/models/engine_host.h"
+#include "tests/bench/completion/configured_model.h"
+#include "tests/bench/completion/places.h"
+
+namespace efimd::bench {
+
+namespace {
+
+using completion::JudgedBoundary;
+
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+/// A worker of its own, because what the model judged is not part of an answer.
+struct Setup {
+  recall::Index index;
+  std::unique_ptr<completion::Worker> worker;
+  completion::Options options;
+};
+
+Result<std::unique_ptr<Setup>> open(const service::Paths& paths) {
+  const service::Config config = service::config_in_force(paths);
+  auto engine = configured_engine(config);
+  if (!engine) return tl::unexpected(engine.error());
+  auto made = service::make_engine_factory(
+      std::move(*engine), std::make_shared<service::OpenedModel>())([](double) {}, {});
+  if (!made) return tl::unexpected(made.error());
+  completion::Budgets budgets;
+  auto costs = completion::measure_step_costs(**made, {});
+  if (!costs) return tl::unexpected(costs.error());
+  budgets.costs = std::move(*costs);
+  budgets.are_fixed = false;
+  completion::set_pace(budgets, **made, config.window_tokens);
+  auto setup = std::make_unique<Setup>();
+  setup->options = config.completion;
+  setup->worker = std::make_unique<completion::Worker>(
+      std::move(*made), completion::Worker::Settings{.budgets = budgets, .index = &setup->index});
+  return setup;
+}
+
+/// "B place kind cursor truth text right bytes features..." for each boundary, "W place kind cursor
+/// truth bytes right features..." for what the model wrote.
+void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Request& request,
+          const recall_places::Cursor& cursor) {
+  // The open document stands for its file, where the line is not taken away.
+  setup.index.set_document({request.home.project, request.home.path}, request.snapshot);
+  const std::vector<recall::Candidate> candidates =
+      setup.index.find({{request.home.project, request.home.path}, cursor.text, cursor.at});
+  const completion::Job job(request, [](const completion::Outcome&) {});
+  static_cast<void>(setup.worker->serve(job));
+  const completion::DocumentState* document = setup.worker->documents().find(request.document);
+  const auto kind = static_cast<int>(cursor.kind);
+  if (document != nullptr && !document->suggestions.empty()) {
+    const completion::Generated& written = document->suggestions.front().generated;
+    const std::string_view line = std::string_view(written.text).substr(0, written.text.find('\n'));
+    const auto place = recall::place_at(cursor.text, cursor.at);
+    if (!line.empty()) {
+      out << "W " << static_cast<int>(place) << ' ' << kind << ' ' << id << ' '
+          << cursor.truth.size() << ' ' << line.size() << ' ' << common_prefix(line, cursor.truth);
+      for (const float feature : completion::written_features(written.confidence, line.size()))
+        out << ' ' << feature;
+      out << '\n';
+    }
+    if (!candidates.empty())
+      for (const JudgedBoundary& boundary :
+           completion::judged_boundaries(candidates.front(), written.judged)) {
+        out << "B " << static_cast<int>(candidates.front().evidence.place) << ' ' << kind << ' '
+            << id << ' ' << cursor.truth.size() << ' ' << candidates.front().text.size() << ' '
+            << common_prefix(candidates.front().text, cursor.truth) << ' ' << boundary.bytes;
+        for (const float feature : boundary.features) out << ' ' << feature;
+        out << '\n';
+      }
+  }
+  setup.worker->close(request.document);
+}
+
+}  // namespace
+
+Result<void> dump_places(const service::Paths& paths,
+                         const std::vector<recall_places::Project>& projects,
+                         const PlacesSetup& places) {
+  auto setup = open(paths);
+  if (!setup) return tl::unexpected(setup.error());
+  std::ofstream out(places.dump);
+  std::size_t id = 0;
+  for (const recall_places::Project& project : projects) {
+    for (const recall::BatchPtr& batch : recall_places::batches_of(project))
+      (*setup)->index.add_files(project.name, batch);
+    for (const recall_places::Cursor& cursor :
+         recall_places::draw_cursors(project, places.count, places.seed)) {
+      const completion::TextHome home{project.name, project.files[cursor.file].path};
+      completion::Request request;
+      request.document = {1, "file://" + home.path};
+      request.snapshot = text::Document(cursor.text).snapshot();
+      request.cursor = cursor.at;
+      request.home = home;
+      request.options = (*setup)->options;
+      request.arrived = std::chrono::steady_clock::now();
+      dump(out, **setup, id++, request, cursor);
+    }
+    (*setup)->index.remove_project(project.name);
+  }
+  if (out.flush()) return {};
+  return fail(Fault::kIo, places.dump + " cannot be written", "free some space, or name another");
+}
+
+}  // namespace efimd::bench

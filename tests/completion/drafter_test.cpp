@@ -1,0 +1,91 @@
+#include "daemon/completion/answer/drafter.h"
+
+#include <catch2/catch.hpp>
+
+#include "daemon/completion/answer/judged_chance.h"
+
+using namespace efimd;
+using namespace efimd::completion;
+
+namespace {
+
+prompt::StepCosts costs(double one_ms, double seventeen_ms) {
+  prompt::StepCosts made;
+  made.points = {{1, one_ms}, {17, seventeen_ms}};
+  return made;
+}
+
+/// A candidate of recall's for "name(value);", each boundary with this chance.
+recall::Candidate candidate(double chance) {
+  recall::Candidate made;
+  made.text = "name(value);";
+  for (const std::size_t bytes : {4, 5, 10, 12}) made.boundaries.push_back({bytes, chance});
+  made.shown = 12;
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("a draft is as long as it is likely, and as tokens in a step are cheap") {
+  const DraftOdds odds;
+  const auto cheap = costs(10, 12), dear = costs(10, 150);
+  CHECK(odds.worthwhile(cheap, 0.9, 16) > odds.worthwhile(cheap, 0.02, 16));
+  CHECK(odds.worthwhile(cheap, 0.9, 16) > odds.worthwhile(dear, 0.9, 16));
+  CHECK(odds.worthwhile(dear, 0.1, 16) == 0);
+  CHECK(odds.worthwhile(cheap, 0.9, 3) == 3);
+}
+
+TEST_CASE("what drafted tokens really take counts more than the device's table") {
+  DraftOdds odds;
+  const auto table = costs(10, 12);
+  for (int i = 0; i < 100; ++i) {
+    odds.stepped(0, 1.0);
+    odds.stepped(8, 1.0 + 8 * 1.5);
+  }
+  CHECK(odds.step_ms(table) == Approx(1.0).epsilon(0.01));
+  CHECK(odds.token_ms(table) == Approx(1.5).epsilon(0.01));
+  CHECK(odds.worthwhile(table, 0.9, 16) == 0);
+}
+
+TEST_CASE("odds follow what the model chose, for each range of chances") {
+  DraftOdds odds;
+  const double before = odds.first(0.9);
+  for (int i = 0; i < 500; ++i) odds.judged(0.1, 4, 0);
+  CHECK(odds.first(0.1) < 0.05);
+  CHECK(odds.first(0.9) == before);
+  for (int i = 0; i < 500; ++i) odds.judged(0.9, 4, 4);
+  CHECK(odds.first(0.9) > 0.95);
+  CHECK(odds.further() > 0.95);
+}
+
+TEST_CASE("look-ups that bring nothing become rare, but do not end") {
+  DraftOdds odds;
+  for (int i = 0; i < 200; ++i) odds.looked_up(0.2, 0);
+  int tried = 0;
+  for (int i = 0; i < 100; ++i) tried += odds.is_look_up_worthwhile(1) ? 1 : 0;
+  CHECK(tried > 0);
+  CHECK(tried < 10);
+  for (int i = 0; i < 200; ++i) odds.looked_up(0.2, 3);
+  CHECK(odds.is_look_up_worthwhile(1));
+}
+
+TEST_CASE("the model's word moves a candidate's chances, and cuts it where they fall") {
+  const recall::Candidate before = candidate(0.6);
+  const std::vector<JudgedToken> sure = {{4, 0.99}, {5, 0.99}, {10, 0.99}, {12, 0.99}};
+  const std::vector<JudgedToken> doubtful = {{4, 0.99}, {5, 0.99}, {10, 1e-6}, {12, 0.5}};
+  const recall::Candidate good = with_model(before, sure), bad = with_model(before, doubtful);
+  CHECK(good.boundaries.back().chance > before.boundaries.back().chance);
+  CHECK(bad.boundaries.back().chance < before.boundaries.back().chance);
+  CHECK(bad.boundaries[1].chance > bad.boundaries[2].chance);
+  for (const recall::Candidate& each : {good, bad})
+    for (std::size_t i = 1; i < each.boundaries.size(); ++i)
+      CHECK(each.boundaries[i].chance <= each.boundaries[i - 1].chance);
+}
+
+TEST_CASE("behind the judged tokens recall's chances go on in proportion") {
+  recall::Candidate half = candidate(0.8);
+  half.boundaries[2].chance = half.boundaries[3].chance = 0.4;
+  const recall::Candidate judged = with_model(half, std::vector<JudgedToken>{{5, 0.9}});
+  CHECK(judged.boundaries[2].chance == Approx(judged.boundaries[1].chance / 2));
+  CHECK(with_model(half, {}).boundaries[3].chance == half.boundaries[3].chance);
+}

@@ -1,0 +1,82 @@
+#include "daemon/completion/mailbox.h"
+
+#include <catch2/catch.hpp>
+
+using namespace efimd;
+using namespace efimd::completion;
+
+namespace {
+
+text::SnapshotPtr text_of(const std::string& text) { return text::Document(text).snapshot(); }
+
+JobPtr job(const std::string& uri, const text::SnapshotPtr& snapshot) {
+  Request request;
+  request.document = {1, uri};
+  request.snapshot = snapshot;
+  return std::make_unique<Job>(std::move(request), [](const Outcome&) {});
+}
+
+std::size_t count(Mailbox& mailbox) {
+  std::size_t messages = 0;
+  for (mailbox.close(); mailbox.take(); ++messages) {
+  }
+  return messages;
+}
+
+}  // namespace
+
+TEST_CASE("the newest message about a document stands for those of its kind") {
+  Mailbox mailbox(16);
+  const auto newest = text_of("newest");
+  for (int i = 0; i < 1000; ++i) {
+    REQUIRE(mailbox.post(Dismissal{{1, "a"}, text_of("old")}));
+    REQUIRE(mailbox.post(OpenedDocument{.document = {1, "a"}, .snapshot = text_of("old")}));
+    REQUIRE(mailbox.post(Focused{{1, i % 2 == 0 ? "a" : "b"}}));
+    mailbox.close_document({1, "b"});
+  }
+  REQUIRE(mailbox.post(Dismissal{{1, "a"}, newest}));
+  REQUIRE(mailbox.post(Dismissal{{2, "a"}, newest}));
+  std::size_t messages = 0;
+  for (mailbox.close(); auto message = mailbox.take(); ++messages)
+    if (const auto* dismissal = std::get_if<Dismissal>(&*message))
+      CHECK(dismissal->snapshot == newest);
+  CHECK(messages == 5);
+}
+
+TEST_CASE("an opening follows the closing before it") {
+  Mailbox mailbox(16);
+  for (int i = 0; i < 3; ++i) {
+    REQUIRE(mailbox.post(OpenedDocument{.document = {1, "a"}, .snapshot = text_of("text")}));
+    mailbox.close_document({1, "a"});
+  }
+  REQUIRE(mailbox.post(OpenedDocument{.document = {1, "a"}, .snapshot = text_of("text")}));
+  CHECK(std::holds_alternative<DocumentKey>(*mailbox.take()));
+  CHECK(std::holds_alternative<OpenedDocument>(*mailbox.take()));
+  CHECK(count(mailbox) == 0);
+}
+
+TEST_CASE("a request that was superseded waits without its text") {
+  Mailbox mailbox(16);
+  const auto old = text_of("old"), newer = text_of("newer");
+  auto first = job("a", old), second = job("a", newer), other = job("b", old);
+  REQUIRE(mailbox.post(first));
+  REQUIRE(mailbox.post(other));
+  REQUIRE(mailbox.post(second));
+  const auto taken = [&] { return std::move(std::get<JobPtr>(*mailbox.take())); };
+  const JobPtr stopped = taken(), kept = taken(), newest = taken();
+  CHECK(stopped->stop.stop_requested());
+  CHECK(stopped->request.snapshot == nullptr);
+  CHECK(kept->request.snapshot == old);
+  CHECK(newest->request.snapshot == newer);
+}
+
+TEST_CASE("what was taken is not replaced by what comes later") {
+  Mailbox mailbox(16);
+  REQUIRE(mailbox.post(Focused{{1, "a"}}));
+  REQUIRE(mailbox.take());
+  REQUIRE(mailbox.post(Focused{{1, "b"}}));
+  REQUIRE(mailbox.post(Focused{{1, "c"}}));
+  const auto message = mailbox.take();
+  CHECK(std::get<Focused>(*message).document.uri == "c");
+  CHECK(count(mailbox) == 0);
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""efimd-http refuses web pages, strangers and what is too much, and goes on serving."""
+
+import socket
+import stat
+import unittest
+
+from http_user import HttpTest, kAfter, kBefore
+
+
+class Refusals(HttpTest):
+    def status(self, headers=None, method="POST", path="/infill", body=b"{}"):
+        return self.request(method, path, body, headers)[0]
+
+    def raw(self, data):
+        """What comes back for bytes that are perhaps no HTTP."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as connection:
+            try:
+                connection.sendall(data)
+                connection.shutdown(socket.SHUT_WR)
+                return b"".join(iter(lambda: connection.recv(65536), b""))
+            except ConnectionError:
+                return b""
+
+    def test_without_the_token_or_with_a_wrong_one(self):
+        for value in (None, "Bearer ", "Bearer " + "0" * 64, self.token, f"Bearer {self.token}0"):
+            self.assertEqual(self.status({"Authorization": value}), 401, value)
+        self.assertEqual(self.status({"Authorization": None}, "GET", "/v1/models"), 401)
+        self.assertEqual(self.status(), 400)  # with the token it is read, and has no text
+        file = self.folder / "state" / "http_token"
+        self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+
+    def test_a_page_whose_name_was_bound_to_this_machine(self):
+        for host in ("evil.example", f"evil.example:{self.port}", f"127.0.0.1:{self.port + 1}", ""):
+            self.assertEqual(self.status({"Host": host}), 403, host)
+
+    def test_a_page_that_sends_what_needs_no_leave(self):
+        page = {"Origin": "https://evil.example", "Content-Type": "text/plain"}
+        self.assertEqual(self.status(page), 403)
+        self.assertEqual(self.status({"Origin": "null"}), 403)
+        self.assertEqual(self.status({"Sec-Fetch-Site": "cross-site"}), 403)
+        self.assertEqual(self.status({"Content-Type": "text/plain"}), 415)
+        status, headers, _ = self.request("OPTIONS", "/infill", None, {
+            "Origin": "https://evil.example", "Access-Control-Request-Method": "POST"})
+        self.assertEqual(status, 403)
+        self.assertFalse([name for name in headers if name.lower().startswith("access-control")])
+
+    def test_only_this_machine_reaches_it(self):
+        with open(f"/proc/net/tcp", encoding="ascii") as table:
+            ours = [line.split()[1] for line in table if f":{self.port:04X} " in line and " 0A " in line]
+        self.assertEqual(ours, [f"0100007F:{self.port:04X}"])
+
+    def test_what_is_too_large_or_no_http(self):
+        head = f"POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.token}\r\n" \
+               "Content-Type: application/json\r\n".encode()
+        self.assertIn(b" 413 ", self.raw(head + b"Content-Length: 99999999\r\n\r\n{}"))
+        self.assertIn(b" 431 ", self.raw(head + b"X: " + b"a" * 20000 + b"\r\n\r\n"))
+        self.assertIn(b" 400 ", self.raw(b"nonsense\r\n\r\n"))
+        self.assertIn(b" 400 ", self.raw(head + b"Host: 127.0.0.1\r\nContent-Length: 2\r\n\r\n{}"))
+        self.assertIn(b" 400 ", self.raw(head + b"Content-Length: 9\r\nTransfer-Encoding: chunked\r\n\r\n{}"))
+        deep = b"[" * 100000
+        self.assertIn(b" 400 ", self.raw(head + b"Content-Length: %d\r\n\r\n" % len(deep) + deep))
+        self.assertTrue(self.infill(kBefore, kAfter)["content"])
+
+    def test_too_many_connections_are_told_so_and_the_next_is_served(self):
+        held = [socket.create_connection(("127.0.0.1", self.port), timeout=60) for _ in range(64)]
+        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as one_more:
+            self.assertIn(b"503", one_more.recv(4096))
+        for connection in held:
+            connection.close()
+        self.assertTrue(self.infill(kBefore, kAfter)["content"])
+
+
+class WithoutToken(HttpTest):
+    options = "require_token = false"
+
+    def test_pages_are_refused_all_the_same(self):
+        no_token = {"Authorization": None}
+        self.assertEqual(self.request("POST", "/infill", b"{}", no_token)[0], 400)
+        self.assertEqual(self.request("POST", "/infill", b"{}", no_token | {"Origin": "http://a"})[0], 403)
+        self.assertEqual(self.request("POST", "/infill", b"{}", no_token | {"Content-Type": "text/plain"})[0], 415)
+        self.assertEqual(self.request("POST", "/infill", b"{}", no_token | {"Host": "a"})[0], 403)
+
+
+class AFileThatOthersRead(HttpTest):
+    def test_its_token_is_not_used(self):
+        self.assertEqual(self.run_efimd("http", "--stop").returncode, 0)
+        (self.folder / "state" / "http_token").chmod(0o644)
+        started = self.run_efimd("http", "--background")
+        self.assertEqual(started.returncode, 1)
+        self.assertIn("others may read it", started.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+"""A keystroke by HTTP costs what it costs by LSP: receipts of code that is typed as llama.vim sends it."""
+
+import json
+import pathlib
+import statistics
+import unittest
+
+from http_user import HttpTest, kRoot
+
+kPrefixLines, kSuffixLines = 256, 64  # what llama.vim sends of a file
+kSource = (kRoot / "daemon" / "server" / "session.cpp").read_text()
+kTyped = 240  # characters
+
+
+def window(before, after):
+    """The lines around the cursor, as llama.vim cuts them."""
+    head = before.split("\n")
+    tail = after.split("\n")
+    return "\n".join(head[max(0, len(head) - 1 - kPrefixLines):]), "\n".join(tail[: 1 + kSuffixLines]) + "\n"
+
+
+class Typing(HttpTest):
+    def type(self, speculate):
+        """Receipts of each keystroke: a method's body, typed anew after its head."""
+        start = kSource.index("host_.log().info(\"session {}: {}, {}\"")
+        whole_before, after = kSource[:start], kSource[start + kTyped:]
+        receipts = []
+        for count in range(kTyped + 1):
+            before = whole_before + kSource[start: start + count]
+            answer = self.infill(*window(before, after), response_fields=["content", "efim"])
+            if answer["efim"]:
+                receipts.append(answer["efim"])
+            if speculate and answer["content"]:
+                self.infill(*window(before + answer["content"], after), response_fields=["content"])
+        return receipts
+
+    def check(self, receipts):
+        typed = receipts[1:]  # the first one reads the file
+        evaluated = [receipt["evaluatedTokens"] for receipt in typed]
+        print(f"\n{len(typed)} keystrokes: mean {statistics.mean(evaluated):.2f} evaluated tokens, "
+              f"most {max(evaluated)}; first: {receipts[0]['evaluatedTokens']}")
+        self.assertEqual(len(typed), kTyped)
+        self.assertLessEqual(statistics.mean(evaluated), 4)
+        self.assertEqual(len({receipt["uri"] for receipt in receipts}), 1)
+
+    def test_each_character_is_a_request(self):
+        self.check(self.type(speculate=False))
+
+    def test_after_each_suggestion_the_client_asks_for_the_one_after_it(self):
+        self.check(self.type(speculate=True))
+
+    def test_the_cursor_goes_down_a_file_that_is_larger_than_the_window(self):
+        lines = (kSource + kSource).split("\n")
+        evaluated = []
+        for line in range(280, 330):
+            before = "\n".join(lines[:line]) + "\n" + lines[line]
+            answer = self.infill(*window(before, "\n" + "\n".join(lines[line + 1:])), response_fields=["efim"])
+            evaluated.append(answer["efim"])
+        self.assertEqual(len({receipt["uri"] for receipt in evaluated}), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,74 @@
+"""A bridge ends with its editor, whatever the daemon does and whoever else holds its stdin open."""
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import unittest
+
+from user import UserTest, kEfimd, poll
+from lsp_peer import framed
+
+kEndS = 60  # the bridge's own limit is 2 s; a busy machine may need more
+
+# Starts a bridge, says what it is told to say, hands its own process over and stays until it is killed. Somebody else holds the
+# bridge's stdin open.
+kEditor = """
+import os, subprocess, sys, time
+bridge = subprocess.Popen([sys.argv[1], "lsp"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+holder = subprocess.Popen(["sleep", "600"], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          pass_fds=[bridge.stdin.fileno()])
+bridge.stdin.write(sys.argv[2].encode().replace(b"PID", b"%d" % os.getpid()))
+bridge.stdin.flush()
+print(bridge.pid, holder.pid, flush=True)
+time.sleep(600)
+"""
+
+
+def is_gone(pid):
+    """Also of one that nobody has waited for."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+class OrphansTest(UserTest):
+    def start(self, message):
+        editor = subprocess.Popen([sys.executable, "-c", kEditor, kEfimd, message], env=self.environment,
+                                  stdout=subprocess.PIPE, text=True)
+        self.addCleanup(editor.stdout.close)
+        self.addCleanup(editor.wait)
+        self.addCleanup(editor.kill)
+        bridge, holder = map(int, editor.stdout.readline().split())
+        self.addCleanup(lambda: is_gone(holder) or os.kill(holder, signal.SIGKILL))
+        return editor, bridge
+
+    def test_a_bridge_ends_with_the_process_that_started_it(self):
+        message = framed({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}})
+        editor, bridge = self.start(message.decode())
+        # One that has not come to look at its parent by the time of its end has another parent by then.
+        poll(lambda: (status := self.status()) and status["sessions"], "the bridge has brought its editor to the daemon", kEndS)
+        editor.kill()
+        poll(lambda: is_gone(bridge), "the bridge ends with its parent", kEndS)
+
+    def test_a_bridge_ends_while_its_daemon_hangs(self):
+        pid = self.connected_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        bridge = subprocess.Popen([kEfimd, "lsp"], env=self.environment, stdin=subprocess.PIPE,
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        bridge.stdin.write(framed({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "processId": os.getpid(), "capabilities": {}}}))
+        bridge.stdin.flush()
+        bridge.stdin.close()
+        self.assertEqual(bridge.wait(kEndS), 0)
+
+    def connected_daemon(self):
+        self.ready_editor().ask("efim/version", None)
+        return self.daemon_pid()
+
+
+if __name__ == "__main__":
+    unittest.main()

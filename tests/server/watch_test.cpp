@@ -1,0 +1,123 @@
+// What a session tells of files and folders: whose text recall knows, and when it is forgotten.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include "tests/server/fake_editor.h"
+
+using namespace efimd;
+using test::FakeEditor;
+using test::Json;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  Folder() {
+    std::string name = (fs::temp_directory_path() / "efimd-watch-XXXXXX").string();
+    REQUIRE(::mkdtemp(name.data()) != nullptr);
+    root = name;
+    fs::create_directories(root / "one/deep");
+    fs::create_directories(root / "two");
+  }
+  ~Folder() { fs::remove_all(root); }
+  std::string uri(const std::string& path) const { return "file://" + (root / path).string(); }
+  fs::path root;
+};
+
+Json folder_json(const std::string& uri) { return {{"uri", uri}, {"name", "folder"}}; }
+
+std::string project_of_last(const FakeEditor& editor) {
+  return editor.host.opened.back().home.project;
+}
+
+}  // namespace
+
+TEST_CASE("a file outside git belongs to the innermost workspace folder that holds it") {
+  const Folder folder;
+  FakeEditor editor;
+  editor.folders = Json::array({folder_json(folder.uri("one")), folder_json(folder.uri("two/"))});
+  editor.initialize();
+  editor.open("int a;", folder.uri("one/deep/a.c"));
+  CHECK(project_of_last(editor) == folder.root / "one");
+  editor.open("int b;", folder.uri("two/b.c"));
+  CHECK(project_of_last(editor) == folder.root / "two");
+  CHECK(editor.host.projects == std::vector<std::string>{folder.root / "one", folder.root / "two"});
+  editor.open("int c;", folder.uri("c.c"));
+  CHECK(project_of_last(editor) == folder.root / "c.c");  // a project of its own
+}
+
+TEST_CASE("workspace folders that come and go count for the next file that is opened") {
+  const Folder folder;
+  FakeEditor editor;
+  editor.initialize();
+  const auto change = [&](const Json& added, const Json& removed) {
+    editor.notify("workspace/didChangeWorkspaceFolders",
+                  {{"event", {{"added", added}, {"removed", removed}}}});
+  };
+  const Json one = Json::array({folder_json(folder.uri("one"))});
+  change(one, Json::array());
+  editor.open("int a;", folder.uri("one/a.c"));
+  CHECK(project_of_last(editor) == folder.root / "one");
+  change(Json::array(), one);
+  editor.open("int b;", folder.uri("one/b.c"));
+  CHECK(project_of_last(editor) == folder.root / "one/b.c");
+}
+
+TEST_CASE("an editor that can is asked for notices of files, one that cannot is not") {
+  const Json able = {{"workspace", {{"didChangeWatchedFiles", {{"dynamicRegistration", true}}}}}};
+  const auto asked = [](FakeEditor& editor) { return editor.sent("client/registerCapability"); };
+  FakeEditor with, without, off;
+  with.initialize(able);
+  REQUIRE(asked(with).size() == 1);
+  CHECK(asked(with)[0].at("registrations").at(0).at("method") == "workspace/didChangeWatchedFiles");
+  without.initialize();
+  CHECK(asked(without).empty());
+  off.host.settings.completion.recall = false;
+  off.initialize(able);
+  CHECK(asked(off).empty());
+}
+
+TEST_CASE("files that were made, changed or removed are handed on; of very many, all are meant") {
+  FakeEditor editor;
+  editor.initialize();
+  const auto notice = [&](int count) {
+    Json changes = Json::array();
+    for (int i = 0; i < count; ++i)
+      changes.push_back({{"uri", "file:///p/f" + std::to_string(i) + ".c"}, {"type", 1 + i % 3}});
+    editor.notify("workspace/didChangeWatchedFiles", {{"changes", changes}});
+  };
+  notice(3);
+  CHECK(editor.host.changed_files == std::vector<std::string>{"/p/f0.c", "/p/f1.c", "/p/f2.c"});
+  editor.host.changed_files.clear();
+  notice(static_cast<int>(lsp::kWatchedFilesMax) + 1);
+  CHECK(editor.host.changed_files == std::vector<std::string>{""});
+}
+
+TEST_CASE("a document that becomes a secret leaves recall at once, also if nobody asks again") {
+  FakeEditor editor;
+  editor.initialize();
+  editor.open("int a;\n");
+  editor.change(2, test::range(1, 0, 1, 0),
+                "-----BEGIN "
+                "RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA\n");
+  CHECK(editor.host.forgotten == std::vector<std::string>{"/src/a.cpp"});
+}
+
+TEST_CASE("a document that git comes to ignore leaves recall at once") {
+  const Folder folder;
+  fs::create_directory(folder.root / ".git");
+  FakeEditor editor;
+  editor.host.excluded = service::Exclusions({}, true);
+  editor.initialize();
+  editor.open("int a;\n", folder.uri("one/a.c"));
+  editor.open("int b;\n", folder.uri("two/b.c"));
+  REQUIRE_FALSE(editor.host.opened.at(0).home.path.empty());
+  std::ofstream(folder.root / ".gitignore") << "one/\n";
+  const Json change = {{"uri", folder.uri(".gitignore")}, {"type", 2}};
+  editor.notify("workspace/didChangeWatchedFiles", {{"changes", Json::array({change})}});
+  CHECK(editor.host.forgotten == std::vector<std::string>{folder.root / "one/a.c"});
+}
