@@ -119,11 +119,21 @@ Result<std::string> path_of(std::string_view uri) {
     rest.remove_prefix(slash);
   }
   std::string path = decoded(rest);
+  // RFC 8089, E.3.2: with four slashes the path begins with the host.
+  for (;;) {
+    if (host == "localhost") host.clear();
+    if (!host.empty() || !path.starts_with("//")) break;
+    const std::size_t slash = path.find('/', 2);
+    if (slash != std::string::npos) host = path.substr(2, slash - 2);
+    path.erase(0, host.empty() ? std::min(path.find_first_not_of('/'), path.size()) - 1 : slash);
+  }
+  if (host.find('/') != std::string::npos)
+    return fail(Fault::kBadInput, "URI " + excerpt(uri) + ": a slash in the host");
   if ((host + path).find('\0') != std::string::npos)
     return fail(Fault::kBadInput, "URI " + excerpt(uri) + ": NUL in the path");
   if (path.empty() || path[0] != '/')
     return fail(Fault::kBadInput, "URI " + excerpt(uri) + ": the path must be absolute");
-  if (!host.empty() && host != "localhost") return "//" + host + path;
+  if (!host.empty()) return "//" + host + path;
   return with_drive(is_drive(path.substr(1)) ? path.substr(1) : std::move(path));
 }
 

@@ -20,6 +20,11 @@ TEST_CASE("Windows paths are tolerated and their drives compare equal") {
   CHECK(path_of("file:///c%3A/src/x.cpp").value() == "c:/src/x.cpp");
   CHECK(path_of("file:///C:/src/x.cpp").value() == "c:/src/x.cpp");
   CHECK(path_of("file://server/share/x").value() == "//server/share/x");
+  CHECK(path_of("file:////server/share/x").value() == "//server/share/x");
+  CHECK(path_of("file:////localhost//x").value() == "/x");
+  CHECK(path_of("file:////x").value() == "/x");
+  CHECK(path_of("file:////").value() == "/");
+  CHECK_FALSE(path_of("file://a%2Fb/x"));
   CHECK(file_uri("C:\\src\\a b.c") == "file:///c%3A/src/a%20b.c");
 }
 
