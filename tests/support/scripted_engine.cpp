@@ -158,13 +158,21 @@ Result<SequenceId> ScriptedEngine::fork(SequenceId sequence) {
   return copy;
 }
 
+ScriptedEngine::PageKey ScriptedEngine::page_key(int page_before, std::span<const TokenId> tokens) {
+  PageKey key{page_before, {}};
+  std::ranges::copy(tokens, key.second.begin());
+  return key;
+}
+
 std::size_t ScriptedEngine::in_pages(std::span<const TokenId> tokens, std::size_t behind) const {
   std::size_t found = behind;
+  int page = 0;
   for (std::size_t end = engine::kPageTokens; end <= tokens.size(); end += engine::kPageTokens) {
-    if (end <= behind) continue;
-    if (!pages_.contains({tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(end)}))
-      break;
-    found = end;
+    const auto known =
+        pages_.find(page_key(page, tokens.subspan(end - engine::kPageTokens, engine::kPageTokens)));
+    if (known == pages_.end()) break;
+    page = known->second;
+    found = std::max(found, end);
   }
   return found;
 }
@@ -241,9 +249,13 @@ Result<void> ScriptedEngine::evaluate(Sequence& sequence, std::span<const TokenI
 }
 
 void ScriptedEngine::remember_pages(const Sequence& sequence) {
-  for (std::size_t end = engine::kPageTokens; end <= sequence.held.size();
-       end += engine::kPageTokens)
-    pages_.emplace(sequence.held.begin(), sequence.held.begin() + static_cast<std::ptrdiff_t>(end));
+  const std::span<const TokenId> held = sequence.held;
+  int page = 0;
+  for (std::size_t end = engine::kPageTokens; end <= held.size(); end += engine::kPageTokens) {
+    const auto tokens = held.subspan(end - engine::kPageTokens, engine::kPageTokens);
+    const int next = static_cast<int>(pages_.size()) + 1;
+    page = pages_.try_emplace(page_key(page, tokens), next).first->second;
+  }
 }
 
 void ScriptedEngine::spell_from(Sequence& sequence) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -8,12 +9,12 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/engine.h"
@@ -192,7 +193,10 @@ class ScriptedEngine final : public engine::Engine {
   std::shared_ptr<EngineScript> script_;
   ScriptedTokenizer tokenizer_;
   std::map<engine::SequenceId, Sequence> sequences_;
-  std::set<std::vector<engine::TokenId>> pages_;  ///< each page by all tokens up to its end
+  /// A page by the page before it and its own tokens, as a tree: equal prefixes are one path.
+  using PageKey = std::pair<int, std::array<engine::TokenId, engine::kPageTokens>>;
+  static PageKey page_key(int page_before, std::span<const engine::TokenId> tokens);
+  std::map<PageKey, int> pages_;  ///< their numbers, from 1; 0 stands before the first
   std::uint64_t next_id_ = 1;
   mutable std::vector<float> logits_;
 };
