@@ -15,6 +15,7 @@ kRooms = [
     ("cache_store", ["cache_store/"]),
     ("lsp", ["lsp/"]),
     ("text", ["daemon/text/"]),
+    ("syntax", ["daemon/syntax/"]),
     ("recall", ["daemon/recall/"]),
     ("gguf", ["engine/model/gguf"]),  # the file format, which the tokenizer reads
     ("tokenizer", ["engine/tokenizer/", "engine/types.h"]),
@@ -40,6 +41,7 @@ kEngine = {"gguf", "tokenizer", "engine"}
 kNever = {
     "lsp": kEngine | {"cache_store"},
     "text": {"kernels", "shaders", "cache_store", "lsp"},
+    "syntax": {"kernels", "shaders", "cache_store", "lsp", "text"},
     "recall": {"kernels", "shaders", "cache_store", "lsp"},
     "gguf": {"cache_store", "lsp", "text", "recall"},
     "tokenizer": {"cache_store", "lsp", "text", "recall"},
@@ -64,6 +66,7 @@ kOwned = [
     (re.compile(r"(vulkan/|vk_|vulkan\.)"), ["engine/backend/vulkan/"]),
     (re.compile(r"(cuda|cublas|curand|cudnn|nvrtc|nvml|cooperative_groups|mma\.h$|cub/)"),
      ["engine/backend/cuda/", "kernels/"]),
+    (re.compile(r"tree_sitter/"), ["daemon/syntax/"]),
     (re.compile(r"(curl/|openssl/)"), ["net/"]),  # the daemon has nothing that connects
     # What serves or connects over a network; Asio's local sockets are the daemon's.
     (re.compile(r"boost/(beast|asio/ip|asio/ssl)"), ["net/"]),

@@ -72,6 +72,7 @@ class TheCheck(unittest.TestCase):
 
     def test_the_headers_of_a_package_stay_in_the_room_that_owns_it(self):
         for header, owner in [("sqlite3.h", "cache_store/a.cpp"),
+                              ("tree_sitter/api.h", "daemon/syntax/a.cpp"),
                               ("vulkan/vulkan.h", "engine/backend/vulkan/a.cpp"),
                               ("cuda_runtime.h", "engine/backend/cuda/a.cpp"),
                               ("cuda_fp16.h", "kernels/a.cu"),

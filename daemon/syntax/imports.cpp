@@ -1,0 +1,222 @@
+#include "daemon/syntax/imports.h"
+
+#include <array>
+#include <utility>
+
+#include "daemon/syntax/tree.h"
+
+namespace efimd::syntax {
+
+namespace {
+
+/// Nodes that imports may stand in.
+constexpr auto kBlocks = std::to_array<std::string_view>(
+    {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "namespace_definition",
+     "linkage_specification", "declaration_list", "if_statement", "else_clause", "try_statement",
+     "except_clause", "block", "mod_item", "import_declaration", "import_spec_list",
+     "lexical_declaration", "variable_declaration", "statement_block"});
+
+bool is_block(std::string_view type) {
+  for (const std::string_view block : kBlocks)
+    if (type == block) return true;
+  return false;
+}
+
+std::string unquoted(std::string_view text) {
+  if (text.size() >= 2) text = text.substr(1, text.size() - 2);
+  return std::string(text);
+}
+
+class Reader {
+ public:
+  Reader(Grammar grammar, const Tree& tree) : grammar_(grammar), tree_(tree) {}
+
+  std::vector<Import> read() {
+    walk(tree_.root(), 0);
+    return std::move(imports_);
+  }
+
+ private:
+  void walk(TSNode node, int depth) {
+    if (depth > kDepthMax) return;
+    for_each_child(node, [&](TSNode child) {
+      if (!take(child) && is_block(type_of(child))) walk(child, depth + 1);
+      return imports_.size() < kImportsMax;
+    });
+  }
+
+  void add(Import import) {
+    if (!import.what.empty() && imports_.size() < kImportsMax)
+      imports_.push_back(std::move(import));
+  }
+
+  /// Whether the node was an import.
+  bool take(TSNode node) {
+    switch (grammar_) {
+      case Grammar::kC:
+      case Grammar::kCpp:
+        return take_include(node);
+      case Grammar::kPython:
+        return take_python(node);
+      case Grammar::kGo:
+        return take_go(node);
+      case Grammar::kRust:
+        return take_rust(node);
+      case Grammar::kTypescript:
+      case Grammar::kTsx:
+        return take_script(node);
+      case Grammar::kJava:
+        return take_java(node);
+      case Grammar::kNone:
+        break;
+    }
+    return false;
+  }
+
+  bool take_include(TSNode node) {
+    if (type_of(node) != "preproc_include") return false;
+    const TSNode path = field_of(node, "path");
+    if (ts_node_is_null(path)) return true;
+    const bool system = type_of(path) == "system_lib_string";
+    if (system || type_of(path) == "string_literal")
+      add({system ? Import::Kind::kSystem : Import::Kind::kQuoted, unquoted(tree_.text_of(path))});
+    return true;
+  }
+
+  /// The name that an import gives: of `a as b`, a.
+  std::string name_of(TSNode node) const {
+    const TSNode name = field_of(node, "name");
+    return std::string(tree_.text_of(ts_node_is_null(name) ? node : name));
+  }
+
+  bool take_python(TSNode node) {
+    const std::string_view type = type_of(node);
+    if (type == "import_statement") {
+      for_each_child(node, [&](TSNode child) {
+        add({Import::Kind::kModule, name_of(child)});
+        return true;
+      });
+      return true;
+    }
+    if (type != "import_from_statement") return false;
+    const TSNode module = field_of(node, "module_name");
+    if (ts_node_is_null(module)) return true;
+    Import import{Import::Kind::kModule, std::string(tree_.text_of(module))};
+    for_each_child(node, [&](TSNode child) {
+      const std::string_view kind = type_of(child);
+      if (!ts_node_eq(child, module) && (kind == "dotted_name" || kind == "aliased_import"))
+        import.names.push_back(name_of(child));
+      return import.names.size() < kImportsMax;
+    });
+    add(std::move(import));
+    return true;
+  }
+
+  bool take_go(TSNode node) {
+    if (type_of(node) != "import_spec") return false;
+    const TSNode path = field_of(node, "path");
+    if (!ts_node_is_null(path)) add({Import::Kind::kQuoted, unquoted(tree_.text_of(path))});
+    return true;
+  }
+
+  bool take_rust(TSNode node) {
+    const std::string_view type = type_of(node);
+    if (type == "mod_item" && ts_node_is_null(field_of(node, "body"))) {
+      add({Import::Kind::kChild, name_of(node)});
+      return true;
+    }
+    if (type != "use_declaration") return false;
+    const TSNode argument = field_of(node, "argument");
+    if (!ts_node_is_null(argument)) take_use(argument, "", 0);
+    return true;
+  }
+
+  /// crate::a::{B, c::D} is two imports.
+  void take_use(TSNode node, const std::string& front, int depth) {
+    if (depth > kDepthMax || ts_node_is_null(node)) return;
+    const std::string_view type = type_of(node);
+    const auto joined = [&](TSNode tail) {
+      if (ts_node_is_null(tail)) return front;
+      const std::string text(tree_.text_of(tail));
+      return front.empty() ? text : front + "::" + text;
+    };
+    if (type == "scoped_use_list") {
+      take_use(field_of(node, "list"), joined(field_of(node, "path")), depth + 1);
+    } else if (type == "use_list") {
+      for_each_child(node, [&](TSNode child) {
+        take_use(child, front, depth + 1);
+        return imports_.size() < kImportsMax;
+      });
+    } else if (type == "use_as_clause") {
+      add({Import::Kind::kModule, joined(field_of(node, "path"))});
+    } else if (type == "use_wildcard") {
+      TSNode path = {};
+      for_each_child(node, [&](TSNode child) {
+        path = child;
+        return false;
+      });
+      add({Import::Kind::kModule, joined(path)});
+    } else {
+      add({Import::Kind::kModule, joined(node)});
+    }
+  }
+
+  bool take_script(TSNode node) {
+    const std::string_view type = type_of(node);
+    if (type == "import_statement" || type == "export_statement") {
+      const TSNode source = field_of(node, "source");
+      if (ts_node_is_null(source)) return type == "import_statement";
+      Import import{Import::Kind::kQuoted, unquoted(tree_.text_of(source))};
+      take_script_names(node, import, 0);
+      add(std::move(import));
+      return true;
+    }
+    if (type != "variable_declarator") return false;
+    const TSNode call = field_of(node, "value");
+    if (ts_node_is_null(call) || type_of(call) != "call_expression") return true;
+    const TSNode function = field_of(call, "function");
+    if (ts_node_is_null(function) || tree_.text_of(function) != "require") return true;
+    const TSNode source = child_of_type(field_of(call, "arguments"), "string");
+    if (!ts_node_is_null(source)) add({Import::Kind::kQuoted, unquoted(tree_.text_of(source))});
+    return true;
+  }
+
+  void take_script_names(TSNode node, Import& import, int depth) {
+    if (depth > 3) return;
+    for_each_child(node, [&](TSNode child) {
+      const std::string_view type = type_of(child);
+      if (type == "import_specifier" || type == "export_specifier")
+        import.names.push_back(name_of(child));
+      else if (type == "import_clause" || type == "named_imports" || type == "export_clause")
+        take_script_names(child, import, depth + 1);
+      return import.names.size() < kImportsMax;
+    });
+  }
+
+  bool take_java(TSNode node) {
+    if (type_of(node) != "import_declaration") return false;
+    std::string what;
+    bool all = false;
+    for_each_child(node, [&](TSNode child) {
+      if (type_of(child) == "asterisk") all = true;
+      if (type_of(child).ends_with("identifier")) what = tree_.text_of(child);
+      return true;
+    });
+    add({Import::Kind::kModule, all ? what + ".*" : what});
+    return true;
+  }
+
+  const Grammar grammar_;
+  const Tree& tree_;
+  std::vector<Import> imports_;
+};
+
+}  // namespace
+
+std::vector<Import> imports_of(Grammar grammar, std::string_view text) {
+  const std::optional<Tree> tree = Tree::of(grammar, text);
+  if (!tree) return {};
+  return Reader(grammar, *tree).read();
+}
+
+}  // namespace efimd::syntax

@@ -1,0 +1,75 @@
+#include "daemon/syntax/imports.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+using namespace efimd::syntax;
+using Kind = Import::Kind;
+
+TEST_CASE("a text's language is known by its ending") {
+  CHECK(grammar_of("/a/b.c/x.PY") == Grammar::kPython);
+  CHECK(grammar_of("x.h") == Grammar::kCpp);
+  CHECK(grammar_of("file:///a/x.mjs") == Grammar::kTsx);
+  CHECK(grammar_of("/a.py/x") == Grammar::kNone);
+  CHECK(grammar_of("") == Grammar::kNone);
+}
+
+TEST_CASE("C's includes are read in their order, also inside conditions") {
+  CHECK(
+      imports_of(Grammar::kC,
+                 "#include \"a/b.h\"\n#include <stdio.h>\n#ifdef X\n#include \"c.h\"\n#endif\n") ==
+      std::vector<Import>{
+          {Kind::kQuoted, "a/b.h"}, {Kind::kSystem, "stdio.h"}, {Kind::kQuoted, "c.h"}});
+}
+
+TEST_CASE("Python's imports keep their dots and names") {
+  CHECK(imports_of(Grammar::kPython,
+                   "import os, sys as s\nfrom . import util\nfrom ..pkg.mod import A, B as C\n"
+                   "if TYPE_CHECKING:\n    from x import (Y,\n      Z)\nfrom a.b import *\n") ==
+        std::vector<Import>{{Kind::kModule, "os"},
+                            {Kind::kModule, "sys"},
+                            {Kind::kModule, ".", {"util"}},
+                            {Kind::kModule, "..pkg.mod", {"A", "B"}},
+                            {Kind::kModule, "x", {"Y", "Z"}},
+                            {Kind::kModule, "a.b"}});
+}
+
+TEST_CASE("Go's imports are read alone and in a list") {
+  CHECK(imports_of(Grammar::kGo,
+                   "package p\nimport \"fmt\"\nimport (\n\tm \"example.org/x/y\"\n)\n") ==
+        std::vector<Import>{{Kind::kQuoted, "fmt"}, {Kind::kQuoted, "example.org/x/y"}});
+}
+
+TEST_CASE("Rust's lists of uses are taken apart, and child modules are imports") {
+  CHECK(imports_of(Grammar::kRust,
+                   "use crate::a::{b::C, d as e};\nuse super::x::*;\nmod child;\nmod own {}\n") ==
+        std::vector<Import>{{Kind::kModule, "crate::a::b::C"},
+                            {Kind::kModule, "crate::a::d"},
+                            {Kind::kModule, "super::x"},
+                            {Kind::kChild, "child"}});
+}
+
+TEST_CASE("TypeScript's and JavaScript's imports, re-exports and requires are read") {
+  const std::string text =
+      "import { a, b as c } from \"./x\";\nimport D from '../d';\nexport * from \"./re\";\n"
+      "const q = require(\"./req\");\nconst n = 1;\n";
+  const std::vector<Import> wanted{{Kind::kQuoted, "./x", {"a", "b"}},
+                                   {Kind::kQuoted, "../d"},
+                                   {Kind::kQuoted, "./re"},
+                                   {Kind::kQuoted, "./req"}};
+  CHECK(imports_of(Grammar::kTypescript, text) == wanted);
+  CHECK(imports_of(Grammar::kTsx, text) == wanted);
+}
+
+TEST_CASE("Java's imports say whether they are of all that is in a package") {
+  CHECK(imports_of(Grammar::kJava,
+                   "package a;\nimport a.c.D;\nimport static a.c.E.f;\nimport a.d.*;\n") ==
+        std::vector<Import>{
+            {Kind::kModule, "a.c.D"}, {Kind::kModule, "a.c.E.f"}, {Kind::kModule, "a.d.*"}});
+}
+
+TEST_CASE("of very many imports the first are read") {
+  std::string text;
+  for (int i = 0; i < 2000; ++i) text += "#include \"h" + std::to_string(i) + ".h\"\n";
+  CHECK(imports_of(Grammar::kCpp, text).size() == kImportsMax);
+}

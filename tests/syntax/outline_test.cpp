@@ -1,0 +1,140 @@
+#include "daemon/syntax/outline.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <ctime>
+#include <random>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/syntax/imports.h"
+
+using namespace efimd::syntax;
+
+namespace {
+
+constexpr Grammar kAll[] = {Grammar::kC,    Grammar::kCpp,        Grammar::kPython, Grammar::kGo,
+                            Grammar::kRust, Grammar::kTypescript, Grammar::kTsx,    Grammar::kJava};
+
+std::string outline(Grammar grammar, std::string_view text) {
+  std::string all;
+  for (const Declaration& declaration : outline_of(grammar, text)) all += declaration.text + "\n";
+  return all;
+}
+
+/// Reads the text in every language, and says how long the slowest took.
+double slowest_s(const std::string& text) {
+  double slowest = 0;
+  for (const Grammar grammar : kAll) {
+    const std::clock_t begin = std::clock();
+    std::size_t bytes = 0;
+    for (const Declaration& declaration : outline_of(grammar, text))
+      bytes += declaration.text.size();
+    CHECK(bytes <= kOutlineBytesMax + kDeclarationBytesMax);
+    CHECK(imports_of(grammar, text).size() <= kImportsMax);
+    slowest = std::max(slowest, static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC);
+  }
+  return slowest;
+}
+
+std::string repeated(std::string_view text, std::size_t bytes) {
+  std::string all;
+  while (all.size() < bytes) all += text;
+  return all;
+}
+
+}  // namespace
+
+TEST_CASE("C++ is outlined without bodies, comments and long values") {
+  CHECK(outline(Grammar::kCpp,
+                "#include <a>\nnamespace n {\nnamespace { int hidden; }\n"
+                "template <class T> class V : public W<T> {\n public:\n  V() : a_(1) {}\n"
+                "  int size() const { return a_; }  // its size\n\n private:\n  int a_ = 0;\n};\n"
+                "struct P { int x; };\nint f(int a,\n      int b);\ninline int g() { return 1; }\n"
+                "constexpr int kTable[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, "
+                "17, 18, 19, 20};\n}\n") ==
+        "template <class T> class V : public W<T> {\n public:\n  V();\n  int size() const;\n "
+        "private:\n"
+        "  int a_ = 0;\n};\nstruct P { int x; };\nint f(int a,\n      int b);\ninline int g();\n"
+        "constexpr int kTable[];\n");
+}
+
+TEST_CASE("C is outlined with its types and macros") {
+  CHECK(outline(Grammar::kC,
+                "#define N 10\ntypedef struct { int q; } Q;\nextern const char *names[];\nstatic "
+                "int f(void) { return 1; }\n") ==
+        "#define N 10\ntypedef struct { int q; } Q;\nextern const char *names[];\nstatic int "
+        "f(void);\n");
+}
+
+TEST_CASE("Python is outlined without documentation and without what runs as a program") {
+  CHECK(outline(Grammar::kPython,
+                "LIMIT = 5\nclass Shape(Base):\n    \"\"\"Doc.\"\"\"\n    sides: int = 3\n"
+                "    def __init__(self, a, b=1):\n        \"\"\"doc\"\"\"\n        self.a = a\n"
+                "    @property\n    def area(self) -> float:\n        return 1\n"
+                "async def go(a, *, b: int = 2) -> None:\n    await x()\n"
+                "if __name__ == \"__main__\":\n    hidden = 1\n") ==
+        "LIMIT = 5\nclass Shape(Base):\n    sides: int = 3\n    def __init__(self, a, b=1): ...\n"
+        "    @property\n    def area(self) -> float: ...\nasync def go(a, *, b: int = 2) -> None: "
+        "...\n");
+}
+
+TEST_CASE("Go, Rust, TypeScript and Java are outlined") {
+  CHECK(outline(Grammar::kGo,
+                "package p\n// C\ntype T struct {\n\tA int // a\n}\nfunc (t *T) M(x string) { t.A "
+                "= 1 }\n") == "type T struct {\n\tA int\n}\nfunc (t *T) M(x string)\n");
+  CHECK(outline(Grammar::kRust,
+                "/// d\npub struct S { pub a: u32 }\nimpl S { pub fn new() -> Self { S {} } }\n"
+                "#[cfg(test)]\nmod tests { fn t() {} }\nmod inner { pub fn deep() {} }\n") ==
+        "pub struct S { pub a: u32 }\nimpl S { pub fn new() -> Self; }\npub fn deep();\n");
+  CHECK(outline(Grammar::kTypescript,
+                "export interface O { a: string }\nexport const arrow = (a: number): number => { "
+                "return a; };\n"
+                "export class K { get v(): number { return 1 } }\nexport function f(a: number): "
+                "string { return \"\"; }\n") ==
+        "interface O { a: string }\nconst arrow = (a: number): number => ...;\nclass K { get v(): "
+        "number; }\n"
+        "function f(a: number): string;\n");
+  CHECK(outline(Grammar::kJava,
+                "package a;\npublic class A {\n  /** d */\n  public <R> R m(int a) throws E { "
+                "return null; }\n}\n") ==
+        "public class A {\n  public <R> R m(int a) throws E;\n}\n");
+}
+
+TEST_CASE("a declaration has its own name first, then those of what is in it") {
+  const auto names = [](Grammar grammar, std::string_view text) {
+    return outline_of(grammar, text).at(0).names;
+  };
+  CHECK(names(Grammar::kCpp, "class A { int size() const; enum K { kB }; };") ==
+        std::vector<std::string>{"A", "size", "K", "kB"});
+  CHECK(names(Grammar::kGo, "package p\nfunc (t *T) M() {}\n") == std::vector<std::string>{"M"});
+  CHECK(names(Grammar::kRust, "impl<T> Tr for S<T> { fn f() {} }") ==
+        std::vector<std::string>{"S", "f"});
+  CHECK(names(Grammar::kPython, "class A:\n    def f(self): pass\n") ==
+        std::vector<std::string>{"A", "f"});
+}
+
+TEST_CASE("a broken text is outlined as far as it can be read") {
+  CHECK(outline(Grammar::kCpp, "int f(int a);\nclass {{{ \n").find("int f(int a);") == 0);
+  CHECK(outline(Grammar::kPython, "def f(a): return 1\ndef g(\n").find("def f(a): ...") == 0);
+  CHECK(outline_of(Grammar::kNone, "int f();").empty());
+}
+
+TEST_CASE("generated, deeply nested and invalid texts take no more than their time") {
+  // Twice the time of one parse, for the outline and the imports; and what a look at the tree takes.
+  constexpr double kSecondsMax = 2 * kParseTimeUs / 1e6 + 0.5;
+  CHECK(slowest_s(repeated("int a_generated_name(int a, int b) { return a + b * 3; }\n",
+                           std::size_t{5} << 20)) < kSecondsMax);
+  for (const std::string_view opener :
+       {"(", "{", "[", "<", "if (a) {", "a(", "\"", "namespace n {", "f(a, ", "x: ", "\\", "'",
+        "f\"{", "a\n b\n", "R\"x(", "/*", "`${", "<a>"}) {
+    CHECK(slowest_s(repeated(opener, kTextBytesMax - 10)) < kSecondsMax);
+  }
+  CHECK(slowest_s(repeated("\xFF\xFE\x80 int \xC3(", kTextBytesMax - 10)) < kSecondsMax);
+  CHECK(slowest_s(std::string(kTextBytesMax, '\0')) < kSecondsMax);
+  std::mt19937 random(1);
+  std::string noise(kTextBytesMax, ' ');
+  for (char& c : noise) c = static_cast<char>(random());
+  CHECK(slowest_s(noise) < kSecondsMax);
+}
