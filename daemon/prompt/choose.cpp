@@ -44,10 +44,10 @@ bool has_grown(const Anchor& anchor) {
          std::max(kGrownTokens, may_grow ? anchor.after.size() / kAfterShare : 0);
 }
 
-int poverty(const Anchor& anchor) {
+int view_rank(const Anchor& anchor) {
   const bool may_grow = anchor.view == View::kFull || anchor.view == View::kFirst;
   const int grown = may_grow && has_grown(anchor) ? 1 : 0;
-  return poverty_of(anchor.view) + grown;
+  return view_rank_of(anchor.view) + grown;
 }
 
 std::size_t choose(std::span<const Candidate> candidates) {
@@ -59,7 +59,7 @@ std::size_t choose(std::span<const Candidate> candidates) {
   limit = std::min(limit, kept + kFullerMs);
   const auto rank = [&](const Candidate& candidate) {
     const bool affordable = candidate.ms <= limit;
-    const int poor = poverty(candidate.plan.anchor);
+    const int poor = view_rank(candidate.plan.anchor);
     return std::tuple(!affordable, affordable ? poor : 0, candidate.ms, poor);
   };
   const auto best = std::ranges::min_element(candidates, {}, rank);

@@ -53,9 +53,9 @@ std::size_t choose(std::span<const Candidate> candidates);
 
 /// The rank of what an anchor shows, by its view: 0 for the fullest. A full view or the first
 /// window's comes later if its increment has grown.
-int poverty(const Anchor& anchor);
+int view_rank(const Anchor& anchor);
 /// The same of a view without a grown increment.
-constexpr int poverty_of(View view) { return 2 * static_cast<int>(view); }
+constexpr int view_rank_of(View view) { return 2 * static_cast<int>(view); }
 /// Whether its increment is so long that a new anchor is worth its evaluation: kGrownTokens, and an
 /// eighth of after, which a new anchor evaluates again.
 bool has_grown(const Anchor& anchor);

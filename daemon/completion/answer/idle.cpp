@@ -12,8 +12,8 @@ namespace efimd::completion {
 
 namespace {
 
-/// A step may grow by this much for tokens that ride along.
-constexpr double kFreeRide = 1.1;
+/// A step may grow by this much for piggybacked tokens.
+constexpr double kFreeShare = 1.1;
 /// Of the time that nobody has typed for: what a step may take.
 constexpr double kStepShare = 0.25;
 /// Full pages of a prompt that miss no more than this count as there: the rest is evaluated with the
@@ -79,7 +79,7 @@ int Idle::poverty_at_cursor(const DocumentState& document) const {
     const auto plan = prompt::continued(kept.anchor, *asked.snapshot, asked.cursor,
                                         engine_.tokenizer(), document.windows);
     if (plan && is_whole(engine_, kept, plan->tokens))
-      least = std::min(least, prompt::poverty(plan->anchor));
+      least = std::min(least, prompt::view_rank(plan->anchor));
   }
   return least;
 }
@@ -87,7 +87,7 @@ int Idle::poverty_at_cursor(const DocumentState& document) const {
 Idle::Wanted Idle::wanted_anchor(DocumentState& document) {
   if (!document.asked) return {};
   const prompt::View view = first_view(document);
-  if (poverty_at_cursor(document) <= prompt::poverty_of(view)) return {};
+  if (poverty_at_cursor(document) <= prompt::view_rank_of(view)) return {};
   return anchor_for(document, view);
 }
 
@@ -100,7 +100,8 @@ Idle::Wanted Idle::wanted_stage(DocumentState& document) {
   const bool in_stages = engine_.tokenizer().fim().order == engine::FimOrder::kPsm;
   for (const prompt::View view :
        {prompt::View::kShortAfter, prompt::View::kPartAfter, prompt::View::kFull}) {
-    if (there <= prompt::poverty_of(view) || (!in_stages && view != prompt::View::kFull)) continue;
+    if (there <= prompt::view_rank_of(view) || (!in_stages && view != prompt::View::kFull))
+      continue;
     Wanted wanted = anchor_for(document, view);
     if (wanted.kept == nullptr || !is_whole(engine_, *wanted.kept, wanted.tokens)) return wanted;
   }
@@ -131,7 +132,7 @@ void Idle::drop_stages(DocumentState& document) {
   const Request& asked = *document.asked;
   documents_.drop_if(document, [&](const KeptAnchor& kept) {
     const prompt::View view = kept.anchor.view;
-    if (prompt::is_of_first_window(view) || prompt::poverty(kept.anchor) <= there) return false;
+    if (prompt::is_of_first_window(view) || prompt::view_rank(kept.anchor) <= there) return false;
     return prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, engine_.tokenizer(),
                              document.windows)
         .has_value();
@@ -192,7 +193,7 @@ bool Idle::is_served(const DocumentState& document, std::size_t cursor) const {
   return std::ranges::any_of(document.anchors, [&](const KeptAnchor& kept) {
     const auto plan = prompt::continued(kept.anchor, *document.asked->snapshot, cursor,
                                         engine_.tokenizer(), document.windows);
-    return plan && prompt::poverty(plan->anchor) <= prompt::poverty_of(prompt::View::kFirst);
+    return plan && prompt::view_rank(plan->anchor) <= prompt::view_rank_of(prompt::View::kFirst);
   });
 }
 
@@ -267,30 +268,30 @@ int Idle::step_tokens() const {
   const auto quiet = Clock::now() - woken_;
   const prompt::StepCosts& costs = budgets_.costs;
   if (quiet >= kPause && costs.points.empty()) return engine_.step_tokens();
-  double limit = std::max(kStepMs, costs.ms(1) * kFreeRide);
+  double limit = std::max(kStepMs, costs.ms(1) * kFreeShare);
   // The step that a keystroke interrupts is lost, which is most likely soon after the last one.
   if (quiet >= kPause / 2)
     limit = std::max(limit, std::chrono::duration<double, std::milli>(quiet).count() * kStepShare);
   return std::min(costs.tokens_within(limit), engine_.step_tokens());
 }
 
-int Idle::free_ride_tokens() const {
+int Idle::free_tokens() const {
   const prompt::StepCosts& costs = budgets_.costs;
-  return costs.tokens_within(costs.ms(1) * kFreeRide) - 1;
+  return costs.tokens_within(costs.ms(1) * kFreeShare) - 1;
 }
 
-engine::BatchItem Idle::Ride::next() {
+engine::BatchItem Idle::Piggyback::next() {
   if (!step_tokens_) {
-    step_tokens_ = idle_.free_ride_tokens();
+    step_tokens_ = idle_.free_tokens();
     if (*step_tokens_ <= 0 ||
-        prompt::poverty(serving_.anchor) <= prompt::poverty_of(first_view(document_)))
+        prompt::view_rank(serving_.anchor) <= prompt::view_rank_of(first_view(document_)))
       return {};
     Wanted wanted = idle_.wanted_anchor(document_);
-    if (wanted.kept != &serving_) riding_ = wanted.kept;
+    if (wanted.kept != &serving_) prefilled_ = wanted.kept;
     tokens_ = std::move(wanted.tokens);
   }
-  if (riding_ == nullptr) return {};
-  const engine::SequenceId sequence = idle_.documents_.sequence_of(*riding_);
+  if (prefilled_ == nullptr) return {};
+  const engine::SequenceId sequence = idle_.documents_.sequence_of(*prefilled_);
   const Result<int> held = idle_.engine_.rewind(sequence, tokens_);
   if (!held || *held + 1 >= static_cast<int>(tokens_.size())) return {};
   const auto from = static_cast<std::size_t>(*held);

@@ -59,13 +59,13 @@ class Idle {
   /// The rest; false likewise. `later` is set to the time from which on there is more to do.
   bool prepare_places(const std::stop_token& stop, Clock::time_point& later);
 
-  /// A document's full anchor that rides along in the generation for `serving`, as many tokens
+  /// Piggybacked prefill: a document's full anchor in the generation for `serving`, as many tokens
   /// a step as do not make it longer. For one generation: what is wanted is looked up once.
-  class Ride {
+  class Piggyback {
    public:
-    Ride(Idle& idle, DocumentState& document, const KeptAnchor& serving)
+    Piggyback(Idle& idle, DocumentState& document, const KeptAnchor& serving)
         : idle_(idle), document_(document), serving_(serving) {}
-    /// The next tokens; empty when the anchor is whole, or rides are not free here.
+    /// The next tokens; empty if the anchor is whole, or more tokens are not free here.
     engine::BatchItem next();
 
    private:
@@ -73,7 +73,7 @@ class Idle {
     DocumentState& document_;
     const KeptAnchor& serving_;
     std::optional<int> step_tokens_;  ///< once begun
-    KeptAnchor* riding_ = nullptr;
+    KeptAnchor* prefilled_ = nullptr;
     std::vector<engine::TokenId> tokens_;
   };
 
@@ -109,8 +109,8 @@ class Idle {
   Done evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
                 const std::stop_token& stop, Clock::time_point deadline = kNever);
   int step_tokens() const;
-  /// How many tokens may ride along with one.
-  int free_ride_tokens() const;
+  /// How many tokens a step may take beside one, free of cost.
+  int free_tokens() const;
 
   engine::Engine& engine_;
   Documents& documents_;

@@ -207,8 +207,8 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   if (!typed) return tl::unexpected(typed.error());
   GenerationSetting setting{engine_, *kept.sequence, turn.job.stop.get_token()};
   setting.make_room = [this, &kept = kept] { return documents_.make_room(kept); };
-  Idle::Ride ride(idle_, turn.document, kept);
-  setting.passenger = [&] { return ride.next(); };
+  Idle::Piggyback piggyback(idle_, turn.document, kept);
+  setting.piggyback = [&] { return piggyback.next(); };
   setting.drafted = drafted;
   if (*typed) setting.typed.emplace(std::move(**typed));
   StopRules rules(options.stop, stop_place(turn.context()));
@@ -235,7 +235,7 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
                              .generated = first,
                              .prompt = plan.tokens,
                              .sequence = kept.sequence,
-                             .poverty = prompt::poverty(kept.anchor)});
+                             .view_rank = prompt::view_rank(kept.anchor)});
   if (first.end == End::kStopped) return superseded();
   return std::move(*all);
 }
@@ -267,8 +267,8 @@ Or<Generated> ModelAnswer::go_on(Turn& turn, Suggestion suggestion, std::size_t 
   options.tokens_max += tokens_typed(begun, typed);
   GenerationSetting setting{engine_, *kept.sequence, turn.job.stop.get_token()};
   setting.make_room = [&] { return documents_.make_room(kept); };
-  Idle::Ride ride(idle_, turn.document, kept);
-  setting.passenger = [&] { return ride.next(); };
+  Idle::Piggyback piggyback(idle_, turn.document, kept);
+  setting.piggyback = [&] { return piggyback.next(); };
   setting.begun = begun;
   Drafter drafter = drafter_for(turn);
   setting.drafts = &drafter;
@@ -286,12 +286,12 @@ Or<Generated> ModelAnswer::go_on(Turn& turn, Suggestion suggestion, std::size_t 
 }
 
 bool ModelAnswer::sees_more_than(const Suggestion& suggestion, const Turn& turn) const {
-  if (suggestion.poverty == 0) return false;
+  if (suggestion.view_rank == 0) return false;
   return std::ranges::any_of(turn.document.anchors, [&](const KeptAnchor& kept) {
-    if (prompt::poverty(kept.anchor) >= suggestion.poverty) return false;
+    if (prompt::view_rank(kept.anchor) >= suggestion.view_rank) return false;
     const auto plan = prompt::continued(kept.anchor, turn.snapshot(), turn.cursor,
                                         engine_.tokenizer(), turn.document.windows);
-    return plan && prompt::poverty(plan->anchor) < suggestion.poverty &&
+    return plan && prompt::view_rank(plan->anchor) < suggestion.view_rank &&
            tokens_missing(engine_, &kept, plan->tokens) <= 1;
   });
 }
@@ -338,7 +338,7 @@ void ModelAnswer::look_ahead(const std::stop_token& stop) {
                       .generated = *generated,
                       .prompt = std::move(plan->tokens),
                       .sequence = kept.sequence,
-                      .poverty = prompt::poverty(plan->anchor)});
+                      .view_rank = prompt::view_rank(plan->anchor)});
 }
 
 }  // namespace efimd::completion

@@ -49,7 +49,7 @@ std::vector<prompt::View> new_views(const PlanPlace& place, DocumentState& docum
 }
 
 bool cannot_be_better(const prompt::Candidate& candidate) {
-  return prompt::poverty(candidate.plan.anchor) == 0 && candidate.evaluated <= kCheapTokens;
+  return prompt::view_rank(candidate.plan.anchor) == 0 && candidate.evaluated <= kCheapTokens;
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ struct Suggestion {
   Generated generated;
   std::vector<engine::TokenId> prompt;  ///< the tokens that it was generated after
   std::optional<engine::SequenceId> sequence;
-  int poverty = 0;  ///< of the view that it was made with (prompt::poverty)
+  int view_rank = 0;  ///< of the view that it was made with (prompt::view_rank)
 };
 
 /// How many bytes of the completion stand in `snapshot` before `cursor`: 0 at first, more after a

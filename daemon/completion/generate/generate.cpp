@@ -24,38 +24,38 @@ Result<bool> step(const GenerationSetting& setting, std::span<const engine::Batc
 }
 
 /// One generation of several, on a sequence of its own but for the first.
-struct Course {
-  Course(const GenerationSetting& setting, engine::SequenceId sequence_, const Options& options,
-         StopRules& rules)
+struct Candidate {
+  Candidate(const GenerationSetting& setting, engine::SequenceId sequence_, const Options& options,
+            StopRules& rules)
       : sequence(sequence_), generation(setting, sequence_, options, rules) {}
   engine::SequenceId sequence;
   Generation generation;
 };
 
 /// The forks, closed at the end.
-class Courses {
+class Candidates {
  public:
-  Courses(const GenerationSetting& setting, const Options& options, StopRules& rules)
+  Candidates(const GenerationSetting& setting, const Options& options, StopRules& rules)
       : setting_(setting), options_(options), unfed_(rules) {
-    courses_.emplace_back(setting, setting.sequence, options, rules);
+    candidates_.emplace_back(setting, setting.sequence, options, rules);
   }
-  ~Courses() {
-    for (std::size_t i = 1; i < courses_.size(); ++i)
-      setting_.engine.close_sequence(courses_[i].sequence);
+  ~Candidates() {
+    for (std::size_t i = 1; i < candidates_.size(); ++i)
+      setting_.engine.close_sequence(candidates_[i].sequence);
   }
-  Courses(const Courses&) = delete;
-  Courses& operator=(const Courses&) = delete;
+  Candidates(const Candidates&) = delete;
+  Candidates& operator=(const Candidates&) = delete;
 
   /// The likeliest, and beside it what else could be begun with; fewer where there is no KV memory.
   Result<void> begin(int count) {
-    Generation& first = courses_.front().generation;
+    Generation& first = candidates_.front().generation;
     if (count > 1) first.keep_alternatives();
     if (auto begun = first.begin(); !begun) return begun;
     for (const Generation::Choice& choice : first.alternatives(count - 1)) {
       const auto fork = setting_.engine.fork(setting_.sequence);
       if (!fork) break;
-      courses_.emplace_back(setting_, *fork, options_, rules_.emplace_back(unfed_));
-      courses_.back().generation.begin_beside(first, choice);
+      candidates_.emplace_back(setting_, *fork, options_, rules_.emplace_back(unfed_));
+      candidates_.back().generation.begin_beside(first, choice);
     }
     return {};
   }
@@ -63,24 +63,24 @@ class Courses {
   /// One token for each that has not ended; false when all have.
   Result<bool> go_on() {
     std::vector<engine::BatchItem> items;
-    std::vector<Course*> going;
-    for (Course& course : courses_) {
-      const std::span<const TokenId> tokens = course.generation.pending();
+    std::vector<Candidate*> going;
+    for (Candidate& candidate : candidates_) {
+      const std::span<const TokenId> tokens = candidate.generation.pending();
       if (tokens.empty()) continue;
-      items.push_back({.sequence = course.sequence,
+      items.push_back({.sequence = candidate.sequence,
                        .tokens = tokens,
                        .logits_rows = static_cast<int>(tokens.size())});
-      going.push_back(&course);
+      going.push_back(&candidate);
     }
     if (items.empty()) return false;
     const auto begin = std::chrono::steady_clock::now();
     const Result<bool> stepped =
-        items[0].tokens.size() > 1 ? step_with_draft(items[0]) : step_with_passenger(items);
+        items[0].tokens.size() > 1 ? step_with_draft(items[0]) : step_with_piggyback(items);
     if (!stepped) return tl::unexpected(stepped.error());
-    for (Course* course : going) {
+    for (Candidate* candidate : going) {
       if (!*stepped) {
-        course->generation.end_for(End::kNoRoom);
-      } else if (auto gone = course->generation.go_on(); !gone) {
+        candidate->generation.end_for(End::kNoRoom);
+      } else if (auto gone = candidate->generation.go_on(); !gone) {
         return tl::unexpected(gone.error());
       }
     }
@@ -91,7 +91,7 @@ class Courses {
 
   std::vector<Generated> finish() {
     std::vector<Generated> all;
-    for (Course& course : courses_) all.push_back(course.generation.finish());
+    for (Candidate& candidate : candidates_) all.push_back(candidate.generation.finish());
     return all;
   }
 
@@ -100,17 +100,17 @@ class Courses {
   /// fails, is left out.
   Result<bool> step_with_draft(engine::BatchItem item) {
     if (setting_.engine.step({&item, 1})) return true;
-    courses_.front().generation.drop_draft();
+    candidates_.front().generation.drop_draft();
     item.tokens = item.tokens.first(1);
     item.logits_rows = 1;
     return step(setting_, {&item, 1});
   }
 
-  /// A passenger that finds no room, or fails, is left out.
-  Result<bool> step_with_passenger(std::vector<engine::BatchItem>& items) {
-    if (setting_.passenger && items.size() == 1)
-      if (const engine::BatchItem passenger = setting_.passenger(); !passenger.tokens.empty()) {
-        items.push_back(passenger);
+  /// A piggybacked item that finds no room, or fails, is left out.
+  Result<bool> step_with_piggyback(std::vector<engine::BatchItem>& items) {
+    if (setting_.piggyback && items.size() == 1)
+      if (const engine::BatchItem item = setting_.piggyback(); !item.tokens.empty()) {
+        items.push_back(item);
         if (setting_.engine.step(items)) return true;
         items.pop_back();
       }
@@ -121,7 +121,7 @@ class Courses {
   const Options& options_;
   const StopRules unfed_;
   std::deque<StopRules> rules_;  ///< of the forks; generations refer to them: they must not move
-  std::deque<Course> courses_;
+  std::deque<Candidate> candidates_;
 };
 
 }  // namespace
@@ -136,13 +136,13 @@ Result<Generated> generate(const GenerationSetting& setting, const Options& opti
 Result<std::vector<Generated>> generate_several(const GenerationSetting& setting,
                                                 const Options& options, StopRules& rules,
                                                 int count) {
-  Courses courses(setting, options, rules);
-  if (auto begun = courses.begin(count); !begun) return tl::unexpected(begun.error());
+  Candidates candidates(setting, options, rules);
+  if (auto begun = candidates.begin(count); !begun) return tl::unexpected(begun.error());
   for (Result<bool> going = true; *going;) {
-    going = courses.go_on();
+    going = candidates.go_on();
     if (!going) return tl::unexpected(going.error());
   }
-  return courses.finish();
+  return candidates.finish();
 }
 
 }  // namespace efimd::completion

@@ -91,7 +91,7 @@ struct GenerationSetting {
   DraftSource* drafts = nullptr;
   /// Tokens of another sequence to evaluate in the next token's step, if that is free; empty
   /// if there are none.
-  std::function<engine::BatchItem()> passenger = nullptr;
+  std::function<engine::BatchItem()> piggyback = nullptr;
   /// Frees KV memory for one more token; false if there is none to free.
   std::function<bool()> make_room = [] { return false; };
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;
