@@ -11,16 +11,16 @@ namespace efimd::engine {
 
 namespace {
 
-/// Tokens behind which a step of one token costs kGrowth times what it costs behind kBehind, by what
+/// Tokens after which a step of one token costs kGrowth times what it costs after kTokensBefore, by what
 /// it reads and computes. No measurement decides, so that it is the same on every start.
 int soon_tokens(const Model& model, const Backend& backend) {
   constexpr double kGrowth = 1.3;
-  constexpr int kBehind = 512;
+  constexpr int kTokensBefore = 512;
   /// Small models' steps are short at any length.
   constexpr int kAlways = 2048;
   /// Attention on the CPU computes longer than it reads: an element of a head takes as long as so
-  /// many bytes of weights. Of a 0.5B model in Q8_0 on two cores of Zen 4 a step takes 24.6 ms behind
-  /// 300 tokens and 31.4 behind 3,200 beside other work, 9.1 behind 420 and 12.8 behind 3,500 with
+  /// many bytes of weights. Of a 0.5B model in Q8_0 on two cores of Zen 4 a step takes 24.6 ms after
+  /// 300 tokens and 31.4 after 3,200 beside other work, 9.1 after 420 and 12.8 after 3,500 with
   /// none (which would be 1.6 bytes).
   constexpr double kElementBytes = 1.1;
   const ModelShape& shape = model.shape();
@@ -31,8 +31,8 @@ int soon_tokens(const Model& model, const Backend& backend) {
   const double active = static_cast<double>(model.active_parameters()) /
                         static_cast<double>(std::max<std::uint64_t>(1, model.parameters()));
   const double step_bytes =
-      static_cast<double>(model.weight_bytes()) * active + kBehind * token_bytes;
-  const double tokens = kBehind + (kGrowth - 1) * step_bytes / std::max(1.0, token_bytes);
+      static_cast<double>(model.weight_bytes()) * active + kTokensBefore * token_bytes;
+  const double tokens = kTokensBefore + (kGrowth - 1) * step_bytes / std::max(1.0, token_bytes);
   return static_cast<int>(std::clamp<double>(tokens, kAlways, 1 << 20));
 }
 

@@ -71,7 +71,7 @@ class Engine {
   virtual int window_tokens() const = 0;  ///< most tokens that one sequence may hold
   virtual int step_tokens() const = 0;    ///< most tokens of one step()
   /// Most tokens of a prompt that burdens neither the memory nor generation. Three such prompts fit
-  /// the KV memory. A step of one token costs at most 1.3 times what it costs behind 512 tokens. The
+  /// the KV memory. A step of one token costs at most 1.3 times what it costs after 512 tokens. The
   /// model's shape says so, so that it is the same on every start.
   virtual int ample_tokens() const { return window_tokens(); }
 

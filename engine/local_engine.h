@@ -23,7 +23,7 @@ struct ModelFacts {
   int context_tokens = 0;
   bool fragment_trained = false;
   int soon_tokens =
-      0;  ///< behind which a step is not much longer, see Engine::ample_tokens(); 0: any
+      0;  ///< after which a step is not much longer, see Engine::ample_tokens(); 0: any
 };
 
 /// The engine over a Backend: pages, sequences, steps.

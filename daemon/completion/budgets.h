@@ -13,7 +13,7 @@ struct Budgets {
   int wide_tokens_max = 0;    ///< of the window: tokens of text in it; 0: the first one is all
   prompt::StepCosts costs;    ///< no points where nothing was measured
   bool are_fixed = true;      ///< nothing is learned of what steps cost
-  /// How long a text must stand still before idle time looks behind the cursor and at other places.
+  /// How long a text must stand still before idle time looks past the cursor and at other places.
   std::chrono::milliseconds settle{1000};
   /// CPU time that widening may take for one document; each request gives some of it back.
   double widening_cpu_s_max = 240;

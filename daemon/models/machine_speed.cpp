@@ -98,7 +98,7 @@ Result<WeightRates> rates_of(const DeviceHere& device, TensorType type, DeviceRa
   const TensorView norm{TensorType::kF32, std::as_bytes(std::span(ones)).data(), 1, kWidth};
   ModelWeights weights;
   for (std::uint64_t i = 0; i < there; ++i) weights.layers.push_back(probe_layer(memory, norm));
-  // Layers behind those that are measured are never read.
+  // Layers after those that are measured are never read.
   while (weights.layers.size() < kLayers) weights.layers.push_back(weights.layers.back());
   weights.token_embedding = weights.output = memory.matrix(kVocabulary, kWidth);
   weights.output_norm = norm;

@@ -100,7 +100,7 @@ Result<void> Download::run() {
     return room;
   }
   if (resumed_)
-    watch_.note(fmt::format("going on behind {} that are here",
+    watch_.note(fmt::format("continuing after the {} that are here",
                             service::bytes_text(static_cast<double>(file_.size()))));
   if (auto loaded = load(); !loaded) return loaded;
   if (!file_.content_is_right()) {
@@ -158,7 +158,7 @@ Result<void> Download::load() {
       if (file_.size() == 0) drop();
       Error error = setback->error;
       if (file_.size() > 0)
-        error.what += fmt::format(" ({} of {} are kept, and the next try goes on behind them)",
+        error.what += fmt::format(" ({} of {} are kept; the next try continues after them)",
                                   service::bytes_text(static_cast<double>(file_.size())),
                                   service::bytes_text(static_cast<double>(file_.expected())));
       return tl::unexpected(error);
