@@ -1,22 +1,14 @@
 #pragma once
 
 #include "kernels/forms.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
-/// SiLU, or GELU by its tanh. Sums by name, so that every kernel has the same bits.
+/// SiLU, or GELU by its tanh.
 __device__ __forceinline__ float activated(float x, u32 gelu) {
   // 1.59576912 is 2 sqrt(2 / pi).
   const float slope = gelu != 0 ? 1.59576912F * fmaf(0.044715F * x * x, x, x) : x;
   return x / __fadd_rn(1.0F, expf(-slope));
-}
-
-/// A gate and its value, without their bias, as activate() has them.
-__device__ __forceinline__ float gated(const float2& values, const float* bias, u32 gate,
-                                       const GatesSizes& s) {
-  const float active = activated(s.biased != 0 ? values.x + bias[gate] : values.x, s.gelu);
-  return active * (s.biased != 0 ? values.y + bias[s.width + gate] : values.y) * s.scale;
 }
 
 // activation(gate) * up * scale, or activation(x) * scale, element by element.
@@ -24,7 +16,6 @@ __device__ __forceinline__ float gated(const float2& values, const float* bias, 
 //   grid (F / kElementThreads, T), block (kElementThreads)
 __device__ __forceinline__ void activate(const float* x, const Result& result,
                                          const ActivateSizes& s) {
-  await_operands();
   const u32 k = blockIdx.x * kElementThreads + threadIdx.x;
   if (k >= s.width) return;  // whole warps, if the result is quantized
   const float* row = x + static_cast<size_t>(blockIdx.y) * s.width * (s.gated != 0 ? 2 : 1);

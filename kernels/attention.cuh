@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/joined.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -219,10 +218,10 @@ struct RunningSoftmax {
 //   qkv [T][H + 2 Hk][E] f32: queries in front, rotated, scaled   kv [page][Hk][2] of kernels::Kv   pages: page tables
 //   rows [T] (position, where its table begins)   partials [T][H][splits][2 + E]: m, l, sum of exp(score - m) * v
 //   key_bias [Hk][E], rope_table as BiasOfKeys has them: only 8 bits read them, where s.half is not 0
-//   grid (T, H / kAttentionWarps, splits), block (32, kAttentionWarps): a warp for each head; a lane scores one token of
-//   a page, then holds words lane, lane + 32, ... of the result, two elements each
+//   grid (T G / kAttentionWarps, Hk, splits), block (32, kAttentionWarps): a warp for each row, that is (token, head of its
+//   G = H / Hk); a lane scores one token of a page, then holds words lane, lane + 32, ... of the result, two elements each
 //   E even, <= 256. Splits past the row are left alone. Softmax online, in f32. must read 4 C Hk E
-//   bytes, in 8 bits 2.125 C Hk E at heads of 64. Heads that share K and V run together, so that
+//   bytes, in 8 bits 2.125 C Hk E at heads of 64. Rows that share K and V run together, so that
 //   the cache serves all but the first.
 template <Kv kForm>
 __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const u32* pages,
@@ -232,19 +231,19 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
   alignas(16) __shared__ float queries[kAttentionWarps][256];
   __shared__ float2 rotated[kBytes ? kAttentionWarps : 1][128];
   __shared__ float shares[kBytes ? kAttentionWarps : 1][8 * kShareStride];
-  const u32 t = blockIdx.x, split = blockIdx.z, lane = threadIdx.x;
-  const u32 h = blockIdx.y * kAttentionWarps + threadIdx.y;
-  await_operands();
+  const u32 kv_head = blockIdx.y, split = blockIdx.z, lane = threadIdx.x;
+  const u32 group = s.heads / s.kv_heads, row = blockIdx.x * kAttentionWarps + threadIdx.y;
+  if (row >= s.tokens * group) return;  // whole warps
+  const u32 t = row / group, h = kv_head * group + row % group;
   const uint2 place = rows[t];
   const u32 visible = place.x + 1;
   const u32 hidden = visible > s.window ? visible - s.window : 0;
   const u32 first_page = split * s.split_pages;
-  if (h >= s.heads || first_page * 32 >= visible) return;  // whole warps
+  if (first_page * 32 >= visible) return;
   const u32 behind = (visible + 31) / 32;
   const bool whole = s.splits == 1;
   const u32 last_page =
       !whole && first_page + s.split_pages < behind ? first_page + s.split_pages : behind;
-  const u32 kv_head = h / (s.heads / s.kv_heads);
   const u32 words = kBytes ? quant_words_of(s.head_width) : s.head_width / 2;  // of a token
   const u32 scale_words = kBytes ? scale_words_of(s.head_width) : 0;
   const u32 half_page = 32 * (words + scale_words);  // of a page's K or V of one head
@@ -289,8 +288,8 @@ __device__ __forceinline__ void attention(const float* qkv, const u32* kv, const
     all.take(softmax);
     softmax = all;
   }
-  const size_t row = static_cast<size_t>(t) * s.heads + h;
-  softmax.write(partials + (row * s.splits + split) * (kPartialHead + s.head_width), s.head_width);
+  const size_t partial = (static_cast<size_t>(t) * s.heads + h) * s.splits + split;
+  softmax.write(partials + partial * (kPartialHead + s.head_width), s.head_width);
 }
 
 }  // namespace efimd::kernels

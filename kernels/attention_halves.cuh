@@ -7,11 +7,16 @@
 // Row i of a step is head i % G of token i / G, with G = H / Hk heads that share their K and V. Of
 // lane 4g + c are rows g and g + 8, and
 //   scores   of each 8 tokens of a page those of 2c, 2c + 1: four groups
-//   values   elements of the result, which differ from kernel to kernel
+//   values   elements 32 i + 4 n + j of a row are column n of group 4 i + j
 // Queries and weights are rounded to f16, as K and V are; sums are f32. The softmax's sum uses a
-// weight's rounded value, too. A row's bits are the same in all kernels and tiles, because its
-// pages, products and sums have the same order. Tokens that only other rows see weigh 0, which adds
-// nothing.
+// weight's rounded value, too. A row's bits are the same in every tile, because its pages, products
+// and sums have the same order. Tokens that only other rows see weigh 0, which adds nothing.
+//
+// Why it should be faster. A warp's instructions for a page (nvcc's PTX for compute capability 8.0, heads of 64): attention()
+// about 920 for one row, this about 900 for 16. In prompts that is a sixteenth. For one token a block copies a page with four
+// warps and computes with one, about 1,800; attention() has 920 for each head that shares its K and V: 6,400 for the 7 of
+// Qwen2.5-0.5B, 3.6 times as many. With one or two such heads single tokens gain nothing; but their bits must be those of a
+// prompt.
 namespace efimd::kernels {
 
 constexpr u32 kUpper = 0, kLower = 1;  ///< rows g and g + 8
@@ -150,12 +155,12 @@ struct RowSums {
     softmax = {};
   }
   // Of the splits that were joined, or of the one that was not.
-  __device__ __forceinline__ void write_head(u32 row, bool whole, float* partial) const {
-    partial[0] = whole ? joined[row].most : softmax.most[row];
-    partial[1] = whole ? joined[row].sum : softmax.sum[row];
+  __device__ __forceinline__ void write_head(u32 row, float* partial) const {
+    partial[0] = kJoins ? joined[row].most : softmax.most[row];
+    partial[1] = kJoins ? joined[row].sum : softmax.sum[row];
   }
-  __device__ __forceinline__ float value(u32 eight, u32 at, bool whole) const {
-    return whole ? all[kJoins ? eight : 0][at] : values[eight][at];
+  __device__ __forceinline__ float value(u32 eight, u32 at) const {
+    return kJoins ? all[kJoins ? eight : 0][at] : values[eight][at];
   }
 };
 

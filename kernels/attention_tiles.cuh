@@ -2,7 +2,6 @@
 
 #include "kernels/attention_halves.cuh"
 #include "kernels/copy_async.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -109,21 +108,22 @@ __device__ __forceinline__ void add_page(RowSums<4 * kPieces, kWhole>& to,
   }
 }
 
-// Elements 32 i + 4 n + j of a row are column n of group 4 i + j.
 template <u32 kPieces, bool kWhole>
 __device__ __forceinline__ void write_partial(const RowSums<4 * kPieces, kWhole>& sums, u32 row,
                                               float* partial) {
   const u32 c = threadIdx.x % 4;
-  if (c == 0) sums.write_head(row, kWhole, partial);
+  if (c == 0) sums.write_head(row, partial);
 #pragma unroll
   for (u32 i = 0; i < kPieces; ++i)
 #pragma unroll
     for (u32 j = 0; j < 8; ++j)
       partial[kPartialHead + 32 * i + 8 * c + j] =
-          sums.value(4 * i + j % 4, 2 * row + j / 4, kWhole);  // columns 2c, 2c + 1
+          sums.value(4 * i + j % 4, 2 * row + j / 4);  // columns 2c, 2c + 1
 }
 
-// attention_token() for tokens that follow one another, bit for bit: a block's rows share their readings.
+// attention() of f16 KV with the tensor cores: a block's rows share their readings. A block takes its sequences one after
+// another.
+//   qkv, kv, pages, rows, partials as of attention(), E = 32 kPieces
 //   grid (T G / kHeadsOfTile, Hk, splits, of which there is one with kWhole), block (32, 4): a warp for 16 rows
 //   must read 4 C Hk E bytes for each tile, out of the cache for all but the first, and do 4 C H E operations a token:
 //   judge it in TFLOP/s.
@@ -133,7 +133,6 @@ __device__ __forceinline__ void attention_tiles(const float* qkv, const u32* kv,
                                                 const AttentionSizes& s) {
   constexpr u32 kStages = kPieces <= 4 ? 2 : 1, kPageWords = 32 * 16 * kPieces;
   __shared__ PageStage<kPieces> stages[kStages];
-  await_operands();
   const u32 group = s.heads / s.kv_heads, all_rows = s.tokens * group;
   const u32 first_row = blockIdx.x * kHeadsOfTile, kv_head = blockIdx.y, split = blockIdx.z;
   const u32 behind_row = first_row + kHeadsOfTile < all_rows ? first_row + kHeadsOfTile : all_rows;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/device.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -10,7 +9,6 @@ namespace efimd::kernels {
 //   grid (T D / kElementThreads), block (kElementThreads): a thread for each element
 __device__ __forceinline__ void combine(const float* parts, const float* weights, float* x,
                                         const CombineSizes& s) {
-  await_operands();
   const u32 at = blockIdx.x * kElementThreads + threadIdx.x;
   if (at >= s.rows * s.width) return;
   const u32 row = at / s.width, k = at % s.width;

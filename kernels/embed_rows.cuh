@@ -1,6 +1,5 @@
 #pragma once
 
-#include "kernels/overlap.cuh"
 #include "kernels/weights.cuh"
 
 namespace efimd::kernels {
@@ -10,7 +9,6 @@ namespace efimd::kernels {
 //   grid (T), block (kElementThreads).  Tokens of other parts are left to these.
 template <Packed kType>
 __device__ void embed_rows(const u32* tokens, const u32* w, float* x, const EmbedSizes& s) {
-  await_operands();
   const u32 t = blockIdx.x;
   const u32 token = tokens[t];
   if (token < s.first || token >= s.last) return;

@@ -2,11 +2,10 @@
 
 // The kernels by the names that the host asks for: the operation's own with the form of its values.
 // For weights of a type it is the name and the type's number, for products also the tokens of a
-// tile. attention_token and attention_tiles have the pieces of a head.
+// tile. attention_tiles has the pieces of a head.
 #include "kernels/activate.cuh"
 #include "kernels/attention.cuh"
 #include "kernels/attention_tiles.cuh"
-#include "kernels/attention_token.cuh"
 #include "kernels/combine.cuh"
 #include "kernels/embed_rows.cuh"
 #include "kernels/matmul.cuh"
@@ -15,9 +14,6 @@
 #include "kernels/matmul_tiles.cuh"
 #include "kernels/merge.cuh"
 #include "kernels/norm_rows.cuh"
-#include "kernels/normed_few.cuh"
-#include "kernels/normed_halves.cuh"
-#include "kernels/normed_token.cuh"
 #include "kernels/route.cuh"
 #include "kernels/store_rows.cuh"
 
@@ -66,11 +62,6 @@ __global__ void combine_f32(const float* parts, const float* weights, float* x, 
 }
 
 #define EFIMD_ATTENTION_KERNELS(pieces)                                                        \
-  __global__ void __launch_bounds__(2 * kHeadsOfTile)                                          \
-      attention_token_##pieces(const float* qkv, const u32* kv, const u32* pages,              \
-                               const uint2* rows, float* partials, AttentionSizes s) {         \
-    attention_token<pieces>(qkv, kv, pages, rows, partials, s);                                \
-  }                                                                                            \
   __global__ void __launch_bounds__(2 * kHeadsOfTile)                                          \
       attention_tiles_##pieces(const float* qkv, const u32* kv, const u32* pages,              \
                                const uint2* rows, float* partials, AttentionSizes s) {         \
@@ -121,38 +112,17 @@ EFIMD_FLOAT_KERNEL(1)
 EFIMD_FLOAT_KERNEL(2)
 #undef EFIMD_FLOAT_KERNEL
 
-#define EFIMD_FEW_KERNEL(number, tokens)                                                        \
+#define EFIMD_QUANTIZED_KERNELS(number)                                                         \
   __global__ void __launch_bounds__(32 * kFewWarps, 2)                                          \
-      matmul_##number##_##tokens(const u32* w, const u32* x, const float2* scales,              \
-                                 const float* bias, const u32*, float* result, MatmulSizes s) { \
-    matmul_few<static_cast<Packed>(number), tokens / 8>(w, x, scales, bias, result, s);         \
+      matmul_##number##_8(const u32* w, const u32* x, const float2* scales, const float* bias,  \
+                          const u32*, float* result, MatmulSizes s) {                           \
+    matmul_few<static_cast<Packed>(number)>(w, x, scales, bias, result, s);                     \
+  }                                                                                             \
+  __global__ void __launch_bounds__(4 * kTileRows)                                              \
+      matmul_##number##_32(const u32* w, const u32* x, const float2* scales, const float* bias, \
+                           const u32*, float* result, MatmulSizes s) {                          \
+    matmul_tiles<static_cast<Packed>(number)>(w, x, scales, bias, result, s);                   \
   }
-#define EFIMD_TILED_KERNEL(number, tile)                                                      \
-  __global__ void __launch_bounds__(4 * tile)                                                 \
-      matmul_##number##_##tile(const u32* w, const u32* x, const float2* scales,              \
-                               const float* bias, const u32*, float* result, MatmulSizes s) { \
-    matmul_tiles<static_cast<Packed>(number), tile>(w, x, scales, bias, result, s);           \
-  }
-#define EFIMD_NORMED_KERNELS(name, warps, blocks, heads, gates)                          \
-  __global__ void __launch_bounds__(32 * warps, blocks) norm_heads_##name(               \
-      const u32* w, const float* x, const float* norm, const float* bias, float* qkv,    \
-      const float* rope_table, u32* kv, const u32* places, HeadsSizes s) {               \
-    heads(w, x, norm, bias, qkv, rope_table, kv, places, s);                             \
-  }                                                                                      \
-  __global__ void __launch_bounds__(32 * warps, blocks) norm_gates_##name(               \
-      const u32* w, const float* x, const float* norm, const float* bias, float* floats, \
-      u32* quants, float2* scales, unsigned short* halves, GatesSizes s) {               \
-    gates(w, x, norm, bias, {floats, quants, scales, halves}, s);                        \
-  }
-#define EFIMD_QUANTIZED_KERNELS(number)                                                       \
-  EFIMD_FEW_KERNEL(number, 8)                                                                 \
-  EFIMD_FEW_KERNEL(number, 16)                                                                \
-  EFIMD_TILED_KERNEL(number, 32)                                                              \
-  EFIMD_TILED_KERNEL(number, 64)                                                              \
-  EFIMD_NORMED_KERNELS(number##_1, kNormedWarps, 2, norm_heads<static_cast<Packed>(number)>,  \
-                       norm_gates<static_cast<Packed>(number)>)                               \
-  EFIMD_NORMED_KERNELS(number##_8, kFewWarps, 2, norm_heads_few<static_cast<Packed>(number)>, \
-                       norm_gates_few<static_cast<Packed>(number)>)
 EFIMD_QUANTIZED_KERNELS(3)
 EFIMD_QUANTIZED_KERNELS(4)
 EFIMD_QUANTIZED_KERNELS(5)
@@ -162,19 +132,12 @@ EFIMD_QUANTIZED_KERNELS(8)
 EFIMD_QUANTIZED_KERNELS(9)
 EFIMD_QUANTIZED_KERNELS(10)
 #undef EFIMD_QUANTIZED_KERNELS
-#undef EFIMD_TILED_KERNEL
-#undef EFIMD_FEW_KERNEL
 
 #define EFIMD_HALVES_KERNELS(number)                                                             \
   __global__ void __launch_bounds__(32 * kHalvesWarps)                                           \
       matmul_halves_##number##_8(const u32* w, const u32* x, const float* bias,                  \
                                  const u32* experts, float* result, MatmulSizes s) {             \
-    matmul_halves<static_cast<Packed>(number), 1>(w, x, bias, experts, result, s);               \
-  }                                                                                              \
-  __global__ void __launch_bounds__(32 * kHalvesWarps)                                           \
-      matmul_halves_##number##_16(const u32* w, const u32* x, const float* bias,                 \
-                                  const u32* experts, float* result, MatmulSizes s) {            \
-    matmul_halves<static_cast<Packed>(number), 2>(w, x, bias, experts, result, s);               \
+    matmul_halves<static_cast<Packed>(number)>(w, x, bias, experts, result, s);                  \
   }                                                                                              \
   __global__ void __launch_bounds__(2 * kHalvesTileSmall) matmul_halves_##number##_64(           \
       const u32* w, const u32* x, const float* bias, const u32*, float* result, MatmulSizes s) { \
@@ -183,14 +146,10 @@ EFIMD_QUANTIZED_KERNELS(10)
   __global__ void __launch_bounds__(2 * kHalvesTileLarge) matmul_halves_##number##_128(          \
       const u32* w, const u32* x, const float* bias, const u32*, float* result, MatmulSizes s) { \
     matmul_halves_tiles<static_cast<Packed>(number), kHalvesTileLarge>(w, x, bias, result, s);   \
-  }                                                                                              \
-  EFIMD_NORMED_KERNELS(number##_1, kHalvesWarps, 4,                                              \
-                       norm_heads_halves<static_cast<Packed>(number)>,                           \
-                       norm_gates_halves<static_cast<Packed>(number)>)
+  }
 EFIMD_HALVES_KERNELS(1)
 EFIMD_HALVES_KERNELS(2)
 #undef EFIMD_HALVES_KERNELS
-#undef EFIMD_NORMED_KERNELS
 
 }  // extern "C"
 

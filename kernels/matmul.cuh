@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/outputs.cuh"
-#include "kernels/overlap.cuh"
 #include "kernels/weights.cuh"
 
 namespace efimd::kernels {
@@ -98,7 +97,7 @@ __device__ __forceinline__ void add_eight(const u32* row, const float* x, const 
 //   of the same rows beside each other, so that the cache has the rows for all but the first; lane l takes groups l, l + 32, ... of 32 weights (float types: of 8)
 //   must read the part once for each kTile tokens: bound by bandwidth, judge it in GB/s.  Quantized: one token, or as many
 //   as experts have; products of a group in integers, exact; then f32. A token's sum has the same order in the kernels that
-//   take this one's place: matmul_few.cuh for some tokens, matmul_tiles.cuh for prompts, normed_token.cuh.
+//   take this one's place: matmul_few.cuh for some tokens, matmul_tiles.cuh for prompts.
 template <Packed kType, u32 kTile>
 __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2* scales,
                                        const float* bias, const u32* experts, float* result,
@@ -108,8 +107,6 @@ __device__ __forceinline__ void matmul(const u32* w, const u32* x, const float2*
   const u32 n = blockIdx.z * kMatmulRowsMax + blockIdx.y * kMatmulWarps + threadIdx.y;
   const u32 lane = threadIdx.x;
   const u32 token = blockIdx.x * kTile;
-  fetch_weights<kMatmulWarps, kMatmulWarps>(w, s);
-  await_operands();
   if (n >= s.rows) return;  // whole warps: the sums below have all their lanes
   const size_t index = s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows + n : n;
   const u32* row = w + index * s.row.row_words;

@@ -4,12 +4,17 @@
 #include "kernels/copy_async.cuh"
 #include "kernels/mma.cuh"
 #include "kernels/outputs.cuh"
-#include "kernels/overlap.cuh"
 #include "kernels/sizes.h"
 
 // Products of f16 and bf16 weights with inputs of the same type, on the tensor cores, for one token
 // as for many. Products of 16-bit numbers are exact in f32, but tensor cores add them in an order
 // of their own. So all steps must go this way if a token's sum is to be the same in each.
+//
+// Why it should be faster. A warp's instructions for a row, a token and 32 columns (nvcc's PTX for compute capability 8.0):
+// matmul() of eight tokens 6.8, this 0.14, tiles 0.16 to 0.24. A single token reads as many bytes either way, and gains
+// nothing; but its bits must be those of a prompt. A prompt of 2,048 tokens through the largest matrix of a 7B model reads
+// 52 GB out of the cache by blocks of eight tokens, 9 GB by tiles of 64, 4 GB by tiles of 128. The smaller tiles are for
+// products with too few blocks: four times as many, of which each reads half as much.
 //
 // A row is cut into chunks of 64 columns, these into pieces of 32. A piece is two products of K = 16: lane 4g + c has columns
 // 8c .. 8c + 7 of it, the first four in the first. Chunks c, c + 8, ... are a class, added up one after another; then the
@@ -53,12 +58,11 @@ __device__ __forceinline__ u32 piece_of_warp(u32 i) {
   return 2 * (threadIdx.y + i / 2 * kHalvesWarps) + i % 2;
 }
 
-// This warp's class of the products of 16 rows, of which this lane has g and g + 8, with the tokens whose columns of the lane
-// begin at `tokens`.
-template <Packed kType, u32 kColumns>
-__device__ __forceinline__ void add_class(const u32* upper, const u32* lower,
-                                          const u32* const (&tokens)[kColumns], u32 cols,
-                                          float (&sums)[kColumns][4]) {
+// This warp's class of the products of 16 rows, of which this lane has g and g + 8, with the token
+// whose columns of the lane begin at `token`.
+template <Packed kType>
+__device__ __forceinline__ void add_class(const u32* upper, const u32* lower, const u32* token,
+                                          u32 cols, float (&sums)[4]) {
   const auto add_pieces = [&](u32 first, auto count) {
     constexpr u32 kCount = decltype(count)::kValue;
     uint4 of_upper[kCount], of_lower[kCount];
@@ -70,10 +74,7 @@ __device__ __forceinline__ void add_class(const u32* upper, const u32* lower,
 #pragma unroll
     for (u32 i = 0; i < kCount; ++i) {
       const u32 at = piece_of_warp(first + i) * kPieceWords;
-#pragma unroll
-      for (u32 column = 0; column < kColumns; ++column)
-        add_half_piece<kType>(of_upper[i], of_lower[i], four_words(tokens[column] + at),
-                              sums[column]);
+      add_half_piece<kType>(of_upper[i], of_lower[i], four_words(token + at), sums);
     }
   };
   const u32 pieces = pieces_of_warp(cols / 32);
@@ -83,43 +84,38 @@ __device__ __forceinline__ void add_class(const u32* upper, const u32* lower,
   for (; piece < pieces; ++piece) add_pieces(piece, Count<1>{});
 }
 
-// Rows of a weight matrix times rows of inputs, as matmul() has them, for up to 8 kColumns tokens.
+// Rows of a weight matrix times rows of inputs, as matmul() has them, for up to eight tokens a block.
 //   w, bias, experts, result as of matmul()   x [T / share][K] of the weights' type   K % 32 == 0
-//   grid (T / (8 kColumns), or T with experts; min(N, 32768) / kHalvesRows; N / 32768), block (32, kHalvesWarps): a block for
-//   16 rows, a warp for each class of chunks
-//   must read the part once: bound by bandwidth, judge it in GB/s.
-template <Packed kType, u32 kColumns>
+//   grid (T / kTokensOfTile, or T with experts; min(N, 32768) / kHalvesRows; N / 32768), block (32, kHalvesWarps): a block
+//   for 16 rows, a warp for each class of chunks
+//   must read the part once for each eight tokens: bound by bandwidth, judge it in GB/s.
+template <Packed kType>
 __device__ __forceinline__ void matmul_halves(const u32* w, const u32* x, const float* bias,
                                               const u32* experts, float* result,
                                               const MatmulSizes& s) {
-  constexpr u32 kTokens = 8 * kColumns;
-  __shared__ BlockSums<kHalvesWarps, kColumns> classes;
+  __shared__ BlockSums<kHalvesWarps> classes;
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kHalvesRows;
-  fetch_weights<kHalvesRows, kHalvesWarps>(w, s);
-  await_operands();
   if (first_row >= s.rows) return;  // whole blocks
-  const u32 token = s.experts != 0 ? blockIdx.x : blockIdx.x * kTokens;
-  const u32 behind = s.experts != 0 ? token + 1 : s.tokens;
+  const u32 first_token = s.experts != 0 ? blockIdx.x : blockIdx.x * kTokensOfTile;
+  const u32 behind = s.experts != 0 ? first_token + 1 : s.tokens;
   const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
   const u32* part =
-      w + (s.experts != 0 ? static_cast<size_t>(experts[token]) * s.rows * s.row.row_words : 0);
+      w +
+      (s.experts != 0 ? static_cast<size_t>(experts[first_token]) * s.rows * s.row.row_words : 0);
   // Rows and tokens past the last repeat it.
   const u32* upper =
       part + static_cast<size_t>(at_most(first_row + g, s.rows)) * s.row.row_words + 4 * c;
   const u32* lower =
       part + static_cast<size_t>(at_most(first_row + g + 8, s.rows)) * s.row.row_words + 4 * c;
-  const u32* tokens[kColumns];
-#pragma unroll
-  for (u32 column = 0; column < kColumns; ++column)
-    tokens[column] =
-        x + static_cast<size_t>(at_most(token + 8 * column + g, behind) / s.share) * (s.cols / 2) +
-        4 * c;
-  float sums[kColumns][4] = {};
-  add_class<kType>(upper, lower, tokens, s.cols, sums);
+  const u32* token =
+      x + static_cast<size_t>(at_most(first_token + g, behind) / s.share) * (s.cols / 2) + 4 * c;
+  float sums[4] = {};
+  add_class<kType>(upper, lower, token, s.cols, sums);
   classes.put(sums);
   __syncthreads();
-  for (u32 i = threadIdx.y * 32 + threadIdx.x; i < kTokens * kHalvesRows; i += 32 * kHalvesWarps) {
-    const u32 n = first_row + i % kHalvesRows, t = token + i / kHalvesRows;
+  for (u32 i = threadIdx.y * 32 + threadIdx.x; i < kTokensOfTile * kHalvesRows;
+       i += 32 * kHalvesWarps) {
+    const u32 n = first_row + i % kHalvesRows, t = first_token + i / kHalvesRows;
     if (n >= s.rows || t >= behind) continue;
     write_product(classes.sum(i / kHalvesRows, i % kHalvesRows), bias, result, n, t, s);
   }
@@ -154,7 +150,6 @@ __device__ __forceinline__ void matmul_halves_tiles(const u32* w, const u32* x, 
   __shared__ HalvesStage<kTile> stages[kStages];
   const u32 first_row = blockIdx.z * kMatmulRowsMax + blockIdx.y * kTile;
   const u32 first_token = blockIdx.x * kTile;
-  await_operands();
   if (first_row >= s.rows) return;  // whole blocks
   const u32 thread = threadIdx.y * 32 + threadIdx.x, pieces = s.cols / 32;
   const auto copy = [&](HalvesStage<kTile>& to, u32 piece) {

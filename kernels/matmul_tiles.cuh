@@ -3,36 +3,41 @@
 #include "kernels/copy_async.cuh"
 #include "kernels/group_products.cuh"
 #include "kernels/outputs.cuh"
-#include "kernels/overlap.cuh"
 
+// Products of quantized weights with the tokens of a prompt, on the tensor cores.
+//
+// Why it should be faster. A warp's instructions for a row, a token and a group of 32 (nvcc's PTX for compute capability 8.0,
+// Q8_0 and Q4_K): matmul() 1.27 and 2.23, matmul_few() 0.53 and 0.70, this 0.41 and 0.49. So it needs a third of matmul()'s or
+// less. Against matmul_few() it is 1.3 and 1.4; that also reads the weights four times as often out of the cache. Tiles of 64
+// would save an eighth more, and were deleted.
 namespace efimd::kernels {
 
 /// Four groups of the rows and tokens of a tile, in shared memory. The weights are packed as they are; strides are such
 /// that the lanes of a warp read other banks.
-template <Packed kType, u32 kTile>
+template <Packed kType>
 struct TileStage {
   using Of = Weights<kType>;
   static constexpr u32 kLowStride = Of::kLowWords == 8 ? 40 : 20;
   static constexpr u32 kHighStride = Of::kHighWords == 2 ? 12 : 4;
   static constexpr u32 kXStride = Of::kHalves ? 36 : 40;
 
-  alignas(16) u32 low[kTile * kLowStride];
-  alignas(16) u32 high[Of::kHighWords == 0 ? 4 : kTile * kHighStride];
-  alignas(16) u32 x[kTile * kXStride];
-  float2 scales[4][kTile];  ///< of a group; second: of its last half, or its minimum
-  float x_scales[4][kTile];
-  float x_sums[Of::kMinimum ? 4 : 1][kTile];  ///< only of types with a minimum
+  alignas(16) u32 low[kTileRows * kLowStride];
+  alignas(16) u32 high[Of::kHighWords == 0 ? 4 : kTileRows * kHighStride];
+  alignas(16) u32 x[kTileRows * kXStride];
+  float2 scales[4][kTileRows];  ///< of a group; second: of its last half, or its minimum
+  float x_scales[4][kTileRows];
+  float x_sums[Of::kMinimum ? 4 : 1][kTileRows];  ///< only of types with a minimum
 };
 
-/// One block's part of a product: kTile rows and as many tokens. Rows and tokens past the last
+/// One block's part of a product: kTileRows rows and as many tokens. Rows and tokens past the last
 /// repeat it.
-template <Packed kType, u32 kTile>
+template <Packed kType>
 struct Tile {
   using Of = Weights<kType>;
-  using Stage = TileStage<kType, kTile>;
-  static constexpr u32 kThreads = 4 * kTile;
+  using Stage = TileStage<kType>;
+  static constexpr u32 kThreads = 4 * kTileRows;
   /// Eights of tokens that a warp multiplies its 16 rows with.
-  static constexpr u32 kColumns = kTile / 16;
+  static constexpr u32 kColumns = kTileRows / 16;
 
   const u32* w;
   const u32* x;
@@ -64,7 +69,7 @@ struct Tile {
     }
     if constexpr (Of::kHighWords != 0) {
       // May pass the plane's end, not the row's: rows are whole fours of words.
-      if (const u32 i = thread(); i < kTile * Of::kHighWords) {
+      if (const u32 i = thread(); i < kTileRows * Of::kHighWords) {
         const u32 index = i / Of::kHighWords, word = i % Of::kHighWords * 4;
         copy_16(to.high + index * Stage::kHighStride + word,
                 row(index) + s.row.high_at + group * Of::kHighWords + word);
@@ -99,16 +104,15 @@ struct Tile {
 
 /// The sums of a warp's outputs: 16 rows and half of the tile's tokens, eight by eight, each laid
 /// out as in mma.cuh.
-template <u32 kColumns>
-using TileSums = float[kColumns][4];
+using TileSums = float[kTileRows / 16][4];
 
 // Adds one group of a stage to the sums of its class.
-template <Packed kType, u32 kTile>
-__device__ __forceinline__ void add_group_of_tile(const TileStage<kType, kTile>& from, u32 group,
-                                                  TileSums<kTile / 16>& sums) {
+template <Packed kType>
+__device__ __forceinline__ void add_group_of_tile(const TileStage<kType>& from, u32 group,
+                                                  TileSums& sums) {
   using Of = Weights<kType>;
-  using Stage = TileStage<kType, kTile>;
-  const u32 first_row = threadIdx.y / 2 * 16, first_token = threadIdx.y % 2 * (kTile / 2);
+  using Stage = TileStage<kType>;
+  const u32 first_row = threadIdx.y / 2 * 16, first_token = threadIdx.y % 2 * (kTileRows / 2);
   const u32 g = threadIdx.x / 4, c = threadIdx.x % 4;
   u32 a[4];
 #pragma unroll
@@ -121,7 +125,7 @@ __device__ __forceinline__ void add_group_of_tile(const TileStage<kType, kTile>&
   const float2 of_rows[2] = {from.scales[group][first_row + g],
                              from.scales[group][first_row + g + 8]};
 #pragma unroll
-  for (u32 column = 0; column < kTile / 16; ++column) {
+  for (u32 column = 0; column < kTileRows / 16; ++column) {
     const u32 token = first_token + 8 * column;
     u32 b[2];
     token_quads<kType>(from.x + (token + g) * Stage::kXStride + group * 8, b);
@@ -143,27 +147,26 @@ __device__ __forceinline__ u32 groups_behind(u32 group, u32 groups) {
 
 // Rows of quantized weights times the rows of a prompt, on the tensor cores: matmul() without experts, bit for bit.
 //   operands as of matmul();  s.share == 1, s.experts == 0
-//   grid (T / kTile, min(N, 32768) / kTile, N / 32768), block (32, kTile / 8): a block for kTile rows and tokens, a warp
+//   grid (T / kTileRows, min(N, 32768) / kTileRows, N / 32768), block (32, kTileRows / 8): a block for kTileRows rows and tokens, a warp
 //   for 16 rows and half of the tokens
-//   must do 2 N K T operations, and read the part once for each kTile tokens and the tokens once for each kTile rows:
+//   must do 2 N K T operations, and read the part once for each kTileRows tokens and the tokens once for each kTileRows rows:
 //   judge it in TFLOP/s. Numerics as of matmul(). Products of a group are summed in integers,
 //   exactly. Classes of groups, those 32 apart, are summed in f32, in order; then fours of classes
 //   and the total as in sum_of_classes().
-// Halves have matmul_halves.cuh; f32 weights stay with matmul(), for tensor cores would round them.
-template <Packed kType, u32 kTile>
+// f16 and bf16 have matmul_halves.cuh; f32 weights stay with matmul(), because tensor cores would round them.
+template <Packed kType>
 __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const float2* scales,
                                              const float* bias, float* result,
                                              const MatmulSizes& s) {
-  using Part = Tile<kType, kTile>;
+  using Part = Tile<kType>;
   __shared__ typename Part::Stage stages[2];
-  await_operands();
   const Part tile{w,
                   x,
                   scales,
                   s,
                   s.cols / 32,
-                  blockIdx.z * kMatmulRowsMax + blockIdx.y * kTile,
-                  blockIdx.x * kTile};
+                  blockIdx.z * kMatmulRowsMax + blockIdx.y * kTileRows,
+                  blockIdx.x * kTileRows};
   if (tile.first_row >= s.rows) return;  // whole blocks
   float classes[4][Part::kColumns][4] = {};
   float totals[Part::kColumns][4] = {};
@@ -181,7 +184,7 @@ __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const f
     __syncthreads();  // all of this stage is there
 #pragma unroll
     for (u32 i = 0; i < 4; ++i)
-      if (group + i < tile.groups) add_group_of_tile<kType, kTile>(stages[now], i, classes[i]);
+      if (group + i < tile.groups) add_group_of_tile<kType>(stages[now], i, classes[i]);
     Part::store_scales(stages[1 - now], next_scales);
     if (group + 32 >= tile.groups) {  // the last of these classes
 #pragma unroll
@@ -197,7 +200,7 @@ __device__ __forceinline__ void matmul_tiles(const u32* w, const u32* x, const f
   }
 
   const u32 row = tile.first_row + threadIdx.y / 2 * 16 + threadIdx.x / 4;
-  const u32 token = tile.first_token + threadIdx.y % 2 * (kTile / 2) + threadIdx.x % 4 * 2;
+  const u32 token = tile.first_token + threadIdx.y % 2 * (kTileRows / 2) + threadIdx.x % 4 * 2;
 #pragma unroll
   for (u32 i = 0; i < 4 * Part::kColumns; ++i) {
     const u32 n = row + i % 4 / 2 * 8, t = token + i / 4 * 8 + i % 2;

@@ -2,7 +2,6 @@
 
 #include "kernels/forms.cuh"
 #include "kernels/joined.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -11,7 +10,6 @@ namespace efimd::kernels {
 //   grid (T, H E / kElementThreads), block (kElementThreads)
 __device__ __forceinline__ void merge(const float* partials, const uint2* rows,
                                       const Result& result, const MergeSizes& s) {
-  await_operands();
   const u32 at = blockIdx.y * kElementThreads + threadIdx.x;
   if (at >= s.heads * s.head_width) return;  // whole warps, if the result is quantized
   const size_t head = static_cast<size_t>(blockIdx.x) * s.heads + at / s.head_width;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/forms.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -38,7 +37,6 @@ __device__ __forceinline__ float share_of_squares(const float* row, float mean, 
 __device__ __forceinline__ void norm_rows(const u32* rows, const float* x, const float* weight,
                                           const float* bias, const Result& result,
                                           const NormSizes& s) {
-  await_operands();
   const float* from = x + static_cast<size_t>(rows[blockIdx.x]) * s.width;
   float mean = 0;
   if (s.layer != 0) {

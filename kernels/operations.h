@@ -17,8 +17,6 @@ enum class Kernel : std::uint8_t {
   kAttentionTiles,  ///< instead of it if gpu::DeviceLimits has it and the head is one of its widths; no shader
   kMerge,
   kActivate,
-  kNormHeads,  ///< kNormRows, kMatmul and kStoreRows as one, if gpu::DeviceLimits has it; no shader
-  kNormGates,  ///< kNormRows, kMatmul and kActivate; likewise
   kRoute,
   kCombine,
   kCopy,  ///< bytes from operand 0 to operand 1; no kernel, no shader, no workgroups

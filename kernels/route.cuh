@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/device.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -11,7 +10,6 @@ namespace efimd::kernels {
 //   grid (T / kElementThreads), block (kElementThreads): a thread for each row
 __device__ __forceinline__ void route(const float* logits, u32* chosen, float* weights,
                                       const RouteSizes& s) {
-  await_operands();
   const u32 row = blockIdx.x * kElementThreads + threadIdx.x;
   if (row >= s.rows) return;
   const float* of_row = logits + static_cast<size_t>(row) * s.experts;

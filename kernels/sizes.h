@@ -21,27 +21,19 @@ inline constexpr u32 kFormElements = 256;
 // Blocks of the CUDA kernels, if they differ from those of the shaders.
 inline constexpr u32 kNormBlock = 256;     ///< threads that share a row in norm_rows
 inline constexpr u32 kMatmulWarps = 4;     ///< rows of a block in matmul, a warp each
-inline constexpr u32 kAttentionWarps = 4;  ///< heads of a block in attention, a warp each
+inline constexpr u32 kAttentionWarps = 4;  ///< rows of a block in attention, a warp each
 /// A block of matmul_few on the tensor cores: its rows; and its warps, each for four classes of
 /// groups.
 inline constexpr u32 kFewRows = 16;
 inline constexpr u32 kFewWarps = 8;
-/// norm_heads and norm_gates of one token: warps of a block, each for two rows at once; columns
-/// that a row may have. Outputs of a block in norm_gates are a group.
-inline constexpr u32 kNormedWarps = 16;
-inline constexpr u32 kNormedColsMax = 4096;
-inline constexpr u32 kNormedGates = 32;
 /// Heads of tokens that a warp of the tensor cores takes, and a block of them in steps of many tokens.
 inline constexpr u32 kHeadsOfWarp = 16;
 inline constexpr u32 kHeadsOfTile = 64;
-/// Rows and tokens of a block in matmul_tiles: as many as shared memory takes. Fewer for products
-/// that would not fill a card with these.
-inline constexpr u32 kTileLarge = 64;
-inline constexpr u32 kTileSmall = 32;
-/// A block of matmul_halves on the tensor cores: its rows, its tokens at most, and its warps; each
-/// product is the sum of as many sums as there are warps. Columns come in whole pieces.
+/// Rows and tokens of a block in matmul_tiles.
+inline constexpr u32 kTileRows = 32;
+/// A block of matmul_halves on the tensor cores: its rows and its warps; each product is the sum of
+/// as many sums as there are warps. Columns come in whole pieces.
 inline constexpr u32 kHalvesRows = 16;
-inline constexpr u32 kHalvesTokens = 16;
 inline constexpr u32 kHalvesWarps = 8;
 inline constexpr u32 kHalvesPiece = 32;
 /// Rows and tokens of a block of it in prompts.
@@ -169,34 +161,6 @@ struct ActivateSizes {
   u32 width;  ///< F
   u32 gated;  ///< 1: a row has F gates, then F values; 0: F values
   u32 gelu;   ///< else SiLU
-  float scale;
-  Forms forms;
-};
-
-struct HeadsSizes {
-  RowLayout row;
-  u32 cols;    ///< D
-  u32 rows;    ///< of this part
-  u32 first;   ///< row of the product that the part begins with; whole heads
-  u32 tokens;  ///< T
-  u32 biased;
-  float epsilon;
-  u32 heads;  ///< as the others in StoreSizes
-  u32 kv_heads;
-  u32 head_width;
-  u32 half;
-  u32 adjacent;
-  float score_scale;
-};
-
-struct GatesSizes {
-  RowLayout row;
-  u32 cols;    ///< D
-  u32 width;   ///< F
-  u32 tokens;  ///< T
-  u32 biased;
-  float epsilon;
-  u32 gelu;  ///< as in ActivateSizes
   float scale;
   Forms forms;
 };

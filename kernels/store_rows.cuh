@@ -1,7 +1,6 @@
 #pragma once
 
 #include "kernels/device.cuh"
-#include "kernels/overlap.cuh"
 
 namespace efimd::kernels {
 
@@ -50,7 +49,6 @@ __device__ __forceinline__ void store_rows(float* qkv, const float* rope_table,
                                            const float* query_norm, const float* key_norm, u32* kv,
                                            const u32* places, const StoreSizes& s) {
   __shared__ float head[256];
-  await_operands();
   const u32 t = blockIdx.x, y = blockIdx.y, lane = threadIdx.x;
   const bool is_query = y < s.heads;
   const bool is_key = !is_query && y < s.heads + s.kv_heads;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/completion/completion.h"
+#include "engine/backend/gpu/variants.h"
 #include "engine/backend/kv_type.h"
 #include "engine/backend/weights_form.h"
 
@@ -37,6 +38,7 @@ struct Config {
   int device_idle_release_s = 600;              ///< 0: never
   int device_threads = 0;                       ///< 0: one per physical core
   engine::WeightsForm device_weights = engine::WeightsForm::kAuto;
+  engine::gpu::Variants gpu_variants = engine::gpu::kConfirmedVariants;
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted; choose_kv_type() decides
   std::optional<std::size_t> cache_memory_mb;     ///< nullopt: automatic, see kv_budget_bytes()
   std::optional<std::size_t> cache_host_mb;       ///< nullopt: automatic, see host_budget_bytes()

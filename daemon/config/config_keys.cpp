@@ -202,6 +202,16 @@ constexpr std::array kKeys = {
               "memory",
               set_weights},
     ConfigKey{
+        "device.kernels", "\"confirmed\" | \"all\"", "\"confirmed\"",
+        "what a GPU runs: the plain kernels and those that a card has confirmed as faster, or "
+        "all, to measure them",
+        [](Config& c, const toml::node& n) {
+          std::string value;
+          const bool known = one_of(n, {"confirmed", "all"}, value);
+          if (value == "all") c.gpu_variants = engine::gpu::kAllVariants;
+          return known;
+        }},
+    ConfigKey{
         "cache.kv_type", "\"f16\" | \"q8\"", "\"f16\"",
         "the form of KV, in memory and on disk: 16 bits an element, or 8, which take half the "
         "room. "

@@ -92,6 +92,7 @@ class DeviceOpener {
         host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
         wish_{.kind = setup_.device_kind,
               .memory_bytes = setup_.device_memory_bytes,
+              .variants = setup_.gpu_variants,
               .threads = setup_.threads,
               .weights = setup_.weights,
               .weights_told =

@@ -10,6 +10,7 @@
 
 #include "daemon/completion/completion.h"
 #include "daemon/models/kv_choice.h"
+#include "engine/backend/gpu/variants.h"
 #include "engine/backend/kv_type.h"
 #include "engine/backend/weights_form.h"
 
@@ -62,6 +63,7 @@ struct EngineSetup {
   std::size_t device_memory_bytes = 0;  ///< see engine::DeviceWish
   int threads = 0;                      ///< 0: one per physical core
   engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
+  engine::gpu::Variants gpu_variants = engine::gpu::kConfirmedVariants;
   std::size_t kv_budget_bytes = 0;
   std::size_t host_budget_bytes = 0;      ///< of the tier after a device with memory of its own
   std::optional<int> window_tokens = {};  ///< of text in the window; unset: the device's default

@@ -126,6 +126,7 @@ std::vector<DeviceHere> devices_here(const Config& config) {
         {kind, [kind, &config](const ModelShape& shape, const ModelWeights& weights, int pages) {
            DeviceWish wish;
            wish.kind = config.device_kind;
+           wish.variants = config.gpu_variants;
            wish.threads = config.device_threads;
            wish.page_count = pages;
            return open_backend_of(kind, shape, weights, wish);

@@ -99,6 +99,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.device_memory_bytes = config.device_memory_mb.value_or(0) << 20U;
   engine.threads = config.device_threads;
   engine.weights = config.device_weights;
+  engine.gpu_variants = config.gpu_variants;
   engine.kv_budget_bytes = kv_budget_bytes(config);
   engine.host_budget_bytes = host_budget_bytes(config);
   engine.window_tokens = config.window_tokens;

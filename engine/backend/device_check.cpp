@@ -11,11 +11,11 @@
 namespace efimd::engine {
 namespace {
 
-/// Tokens of steps, one after another: products of prompts, of more than eight tokens and of fewer
-/// have kernels of their own (kernels/launch.cpp). Then single ones; all in one page.
-constexpr int kStepTokens[] = {17, 9, 2};
+/// Tokens of steps, one after another: products of prompts and of fewer tokens have kernels of
+/// their own (kernels/launch.cpp). Then single ones; all in one page.
+constexpr int kStepTokens[] = {17, 4};
 constexpr int kSingleTokens = 4;
-static_assert(17 + 9 + 2 + kSingleTokens <= kPageTokens);
+static_assert(17 + 4 + kSingleTokens <= kPageTokens);
 constexpr int kVocabulary = 1024;
 constexpr double kErrorMax = 0.1;
 

@@ -32,6 +32,7 @@ Device open_device(std::string_view kind, Asked asked, const DeviceWish& wish) {
   if (kind == "cuda") {
     cuda::CudaOptions options;
     options.memory_bytes = wish.memory_bytes;
+    options.variants = wish.variants;
     return cuda::open_cuda_device(options);
   }
 #endif
@@ -39,6 +40,7 @@ Device open_device(std::string_view kind, Asked asked, const DeviceWish& wish) {
   if (kind == "vulkan") {
     vulkan::VulkanOptions options;
     options.memory_bytes = wish.memory_bytes;
+    options.variants = wish.variants;
     if (asked == Asked::kByName) options.software = vulkan::VulkanOptions::Software::kIfNothing;
     if (!wish.cache_dir.empty()) options.pipeline_cache = wish.cache_dir / "vulkan-pipelines";
     return vulkan::open_vulkan_device(options);

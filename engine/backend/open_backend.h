@@ -9,6 +9,7 @@
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
+#include "engine/backend/gpu/variants.h"
 
 namespace efimd::engine {
 
@@ -20,8 +21,9 @@ struct DeviceWish {
   /// ever used for "vulkan".
   std::string kind = "auto";
   std::size_t memory_bytes = 0;  ///< most to take of a GPU; 0: what is free there
-  int threads = 0;               ///< of the CPU device
-  int page_count = 0;            ///< fewer if a device lacks the memory
+  gpu::Variants variants = gpu::kConfirmedVariants;  ///< that a GPU may use
+  int threads = 0;                                   ///< of the CPU device
+  int page_count = 0;                                ///< fewer if a device lacks the memory
   KvType kv_type = KvType::kF16;
   WeightsForm weights = WeightsForm::kMapped;  ///< of the CPU device
   WeightsTold weights_told = {};

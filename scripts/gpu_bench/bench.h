@@ -77,7 +77,8 @@ struct Bench {
 };
 
 std::unique_ptr<efimd::engine::gpu::GpuDevice> open_device(
-    const efimd::engine::cuda::CudaOptions& options = {});
+    const efimd::engine::cuda::CudaOptions& options = {
+        .variants = efimd::engine::gpu::kAllVariants});
 
 /// Steps of a model with those sizes, by weight type and type of KV.
 void measure_model(Bench& bench, const Shape& shape);

@@ -60,24 +60,26 @@ struct BenchModel {
 struct Variant {
   TensorType type;
   KvType kv_type = KvType::kF16;
-  bool overlap = true, fuse = true;  ///< as in CudaOptions; without either generation alone
+  gpu::Variants kernels = gpu::kAllVariants;
+  const char* without = "";  ///< what these lack, in words
 
-  bool whole() const { return overlap && fuse; }
-  bool plain() const { return kv_type == KvType::kF16 && whole(); }
+  /// Whether targets are of it.
+  bool plain() const { return kv_type == KvType::kF16 && kernels == gpu::kAllVariants; }
   std::string name(const Shape& of) const {
     return std::string(of.name) + " " + std::string(tensor_type_name(type)) +
-           (kv_type == KvType::kQ8 ? ", KV q8, " : ", ") +
-           (overlap ? "" : "kernels one after another, ") + (fuse ? "" : "kernels not fused, ");
+           (kv_type == KvType::kQ8 ? ", KV q8, " : ", ") + without;
   }
 };
-constexpr Variant kVariants[] = {{TensorType::kBF16},
-                                 {TensorType::kQ8_0},
-                                 {TensorType::kQ4_K},
-                                 {TensorType::kQ4_K, KvType::kQ8},
-                                 {TensorType::kBF16, KvType::kF16, true, false},
-                                 {TensorType::kQ8_0, KvType::kF16, true, false},
-                                 {TensorType::kQ8_0, KvType::kF16, false},
-                                 {TensorType::kQ4_K, KvType::kF16, true, false}};
+// Each of gpu::Variants with and without, where weights of that type use it.
+constexpr Variant kVariants[] = {
+    {TensorType::kBF16},
+    {TensorType::kQ8_0},
+    {TensorType::kQ4_K},
+    {TensorType::kQ4_K, KvType::kQ8},
+    {TensorType::kBF16, KvType::kF16, {true, false, true}, "without half_products, "},
+    {TensorType::kQ8_0, KvType::kF16, {false, true, true}, "without quantized_products, "},
+    {TensorType::kQ8_0, KvType::kF16, {true, true, false}, "without tensor_attention, "},
+    {TensorType::kQ4_K, KvType::kF16, {false, true, true}, "without quantized_products, "}};
 
 /// Of the bandwidth of copying, that generation is to reach; 0: any.
 double generation_target(std::string_view shape, TensorType type) {
@@ -106,7 +108,6 @@ class Measurement {
     // Tokens attend to the keys and values of others, not to the memory's old contents.
     steps(extent_.contexts.back() + 1);
     for (const int context : extent_.contexts) generation(context);
-    if (!variant_.whole()) return;
     for (const int prompt : extent_.prompts) prompts(prompt);
     keystrokes();
   }
@@ -191,9 +192,8 @@ class Measurement {
 void measure_variant(Bench& bench, const Shape& of, const Variant& variant) {
   const BenchModel model(of, variant.type);
   const int pages = bench.extent.contexts.back() / kPageTokens + 2;
-  auto made =
-      gpu::make_gpu_backend(open_device({.overlap = variant.overlap, .fuse = variant.fuse}),
-                            model.shape, model.weights, {pages, kStepTokens, variant.kv_type});
+  auto made = gpu::make_gpu_backend(open_device({.variants = variant.kernels}), model.shape,
+                                    model.weights, {pages, kStepTokens, variant.kv_type});
   if (!made && made.error().fault == Fault::kNoMemory) {
     std::printf("SKIPPED  %sdoes not fit: %s\n", variant.name(of).c_str(),
                 made.error().what.c_str());

@@ -248,7 +248,7 @@ class Attention {
                                         0,
                                         0,
                                         number(tokens_)};
-    gpu::set_attention(operation, kernels::Kv::kF16, sizes, device_->limits(), 1);
+    gpu::set_attention(operation, kernels::Kv::kF16, sizes, device_->limits());
     return operation;
   }
 

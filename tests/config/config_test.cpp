@@ -42,6 +42,7 @@ TEST_CASE("the defaults in the table are those of the code") {
   CHECK(written.device_kind == plain.device_kind);
   CHECK(written.device_threads == plain.device_threads);
   CHECK(written.device_weights == plain.device_weights);
+  CHECK(written.gpu_variants == plain.gpu_variants);
   CHECK(written.kv_type == plain.kv_type);
   CHECK(written.cache_memory_mb == plain.cache_memory_mb);
   CHECK(written.completion.tokens_max == plain.completion.tokens_max);
@@ -70,6 +71,7 @@ kind = "cpu"
 memory_mb = 2048
 threads = 3
 weights = "panels"
+kernels = "all"
 [cache]
 memory_mb = 256
 host_mb = 0
@@ -101,6 +103,7 @@ level = "debug"
   CHECK(config.device_memory_mb == 2048U);
   CHECK(config.device_threads == 3);
   CHECK(config.device_weights == engine::WeightsForm::kPanels);
+  CHECK(config.gpu_variants == engine::gpu::kAllVariants);
   CHECK(config.cache_memory_mb == 256U);
   CHECK(config.cache_host_mb == 0U);
   CHECK(service::host_budget_bytes(config) == 0);

@@ -11,7 +11,6 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -38,10 +37,8 @@ struct State {
   std::size_t used = 0;
   Order order = Order::kForward;
   int graphs_made = 0;
-  int kernels_overlapped = 0;
   int capability = 80;
   int code_capability = 80;
-  int multiprocessors = 132;
 };
 State state;
 
@@ -68,27 +65,15 @@ using namespace efimd::kernels;
   }
 #define FEW(number) \
   { "matmul_" #number "_8", launcher(matmul_##number##_8) }
-#define TILED(number)                                                    \
-  {"matmul_" #number "_32", launcher(matmul_##number##_32)},             \
-      {"matmul_" #number "_8", launcher(matmul_##number##_8)},           \
-      {"matmul_" #number "_16", launcher(matmul_##number##_16)},         \
-      {"matmul_" #number "_64", launcher(matmul_##number##_64)},         \
-      {"norm_heads_" #number "_1", launcher(norm_heads_##number##_1)},   \
-      {"norm_heads_" #number "_8", launcher(norm_heads_##number##_8)},   \
-      {"norm_gates_" #number "_1", launcher(norm_gates_##number##_1)}, { \
-    "norm_gates_" #number "_8", launcher(norm_gates_##number##_8)        \
-  }
+#define TILED(number) \
+  FEW(number), { "matmul_" #number "_32", launcher(matmul_##number##_32) }
 #define HALVES(number)                                                           \
   {"matmul_halves_" #number "_8", launcher(matmul_halves_##number##_8)},         \
-      {"matmul_halves_" #number "_16", launcher(matmul_halves_##number##_16)},   \
-      {"norm_heads_" #number "_1", launcher(norm_heads_##number##_1)},           \
-      {"norm_gates_" #number "_1", launcher(norm_gates_##number##_1)},           \
       {"matmul_halves_" #number "_64", launcher(matmul_halves_##number##_64)}, { \
     "matmul_halves_" #number "_128", launcher(matmul_halves_##number##_128)      \
   }
 #define ATTENTION(pieces)                                                           \
-  {"attention_token_" #pieces, launcher(attention_token_##pieces)},                 \
-      {"attention_tiles_" #pieces, launcher(attention_tiles_##pieces)}, {           \
+  {"attention_tiles_" #pieces, launcher(attention_tiles_##pieces)}, {               \
     "attention_tiles_" #pieces "_whole", launcher(attention_tiles_##pieces##_whole) \
   }
 std::map<std::string, std::function<Threads(void**)>> kernels_by_name = {
@@ -156,11 +141,7 @@ bool inside(CUdeviceptr address, std::size_t bytes) {
 
 }  // namespace
 
-struct Work {
-  std::function<void()> run;
-  std::shared_ptr<const efimd::simt::Grid> early =
-      nullptr;  ///< a kernel that may overlap with the one before it
-};
+using Work = std::function<void()>;
 
 /// Work waits until somebody waits for it. Code that does not wait for its inputs works with old
 /// bytes.
@@ -181,9 +162,7 @@ struct CUstream_st {
     while (added - waiting.size() < count) {
       const Work work = std::move(waiting.front());
       waiting.pop_front();
-      if (added - waiting.size() < count && waiting.front().early != nullptr)
-        efimd::simt::begin_early(*waiting.front().early);
-      work.run();
+      work();
     }
   }
 };
@@ -206,8 +185,7 @@ extern "C" {
 void fake_cuda_reset() {
   state.faults.clear(), state.sticky = CUDA_SUCCESS, state.driver_version = CUDA_VERSION,
                         state.memory_bytes = std::size_t{1} << 30, state.order = Order::kForward,
-                        state.graphs_made = 0, state.kernels_overlapped = 0, state.capability = 80,
-                        state.code_capability = 80, state.multiprocessors = 132;
+                        state.graphs_made = 0, state.capability = 80, state.code_capability = 80;
 }
 void fake_cuda_fail(const char* function, int result, int calls_before) {
   state.faults[function] = {static_cast<CUresult>(result), calls_before};
@@ -218,10 +196,8 @@ void fake_cuda_set_capability(int capability, int of_code) {
   state.capability = capability;
   state.code_capability = of_code;
 }
-void fake_cuda_set_multiprocessors(int count) { state.multiprocessors = count; }
 void fake_cuda_run_backward() { state.order = Order::kBackward; }
 int fake_cuda_graphs_made() { return state.graphs_made; }
-int fake_cuda_kernels_overlapped() { return state.kernels_overlapped; }
 
 CUresult CUDAAPI cuInit(unsigned) { return answer("cuInit"); }
 CUresult CUDAAPI cuDriverGetVersion(int* version) {
@@ -250,7 +226,6 @@ CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice) {
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? state.capability / 10
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? state.capability % 10
-           : attribute == CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT     ? state.multiprocessors
                                                                        : 0;
   return CUDA_SUCCESS;
 }
@@ -328,7 +303,7 @@ CUresult CUDAAPI cuStreamSynchronize(CUstream stream) {
   return answer("cuStreamSynchronize");
 }
 CUresult CUDAAPI cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
-  stream->add({[awaited = *event] { awaited.stream->run_until(awaited.count); }});
+  stream->add([awaited = *event] { awaited.stream->run_until(awaited.count); });
   return answer("cuStreamWaitEvent");
 }
 CUresult CUDAAPI cuEventCreate(CUevent* event, unsigned) {
@@ -360,27 +335,21 @@ CUresult CUDAAPI cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t byt
                                CUstream stream) {
   if (const CUresult result = answer("cuMemcpyAsync"); result != CUDA_SUCCESS) return result;
   if (!inside(to, bytes) || !inside(from, bytes)) return state.sticky = CUDA_ERROR_ILLEGAL_ADDRESS;
-  return stream->add({[=] {
+  return stream->add([=] {
     std::memcpy(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
-  }});
+  });
 }
-CUresult CUDAAPI cuLaunchKernelEx(const CUlaunchConfig* config, CUfunction function,
-                                  void** parameters, void**) {
-  if (const CUresult result = answer("cuLaunchKernelEx"); result != CUDA_SUCCESS) return result;
-  const CUlaunchConfig& given = *config;
-  if (given.gridDimY > 65535 || given.gridDimZ > 65535 || given.blockDimZ != 1)
-    return CUDA_ERROR_INVALID_VALUE;
-  const auto grid = std::make_shared<const efimd::simt::Grid>(
-      efimd::simt::Grid{{given.gridDimX, given.gridDimY, given.gridDimZ},
-                        {given.blockDimX, given.blockDimY, 1},
-                        state.order,
-                        function->launch(parameters)});
-  const bool overlaps = given.numAttrs == 1;
-  if (overlaps && (given.attrs[0].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION ||
-                   state.code_capability < 90))
-    return CUDA_ERROR_INVALID_VALUE;
-  state.kernels_overlapped += overlaps;
-  return given.hStream->add({[grid] { efimd::simt::run_grid(*grid); }, overlaps ? grid : nullptr});
+CUresult CUDAAPI cuLaunchKernel(CUfunction function, unsigned grid_x, unsigned grid_y,
+                                unsigned grid_z, unsigned block_x, unsigned block_y,
+                                unsigned block_z, unsigned, CUstream stream, void** parameters,
+                                void**) {
+  if (const CUresult result = answer("cuLaunchKernel"); result != CUDA_SUCCESS) return result;
+  if (grid_y > 65535 || grid_z > 65535 || block_z != 1) return CUDA_ERROR_INVALID_VALUE;
+  return stream->add(
+      [grid = efimd::simt::Grid{{grid_x, grid_y, grid_z},
+                                {block_x, block_y, 1},
+                                state.order,
+                                function->launch(parameters)}] { efimd::simt::run_grid(grid); });
 }
 CUresult CUDAAPI cuGraphInstantiate(CUgraphExec* executable, CUgraph graph, unsigned long long) {
   *executable = new CUgraphExec_st{graph->work};

@@ -14,11 +14,8 @@ void fake_cuda_set_driver_version(int version);
 void fake_cuda_set_memory(std::size_t bytes);
 /// Of the device, and what its code was compiled for; 80 is 8.0, which is what a reset sets.
 void fake_cuda_set_capability(int capability, int of_code);
-void fake_cuda_set_multiprocessors(int count);
 /// Threads between barriers run last first.
 void fake_cuda_run_backward();
 int fake_cuda_graphs_made();
-/// Kernels that were launched to overlap with those before them, of a graph once.
-int fake_cuda_kernels_overlapped();
 
 }  // extern "C"

@@ -36,7 +36,7 @@ constexpr std::size_t kGivenMax = 6;
 /// glibc's take longer and each barrier is one.
 using Place = std::array<void*, 5>;
 
-enum class State { kReady, kGives, kAtWarp, kAtBlock, kAwaits, kDone };
+enum class State { kReady, kGives, kAtWarp, kAtBlock, kDone };
 
 struct Copy {
   unsigned* to;
@@ -50,7 +50,6 @@ struct Fiber {
   Place here = {};
   State state = State::kReady;
   Dim thread;
-  bool awaited = false;  ///< its operands
   /// What was given last, and before that.
   std::array<std::array<std::uint32_t, kGivenMax>, 2> given = {};
   unsigned last_given = 0;
@@ -60,15 +59,8 @@ struct Fiber {
 };
 
 /// The threads of the block that runs, one block of a grid after another.
-struct Block {
-  std::vector<std::unique_ptr<Fiber>> fibers;
-  const Grid* grid = nullptr;  ///< none: free
-  bool early = false;
-};
-
-/// One more than a grid needs, for the next one's first block.
-std::array<Block, 2> blocks;
-Block* now = nullptr;
+std::vector<std::unique_ptr<Fiber>> fibers;
+const Grid* now = nullptr;
 std::size_t running = 0;
 Place scheduler;
 /// The warp that runs, whose lanes hand over to one another in this order.
@@ -80,7 +72,7 @@ Order lane_order = Order::kForward;
   std::abort();
 }
 
-Fiber& fiber_at(std::size_t index) { return *now->fibers[index]; }
+Fiber& fiber_at(std::size_t index) { return *fibers[index]; }
 Fiber& current() { return fiber_at(running); }
 
 [[noreturn, gnu::noinline]] void go_on(Place& place) { __builtin_longjmp(place.data(), 1); }
@@ -112,7 +104,7 @@ EFIMD_OPAQUE void wait(State state) {
 /// A fiber runs a thread of one block, and is resumed for that of the next.
 void enter() {
   for (;;) {
-    now->grid->kernel();
+    now->kernel();
     wait(State::kDone);
   }
 }
@@ -150,8 +142,7 @@ bool release_warp(std::size_t first) {
   if (giving + waiting == 0) return false;
   for (std::size_t i = first; i < first + 32; ++i) {
     if (fiber_at(i).state == State::kDone) broken("a warp exchanges values after a lane has left");
-    if (fiber_at(i).state == State::kAtBlock || fiber_at(i).state == State::kAwaits)
-      broken("lanes of a warp wait at different barriers");
+    if (fiber_at(i).state == State::kAtBlock) broken("lanes of a warp wait at different barriers");
   }
   if (giving != 0 && waiting != 0) broken("lanes of a warp wait at different barriers");
   for (std::size_t i = first; i < first + 32; ++i) fiber_at(i).state = State::kReady;
@@ -206,14 +197,13 @@ const std::uint32_t* given_by(unsigned lane) {
 
 std::size_t threads_of(const Grid& grid) { return std::size_t{grid.threads.x} * grid.threads.y; }
 
-/// The block's fibers are the grid's threads from here on.
-void make_ready(Block& block, const Grid& grid) {
+/// The fibers are the grid's threads from here on.
+void make_ready(const Grid& grid) {
   const std::size_t count = threads_of(grid);
   if (count % 32 != 0) broken("a block is no whole number of warps");
-  now = &block;
-  block.grid = &grid;
+  now = &grid;
   block_size = grid.threads;
-  while (block.fibers.size() < count) block.fibers.push_back(new_fiber());
+  while (fibers.size() < count) fibers.push_back(new_fiber());
   for (std::size_t i = 0; i < count; ++i) {
     const auto index = static_cast<unsigned>(i);
     fiber_at(i).thread = {index % grid.threads.x, index / grid.threads.x, 0};
@@ -222,17 +212,12 @@ void make_ready(Block& block, const Grid& grid) {
 
 void begin_block(Dim index) {
   block_index = index;
-  for (std::size_t i = 0; i < threads_of(*now->grid); ++i) {
-    fiber_at(i).state = State::kReady;
-    fiber_at(i).awaited = false;
-  }
+  for (std::size_t i = 0; i < threads_of(*now); ++i) fiber_at(i).state = State::kReady;
 }
 
 void end_block() {
-  for (std::size_t i = 0; i < threads_of(*now->grid); ++i) {
+  for (std::size_t i = 0; i < threads_of(*now); ++i)
     if (fiber_at(i).copies_awaited != 0) broken("a thread has left before its copies were there");
-    if (!fiber_at(i).awaited) broken("a thread has left without awaiting its operands");
-  }
 }
 
 }  // namespace
@@ -251,7 +236,7 @@ std::uint32_t exchange(std::uint32_t value, unsigned from) {
 void start_copy(unsigned* to, const unsigned* from) {
   if ((reinterpret_cast<std::uintptr_t>(to) | reinterpret_cast<std::uintptr_t>(from)) % 16 != 0)
     broken("a copy of 16 bytes is not aligned");
-  if (now->grid->order == Order::kBackward) {
+  if (now->order == Order::kBackward) {
     std::memcpy(to, from, 16);
     return;
   }
@@ -267,43 +252,15 @@ void wait_for_batches_but(std::size_t open) {
   }
 }
 
-void await_operands() {
-  current().awaited = true;
-  if (now->early) wait(State::kAwaits);
-}
-
-void begin_early(const Grid& grid) {
-  const auto free = std::ranges::find(blocks, nullptr, &Block::grid);
-  if (free == blocks.end()) broken("a third grid begins");
-  make_ready(*free, grid);
-  free->early = true;
-  begin_block({0, 0, 0});
-  for (std::size_t first = 0; first < threads_of(grid); first += 32) run_warp(first, grid.order);
-  for (std::size_t i = 0; i < threads_of(grid); ++i) {
-    if (fiber_at(i).state != State::kAwaits)
-      broken("a thread waits for its block, or ends, before its operands");
-    fiber_at(i).state = State::kReady;
-  }
-  free->early = false;
-}
-
 void run_grid(const Grid& grid) {
-  auto own = std::ranges::find(blocks, &grid, &Block::grid);
-  const bool begun = own != blocks.end();
-  if (!begun) own = std::ranges::find(blocks, nullptr, &Block::grid);
-  if (own == blocks.end()) broken("a third grid begins");
-  make_ready(*own, grid);
+  make_ready(grid);
   for (unsigned z = 0; z < grid.blocks.z; ++z)
     for (unsigned y = 0; y < grid.blocks.y; ++y)
       for (unsigned x = 0; x < grid.blocks.x; ++x) {
-        if (begun && x + y + z == 0)
-          block_index = {};
-        else
-          begin_block({x, y, z});
+        begin_block({x, y, z});
         run_block(threads_of(grid), grid.order);
         end_block();
       }
-  own->grid = nullptr;
 }
 
 }  // namespace efimd::simt

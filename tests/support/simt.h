@@ -47,8 +47,6 @@ unsigned lane();
 void start_copy(unsigned* to, const unsigned* from);
 void close_batch();
 void wait_for_batches_but(std::size_t open);
-/// Every thread has to, before it ends.
-void await_operands();
 
 }  // namespace efimd::simt
 
@@ -99,11 +97,5 @@ inline void close_batch() { simt::close_batch(); }
 template <int kOpen>
 void wait_for_batches() {
   simt::wait_for_batches_but(kOpen);
-}
-
-inline void await_operands() { simt::await_operands(); }
-/// Reads a word, as memory that is not there shows.
-inline void fetch_line(const unsigned* from) {
-  static_cast<void>(*static_cast<const volatile unsigned*>(from));
 }
 }  // namespace efimd::kernels

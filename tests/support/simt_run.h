@@ -18,12 +18,7 @@ struct Grid {
 };
 
 /// Runs the kernel once for each thread. Ends the process with the reason if a barrier is not
-/// reached by all, or if a thread ends without awaiting its operands.
+/// reached by all.
 void run_grid(const Grid& grid);
-
-/// Runs the threads of the first block until they await their operands, before a kernel that writes
-/// these. Code that touches them earlier works with old bytes. run_grid() of this grid, which has
-/// to come, goes on from there.
-void begin_early(const Grid& grid);
 
 }  // namespace efimd::simt

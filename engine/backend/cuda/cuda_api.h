@@ -23,7 +23,7 @@ namespace efimd::engine::cuda {
           X(cuMemFreeHost) X(cuMemHostGetDevicePointer) X(cuModuleLoadData) X(cuModuleUnload)    \
               X(cuModuleGetFunction) X(cuStreamCreate) X(cuStreamDestroy) X(cuStreamSynchronize) \
                   X(cuStreamBeginCapture) X(cuStreamEndCapture) X(cuMemcpyAsync)                 \
-                      X(cuFuncGetAttribute) X(cuLaunchKernelEx) X(cuGraphInstantiate)            \
+                      X(cuFuncGetAttribute) X(cuLaunchKernel) X(cuGraphInstantiate)            \
                           X(cuGraphLaunch) X(cuGraphDestroy) X(cuGraphExecDestroy)               \
                               X(cuEventCreate) X(cuEventDestroy) X(cuEventRecord)                \
                                   X(cuEventSynchronize) X(cuStreamWaitEvent)

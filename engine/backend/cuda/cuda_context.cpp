@@ -14,9 +14,6 @@ namespace {
 
 /// The oldest for which there are kernels (kernels/CMakeLists.txt): 7.5.
 constexpr int kCapabilityMin = 75;
-/// From these on, kernels of a captured graph may overlap: code for capability 9.0, a driver for
-/// CUDA 12.3.
-constexpr int kOverlapCapability = 90, kOverlapDriver = 12030;
 /// Take at most this share of the free memory; leave the rest to the desktop.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 16 * 15; }
 
@@ -51,7 +48,7 @@ Result<std::unique_ptr<CudaContext>> CudaContext::open(const CudaOptions& option
   if (const CUresult done = api->cuInit_(0); done != CUDA_SUCCESS)
     return fail(Fault::kNotFound, "no NVIDIA device: " + api->name_of(done), remedy_of_driver());
   auto context = std::make_unique<CudaContext>(*api);
-  int& version = context->driver_version_;
+  int version = 0;
   api->cuDriverGetVersion_(&version);
   if (version < CUDA_VERSION / 1000 * 1000)
     return fail(Fault::kUnsupported,
@@ -64,21 +61,11 @@ Result<std::unique_ptr<CudaContext>> CudaContext::open(const CudaOptions& option
   return context;
 }
 
-bool CudaContext::can_overlap() const {
-  return code_capability_ >= kOverlapCapability && driver_version_ >= kOverlapDriver;
-}
-
 int CudaContext::capability_of(CUdevice device) const {
   int major = 0, minor = 0;
   api_.cuDeviceGetAttribute_(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device);
   api_.cuDeviceGetAttribute_(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device);
   return 10 * major + minor;
-}
-
-std::size_t CudaContext::multiprocessors() const {
-  int count = 0;
-  api_.cuDeviceGetAttribute_(&count, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device_);
-  return static_cast<std::size_t>(std::max(count, 1));
 }
 
 Result<void> CudaContext::choose_device(std::size_t memory_bytes_max) {

@@ -30,9 +30,6 @@ class CudaContext {
   /// The compute capability of the kernels that this card runs. It may lack features of newer
   /// cards. 80 is 8.0.
   int code_capability() const { return code_capability_; }
-  /// Whether driver and code let kernels of a captured graph overlap.
-  bool can_overlap() const;
-  std::size_t multiprocessors() const;
 
   Result<void> make_current() const {
     return checked("the context", api_.cuCtxSetCurrent_(context_));
@@ -50,7 +47,6 @@ class CudaContext {
   Result<void> load_module();
 
   const CudaApi api_;
-  int driver_version_ = 0;
   std::size_t memory_bytes_ = 0;
   std::string name_ = "CUDA";
   int code_capability_ = 0;

@@ -28,12 +28,8 @@ constexpr std::size_t kGraphsMax = 16;
 /// Events of copies that were begun, used in turn: finish() of older ones waits for a later event
 /// of the same stream.
 constexpr std::size_t kEvents = 8;
-/// Pairs of rows of a fused product for each multiprocessor, if kernels do not overlap. Every block
-/// norms the rows anew, and after a few of them that takes longer than a kernel of its own. An
-/// estimate that no card has confirmed yet.
-constexpr std::size_t kFusedPairs = 192;
-/// Blocks of one of several tokens, for each multiprocessor: those that run at once.
-constexpr std::size_t kFusedBlocks = 2;
+/// With fewer tokens kernels/matmul_few.cuh has no fewer instructions than kernels/matmul.cuh.
+constexpr int kQuantizedTileMin = 4;
 
 kernels::Launch launch_of(const Operation& operation) {
   return kernels::launch_of(operation.kernel, operation.type, operation.many, operation.groups);
@@ -42,11 +38,7 @@ kernels::Launch launch_of(const Operation& operation) {
 class CudaDevice final : public gpu::GpuDevice {
  public:
   CudaDevice(std::unique_ptr<CudaContext> context, const CudaOptions& options)
-      : context_(std::move(context)), overlap_(options.overlap && context_->can_overlap()) {
-    if (!options.fuse) return;
-    fused_pairs_max_ = overlap_ ? SIZE_MAX : kFusedPairs * context_->multiprocessors();
-    fused_blocks_max_ = kFusedBlocks * context_->multiprocessors();
-  }
+      : context_(std::move(context)), variants_(options.variants) {}
   ~CudaDevice() override;
 
   Result<void> open();
@@ -58,10 +50,10 @@ class CudaDevice final : public gpu::GpuDevice {
     limits.range_bytes_max = std::size_t{1} << 32U;
     limits.offset_alignment = 256;
     limits.memory_bytes = context_->memory_bytes();
-    limits.f16_products = limits.f16_attention = true;
-    limits.bf16_products = context_->code_capability() >= 80;
-    limits.fused_pairs_max = fused_pairs_max_;
-    limits.fused_blocks_max = fused_blocks_max_;
+    if (variants_.quantized_products) limits.quantized_tile_min = kQuantizedTileMin;
+    limits.f16_products = variants_.half_products;
+    limits.bf16_products = variants_.half_products && context_->code_capability() >= 80;
+    limits.f16_attention = variants_.tensor_attention;
     return limits;
   }
   std::size_t allocated_bytes() const override { return allocated_bytes_; }
@@ -85,8 +77,7 @@ class CudaDevice final : public gpu::GpuDevice {
   CUdeviceptr at(const Range& range) const {
     return buffers_[static_cast<std::size_t>(range.buffer) - 1].device + range.offset;
   }
-  /// `behind_kernel`: the operation issued before it is a kernel, with which it may overlap.
-  Result<void> issue(const Operation& operation, CUstream stream, bool behind_kernel);
+  Result<void> issue(const Operation& operation, CUstream stream);
   Result<void> issue_all(std::span<const Operation> operations, CUstream stream);
   Result<CUgraphExec> graph(std::span<const Operation> operations);
   Result<CUgraphExec> capture(std::span<const Operation> operations);
@@ -103,8 +94,7 @@ class CudaDevice final : public gpu::GpuDevice {
 
   const std::unique_ptr<CudaContext> context_;
   const CudaApi& api_ = context_->api();
-  const bool overlap_;  ///< whether kernels do
-  std::size_t fused_pairs_max_ = 0, fused_blocks_max_ = 0;
+  const gpu::Variants variants_;
   CUstream steps_ = nullptr;
   CUstream copies_ = nullptr;
   std::array<CUevent, kEvents> events_ = {};
@@ -254,15 +244,12 @@ Result<CUgraphExec> CudaDevice::capture(std::span<const Operation> operations) {
 }
 
 Result<void> CudaDevice::issue_all(std::span<const Operation> operations, CUstream stream) {
-  bool behind_kernel = false;
-  for (const Operation& operation : operations) {
-    if (auto issued = issue(operation, stream, behind_kernel); !issued) return issued;
-    behind_kernel = operation.kernel != Kernel::kCopy;
-  }
+  for (const Operation& operation : operations)
+    if (auto issued = issue(operation, stream); !issued) return issued;
   return {};
 }
 
-Result<void> CudaDevice::issue(const Operation& operation, CUstream stream, bool behind_kernel) {
+Result<void> CudaDevice::issue(const Operation& operation, CUstream stream) {
   if (operation.kernel == Kernel::kCopy) {
     const Range& to = operation.operands[1];
     return checked("a copy",
@@ -282,17 +269,9 @@ Result<void> CudaDevice::issue(const Operation& operation, CUstream stream, bool
   }
   alignas(16) auto sizes = operation.sizes;
   parameters[count] = sizes.data();
-  CUlaunchAttribute overlaps = {};
-  overlaps.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
-  overlaps.value.programmaticStreamSerializationAllowed = 1;
-  CUlaunchConfig config = {};
-  config.gridDimX = launch.grid[0], config.gridDimY = launch.grid[1];
-  config.gridDimZ = launch.grid[2];
-  config.blockDimX = launch.block[0], config.blockDimY = launch.block[1], config.blockDimZ = 1;
-  config.hStream = stream;
-  config.attrs = &overlaps;
-  config.numAttrs = overlap_ && behind_kernel ? 1 : 0;
-  return checked("a kernel", api_.cuLaunchKernelEx_(&config, *entry, parameters.data(), nullptr));
+  return checked("a kernel", api_.cuLaunchKernel_(*entry, launch.grid[0], launch.grid[1],
+                                                  launch.grid[2], launch.block[0], launch.block[1],
+                                                  1, 0, stream, parameters.data(), nullptr));
 }
 
 }  // namespace

@@ -3,14 +3,14 @@
 #include <memory>
 
 #include "engine/backend/gpu/gpu_device.h"
+#include "engine/backend/gpu/variants.h"
 
 namespace efimd::engine::cuda {
 
 struct CudaOptions {
   const char* library = "libcuda.so.1";
   std::size_t memory_bytes = 0;  ///< at most; 0: what the device has free
-  bool overlap = true;           ///< kernels beside one another, if driver and device can
-  bool fuse = true;              ///< products of few tokens fused with their neighbours
+  gpu::Variants variants = gpu::kConfirmedVariants;
 };
 
 /// The NVIDIA device with most free memory. kNotFound without driver or device. kUnsupported if the
@@ -18,9 +18,8 @@ struct CudaOptions {
 /// the kernels were built for.
 ///
 /// A list of operations becomes one CUDA graph, kept as long as it is among the kGraphsMax used
-/// last. From compute capability 9.0 on its kernels overlap (kernels/overlap.cuh). Lists of copies
-/// alone run on a stream of their own. A driver error other than short memory is final: the device
-/// answers kDeviceLost from then on.
+/// last. Lists of copies alone run on a stream of their own. A driver error other than short memory
+/// is final: the device answers kDeviceLost from then on.
 Result<std::unique_ptr<gpu::GpuDevice>> open_cuda_device(const CudaOptions& options);
 
 }  // namespace efimd::engine::cuda

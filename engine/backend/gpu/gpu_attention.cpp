@@ -39,33 +39,22 @@ bool with_tiles(const DeviceLimits& limits, kernels::Kv form, u32 head_width) {
          ((pieces >= 1 && pieces <= 4) || pieces == 8);
 }
 
-u32 shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages) {
-  return rows > 1 && pages == 1 ? std::min(limits.shared_attention_min, 1U)
-                                : limits.shared_attention_min;
-}
-
 void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
-                   const DeviceLimits& limits, int sequences) {
+                   const DeviceLimits& limits) {
   const u32 group = sizes.heads / sizes.kv_heads, rows = sizes.tokens * group;
   operation.set_sizes(sizes);
   if (with_tiles(limits, form, sizes.head_width)) {
-    // A tile takes its sequences one after another; tokens alone run beside each other.
     operation.kernel = Kernel::kAttentionTiles;
     operation.type = sizes.head_width / 32;
-    operation.many = sizes.tokens >= static_cast<u32>(kTiledTokensMin * sequences);
-    operation.groups = {operation.many ? over(rows, kernels::kHeadsOfTile)
-                                       : sizes.tokens * over(group, kernels::kHeadsOfWarp),
-                        sizes.kv_heads, sizes.splits};
+    operation.groups = {over(rows, kernels::kHeadsOfTile), sizes.kv_heads, sizes.splits};
     operation.operands[5] = operation.operands[6] = {};  // f16 keys hold their bias
     return;
   }
   operation.kernel = Kernel::kAttention;
   operation.type = kernels::attention_type(form, sizes.head_width);
-  operation.groups = {sizes.tokens, sizes.heads, sizes.splits};
-  if (limits.shared_attention_min == 0) return;
-  const u32 tiles = over(rows, kernels::attention_tile(operation.type));
-  operation.many = rows > 1 && tiles * sizes.kv_heads * sizes.splits >= limits.shared_attention_min;
-  operation.groups = {operation.many ? tiles : rows, sizes.kv_heads, sizes.splits};
+  operation.many = limits.shared_attention && rows > 1;
+  const u32 tile = operation.many ? kernels::attention_tile(operation.type) : 1;
+  operation.groups = {over(rows, tile), sizes.kv_heads, sizes.splits};
 }
 
 }  // namespace efimd::engine::gpu

@@ -6,10 +6,6 @@
 
 namespace efimd::engine::gpu {
 
-/// A sequence with at least this many tokens in a step attends in tiles. An estimate; no card has
-/// confirmed it yet.
-inline constexpr int kTiledTokensMin = 4;
-
 /// Pages per split. Fixed per model, because the order of sums must not depend on the step.
 int split_pages_of(const ModelShape& shape);
 
@@ -21,14 +17,9 @@ std::uint32_t splits_of(std::size_t rows, const ModelShape& shape, int pages, st
 /// Whether the device attends to such heads by kAttentionTiles.
 bool with_tiles(const DeviceLimits& limits, kernels::Kv form, std::uint32_t head_width);
 
-/// DeviceLimits::shared_attention_min for a step of so many rows over so many pages. Steps over one
-/// page always share, because it costs them nothing. So the first steps and the comparison with the
-/// CPU (device_check.h) run the code that only long prompts need.
-std::uint32_t shared_attention_min(const DeviceLimits& limits, std::size_t rows, int pages);
-
 /// Sets kernel, type and workgroups of an operation with the operands of kAttention, for these
-/// sizes and this device. The step has rows of so many sequences.
+/// sizes and this device.
 void set_attention(Operation& operation, kernels::Kv form, const kernels::AttentionSizes& sizes,
-                   const DeviceLimits& limits, int sequences);
+                   const DeviceLimits& limits);
 
 }  // namespace efimd::engine::gpu

@@ -71,8 +71,8 @@ class GpuBackend final : public Backend {
   std::string page_format() const override {
     return std::string(kv_type_name(kv_type_)) + ", [Hk][2][P][E]" +
            (kv_type_ == KvType::kQ8 ? " and scales of 32" : "") + ", splits of " +
-           std::to_string(operations_.split_pages()) + " pages" +
-           (operations_.tiled() ? " in tiles" : "") + ", " + kind() + ", " + name();
+           std::to_string(operations_.split_pages()) + " pages" + operations_.variants() + ", " +
+           kind() + ", " + name();
   }
   void expect_read(PageIndex page) override { pages_->expect(page); }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;

@@ -33,13 +33,11 @@ inline constexpr std::size_t kSizesBytesMax = 64;
 /// and run again.
 struct Operation {
   Kernel kernel = Kernel::kCopy;
-  /// Products, fused ones and kEmbedRows: the weight type, kernels::Packed.  kStoreRows:
-  /// kernels::Kv.  kAttention: kernels::attention_type().  kAttentionTiles: pieces of 32 elements
-  /// of a head.
+  /// Products and kEmbedRows: the weight type, kernels::Packed.  kStoreRows: kernels::Kv.
+  /// kAttention: kernels::attention_type().  kAttentionTiles: pieces of 32 elements of a head.
   std::uint32_t type = 0;
-  /// Products, fused or not: whether workgroups take kTokensOfTile tokens, and no experts.
-  /// kAttention: whether heads of tokens share their reading, if the device can. kAttentionTiles:
-  /// whether tokens do.
+  /// Products: whether workgroups take kTokensOfTile tokens, and no experts. kAttention: whether
+  /// heads of tokens share their reading, if the device can.
   bool many = false;
   std::array<std::uint32_t, 3> groups = {1, 1, 1};
   std::array<Range, kOperandsMax> operands = {};
@@ -62,15 +60,12 @@ struct DeviceLimits {
   std::size_t range_bytes_max = 0;   ///< of one operand
   std::size_t offset_alignment = 4;  ///< of an operand
   std::size_t memory_bytes = 0;      ///< that this program may take
-  bool f16_products = false;         ///< kMatmulHalves of f16 weights
+  /// kMatmul of quantized weights takes kTokensOfTile tokens a workgroup from so many on; 0: never.
+  int quantized_tile_min = 0;
+  bool f16_products = false;  ///< kMatmulHalves of f16 weights
   bool bf16_products = false;
-  bool f16_attention = false;  ///< kAttentionTiles
-  /// kNormHeads and kNormGates: of one token up to so many pairs of rows, of some up to so many
-  /// blocks; 0: never.
-  std::size_t fused_pairs_max = 0, fused_blocks_max = 0;
-  /// kAttention takes kernels::attention_tile() heads of tokens a workgroup if at least this many
-  /// workgroups remain; 0: never.
-  std::uint32_t shared_attention_min = 0;
+  bool f16_attention = false;     ///< kAttentionTiles
+  bool shared_attention = false;  ///< kAttention of kernels::attention_tile() rows a workgroup
 };
 
 /// Copies that were begun; later ones have greater numbers.

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <vector>
 
-#include "engine/backend/gpu/gpu_attention.h"
 #include "engine/backend/size.h"
 
 namespace efimd::engine::gpu {
@@ -32,12 +31,10 @@ Result<void> WarmUp::step(int count, int position) {
 Result<void> WarmUp::run(int split_tokens) {
   const int most = backend_.step_tokens_max();
   Result<void> done;
-  // Products of up to 16 tokens have kernels of their own, by eights.
-  for (const int wanted : {1, 2, kTiledTokensMin, kPageTokens / 2, kPageTokens})
+  // Products of one, of up to 16 and of more tokens have kernels of their own.
+  for (const int wanted : {1, 4, kPageTokens})
     if (done) done = step(std::min(wanted, most));
-  for (const int wanted : {1, kTiledTokensMin})
-    if (done) done = step(std::min(wanted, most), split_tokens);
-  return done;
+  return done ? step(1, split_tokens) : done;
 }
 
 Result<int> WarmUp::tokens_within(double ms) {

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "engine/backend/gpu/gpu_attention.h"
-#include "engine/backend/gpu/gpu_fused.h"
 #include "engine/backend/gpu/packed_weights.h"
 #include "engine/backend/size.h"
 
@@ -47,15 +46,16 @@ Result<void> StepOperations::allocate(GpuDevice& device, int tokens_max, int pag
   return record_.allocate(device, shape_, tokens_max, page_count);
 }
 
-bool StepOperations::tiled() const {
-  return with_tiles(device_.limits(), kv_form_, number(shape_.head_width));
+std::string StepOperations::variants() const {
+  const DeviceLimits limits = device_.limits();
+  return std::string(limits.f16_products ? ", inputs of 16 bits" : "") +
+         (with_tiles(limits, kv_form_, number(shape_.head_width)) ? ", in tiles" : "");
 }
 
 void StepOperations::begin(const Step& step, std::span<const double> frequencies) {
   operations_.clear();
   rows_ = static_cast<int>(step.tokens.size());
   logits_rows_ = static_cast<int>(step.logits_rows.size());
-  sequences_ = static_cast<int>(step.sequences.size());
   rotated_pairs_ = static_cast<u32>(frequencies.size());
   record_.write(step, shape_, frequencies);
   splits_ = splits_of(size(rows_), shape_, record_.pages_max(), attention_partials(tokens_max_));
@@ -90,8 +90,10 @@ void StepOperations::norm(const GpuNorm& norm, const Range& rows, int count, For
 void StepOperations::multiply(const Product& product, int rows) {
   const auto& [matrix, bias, x, out, sum, experts, share] = product;
   const bool with_experts = experts > 0;
-  const bool many = rows > 1 && !with_experts;
+  const DeviceLimits limits = device_.limits();
   for (const GpuMatrix::Part& part : matrix.parts) {
+    const int many_min = is_quantized(part.type) ? limits.quantized_tile_min : 2;
+    const bool many = !with_experts && many_min > 0 && rows >= many_min;
     const u32 outputs = number(with_experts ? part.rows / experts : part.rows);
     const std::array<u32, 3> groups = {std::min(outputs, kMatmulRowsMax),
                                        many ? groups_for(size(rows), kTokensOfTile) : number(rows),
@@ -118,10 +120,6 @@ void StepOperations::multiply(const Product& product, int rows) {
 }
 
 void StepOperations::attention_input(const GpuLayer& layer, const Range& kv) {
-  if (with_norm_heads(device_.limits(), shape_, layer, kv_form_, rows_)) {
-    norm_heads(layer, kv);
-    return;
-  }
   norm(layer.attention_norm, record_.all_rows(), rows_, layer.qkv.inputs());
   multiply({layer.qkv, layer.qkv_bias, at_.normed, at_.qkv}, rows_);
   add(Kernel::kStoreRows, {number(rows_), number(shape_.heads + 2 * shape_.kv_heads), 1},
@@ -131,24 +129,6 @@ void StepOperations::attention_input(const GpuLayer& layer, const Range& kv) {
                  layer.query_norm.bytes > 0 ? 1U : 0U, layer.key_norm.bytes > 0 ? 1U : 0U,
                  shape_.norm_epsilon, shape_.score_scale()})
       .type = static_cast<u32>(kv_form_);
-}
-
-void StepOperations::norm_heads(const GpuLayer& layer, const Range& kv) {
-  for (const GpuMatrix::Part& part : layer.qkv.parts)
-    set_fused(add(Kernel::kNormHeads, {},
-                  {part.range, at_.x, layer.attention_norm.weight, layer.qkv_bias, at_.qkv,
-                   record_.rope_table(), kv, record_.places()},
-                  heads_sizes(shape_, layer, part, rows_, rotated_pairs_)),
-              part, rows_);
-}
-
-void StepOperations::norm_gates(const GpuLayer& layer) {
-  const GpuMatrix::Part& part = layer.gate_up.parts.front();
-  set_fused(add(Kernel::kNormGates, {},
-                {part.range, at_.x, layer.feed_forward_norm.weight, layer.gate_up_bias, at_.hidden,
-                 at_.quants, at_.scales, at_.halves},
-                gates_sizes(shape_, layer, rows_)),
-            part, rows_);
 }
 
 void StepOperations::attention(const GpuLayer& layer, const Range& kv) {
@@ -166,9 +146,7 @@ void StepOperations::attention(const GpuLayer& layer, const Range& kv) {
                              {at_.qkv, kv, record_.tables(), record_.rows(), at_.partials,
                               layer.key_bias, bias_rope_table_},
                              sizes);
-  DeviceLimits limits = device_.limits();
-  limits.shared_attention_min = shared_attention_min(limits, size(rows_), record_.pages_max());
-  set_attention(operation, kv_form_, sizes, limits, sequences_);
+  set_attention(operation, kv_form_, sizes, device_.limits());
   const int width = shape_.heads * shape_.head_width;
   add(Kernel::kMerge, {number(rows_), groups_for(size(width), kFormElements), 1},
       {at_.partials, record_.rows(), at_.attended, at_.quants, at_.scales, at_.halves},
@@ -184,10 +162,6 @@ void StepOperations::attention_output(const GpuLayer& layer) {
 void StepOperations::feed_forward_input(const GpuLayer& layer) {
   if (shape_.experts > 0) {
     experts_input(layer);
-    return;
-  }
-  if (with_norm_gates(device_.limits(), shape_, layer, rows_)) {
-    norm_gates(layer);
     return;
   }
   norm(layer.feed_forward_norm, record_.all_rows(), rows_, layer.gate_up.inputs());

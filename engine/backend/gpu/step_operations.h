@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "engine/backend/backend.h"
@@ -57,8 +58,8 @@ class StepOperations {
   int pages_max() const { return record_.pages_max(); }
   /// Fixed by the model.
   int split_pages() const { return split_pages_; }
-  /// Whether attention goes in tiles of tokens.
-  bool tiled() const;
+  /// Which of gpu::Variants decide the bits of K and V: "", or words for Backend::page_format().
+  std::string variants() const;
 
  private:
   /// Whether an output is replaced or added to.
@@ -80,9 +81,6 @@ class StepOperations {
   // Each writes the forms that `next` reads: f32 to a buffer of its own, quants to at_.quants.
   void norm(const GpuNorm& norm, const Range& rows, int count, kernels::Forms next);
   void activate(const GpuLayer& layer, int rows);
-  // A layer's norm, product and what follows it as one.
-  void norm_heads(const GpuLayer& layer, const Range& kv);
-  void norm_gates(const GpuLayer& layer);
   /// For rows that the operation before it has written.
   void multiply(const Product& product, int rows);
   void experts_input(const GpuLayer& layer);
@@ -98,7 +96,6 @@ class StepOperations {
   Range bias_rope_table_;
   int rows_ = 0;
   int logits_rows_ = 0;
-  int sequences_ = 0;
   std::uint32_t splits_ = 1;
   std::uint32_t rotated_pairs_ = 0;  ///< of a head
   std::vector<Operation> operations_;

@@ -35,8 +35,6 @@ constexpr std::array<Shader, kernels::kKernels> kShaders = {{
     {Kernel::kAttentionTiles, nullptr},
     {Kernel::kMerge, "merge"},
     {Kernel::kActivate, "activate"},
-    {Kernel::kNormHeads, nullptr},
-    {Kernel::kNormGates, nullptr},
     {Kernel::kRoute, "route"},
     {Kernel::kCombine, "combine"},
     {Kernel::kCopy, nullptr},

@@ -31,8 +31,6 @@ constexpr std::uint64_t kStepNsMax = 120'000'000'000;
 /// this many operations, about a layer's, so that a machine that slept meanwhile does not make each
 /// step slow.
 constexpr std::size_t kSubmittedMin = 10;
-/// Workgroups that keep a large card busy: an estimate that no card has confirmed yet.
-constexpr std::uint32_t kLargeWorkgroupsMin = 512;
 /// This program takes at most so much of a device's memory; the rest is the desktop's.
 constexpr std::size_t memory_share(std::size_t bytes) { return bytes / 8 * 7; }
 
@@ -43,7 +41,8 @@ class VulkanDevice final : public gpu::GpuDevice {
         pipelines_(*context_, options.pipeline_cache),
         range_bytes_max_(options.range_bytes_max),
         memory_bytes_(options.memory_bytes),
-        submission_max_(options.submission_max) {}
+        submission_max_(options.submission_max),
+        variants_(options.variants) {}
   ~VulkanDevice() override;
 
   Result<void> open();
@@ -108,6 +107,7 @@ class VulkanDevice final : public gpu::GpuDevice {
   const std::size_t range_bytes_max_;
   const std::size_t memory_bytes_;
   const std::chrono::nanoseconds submission_max_;
+  const gpu::Variants variants_;
   std::size_t submitted_max_ = SIZE_MAX;  ///< operations of a submission
   VkCommandPool pool_ = VK_NULL_HANDLE;
   VkFence fence_ = VK_NULL_HANDLE;
@@ -155,10 +155,8 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.offset_alignment = std::max<std::size_t>(16, of.minStorageBufferOffsetAlignment);
   const std::size_t own = memory_share(context_->memory_bytes);
   limits.memory_bytes = memory_bytes_ > 0 ? std::min(memory_bytes_, own) : own;
-  // A card of its own has more processors than a few tiles keep busy, and a cache for what is read
-  // more than once.
-  const bool large = context_->properties.deviceType == VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU;
-  limits.shared_attention_min = large ? kLargeWorkgroupsMin : 1;
+  limits.quantized_tile_min = 2;
+  limits.shared_attention = variants_.shared_attention;
   return limits;
 }
 

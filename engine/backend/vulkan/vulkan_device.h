@@ -8,6 +8,7 @@
 #include <string>
 
 #include "engine/backend/gpu/gpu_device.h"
+#include "engine/backend/gpu/variants.h"
 
 namespace efimd::engine::vulkan {
 
@@ -26,6 +27,7 @@ struct VulkanOptions {
   /// The longest time that one submission may keep a GPU busy. Drivers reset a GPU that is busy for
   /// seconds, and other work, such as drawing the desktop, waits meanwhile.
   std::chrono::nanoseconds submission_max = std::chrono::milliseconds(100);
+  gpu::Variants variants = gpu::kConfirmedVariants;
 
   // For tests.
   std::filesystem::path render_nodes = "/dev/dri";  ///< if no GPU is found, whether one is refused

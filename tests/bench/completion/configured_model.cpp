@@ -14,6 +14,7 @@ Result<service::EngineSetup> configured_engine(const service::Config& config) {
   setup.device_kind = config.device_kind;
   setup.threads = config.device_threads;
   setup.weights = config.device_weights;
+  setup.gpu_variants = config.gpu_variants;
   setup.kv_budget_bytes = service::kv_budget_bytes(config);
   setup.window_tokens = config.window_tokens;
   setup.fim = config.fim;

@@ -53,6 +53,7 @@ class Life {
     engine.device_kind = setup.config.device_kind;
     engine.threads = setup.config.device_threads;
     engine.weights = setup.config.device_weights;
+    engine.gpu_variants = setup.config.gpu_variants;
     engine.kv_budget_bytes = service::kv_budget_bytes(setup.config);
     engine.fim = setup.config.fim;
     engine.kv_type = setup.config.kv_type;

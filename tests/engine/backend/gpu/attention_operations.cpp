@@ -38,7 +38,7 @@ struct Row {
 };
 
 /// How a step is put to the device.
-enum class Way { kRows, kSharedRows, kTokens, kTiles };
+enum class Way { kRows, kSharedRows, kTiles };
 
 /// Two sequences, and steps of rows of theirs.
 class Scene {
@@ -146,11 +146,9 @@ std::vector<float> Scene::attended(const std::vector<Row>& rows, Way way, bool w
   attention.operands = {put(device_, qkv), at_kv_, put(device_, table), at_rows, partials,
                         at_rows,           at_rows};
   DeviceLimits limits = device_.limits();
-  limits.f16_attention = way == Way::kTokens || way == Way::kTiles;
-  if (limits.shared_attention_min != 0)
-    limits.shared_attention_min = way == Way::kSharedRows ? 1 : ~std::uint32_t{0};
-  // Of so many sequences that none has enough tokens for a tile, or of so few that any has.
-  set_attention(attention, kernels::Kv::kF16, sizes, limits, way == Way::kTokens ? count : 0);
+  limits.f16_attention = way == Way::kTiles;
+  limits.shared_attention = way == Way::kSharedRows;
+  set_attention(attention, kernels::Kv::kF16, sizes, limits);
   operations[1].kernel = Kernel::kMerge;
   operations[1].groups = {
       number(count),
@@ -183,15 +181,14 @@ void check_attention(GpuDevice& device, const AttentionCase& of) {
   INFO("Hk " << of.kv_heads << ", group " << of.group << ", E " << of.width << ", window "
              << of.window);
   const auto rows = step_rows(11, 7);
-  for (const Way way : {Way::kRows, Way::kSharedRows, Way::kTokens, Way::kTiles}) {
-    if (way == Way::kSharedRows && device.limits().shared_attention_min == 0) continue;
-    if ((way == Way::kTokens || way == Way::kTiles) && !tiles) continue;
+  for (const Way way : {Way::kRows, Way::kSharedRows, Way::kTiles}) {
+    if (way == Way::kSharedRows && !device.limits().shared_attention) continue;
+    if (way == Way::kTiles && !tiles) continue;
     INFO("way " << static_cast<int>(way));
     const auto got = scene.attended(rows, way, false);
     if (of.loud == 1) check_close(got, scene.expected(rows, tolerance(way, of)));
     check_same_bits(scene.attended(rows, way, true), got);
     if (way == Way::kSharedRows) check_same_bits(scene.attended(rows, Way::kRows, false), got);
-    if (way == Way::kTiles) check_same_bits(scene.attended(rows, Way::kTokens, false), got);
     // One row alone.
     const std::size_t row_size = size(of.heads() * of.width);
     for (const std::size_t row : {std::size_t{0}, std::size_t{12}})

@@ -33,7 +33,10 @@ std::unique_ptr<engine::gpu::GpuDevice> real_device_with(const CudaOptions& opti
   WARN("SKIPPED  CUDA on a card: " << device.error().message());
   return nullptr;
 }
-std::unique_ptr<engine::gpu::GpuDevice> real_device() { return real_device_with({}); }
+std::unique_ptr<engine::gpu::GpuDevice> real_device() {
+  return real_device_with({.variants = engine::gpu::kAllVariants});
+}
+std::unique_ptr<engine::gpu::GpuDevice> plain_card() { return real_device_with({.variants = {}}); }
 
 void with_card(void (*check)(engine::gpu::GpuDevice&)) {
   if (const auto device = real_device()) check(*device);
@@ -61,7 +64,7 @@ TEST_CASE("CUDA on a card: products of prompts agree with the specification") {
 }
 
 TEST_CASE("CUDA on a card: a product's bits are the same in steps of any size") {
-  if (const auto device = real_device()) check_batch_invariance(*device, LargeTiles::kAll);
+  if (const auto device = real_device()) check_batch_invariance(*device, LargeTiles::kYes);
 }
 
 TEST_CASE("CUDA on a card: inputs are quantized as the specification says") {
@@ -121,17 +124,19 @@ TEST_CASE("CUDA on a card: the check of a device finds nothing") { on_card(check
 
 TEST_CASE("CUDA on a card: an operation that is left out is told") { on_card(check_wrong_devices); }
 
-TEST_CASE("CUDA on a card: kernels that overlap have the bits of those one after another") {
-  const int rounds = under_a_tool() ? 1 : 20;  // what depends on who comes first may go well once
-  on_card([&](const OpenDevice& open) {
-    for (int round = 0; round < rounds; ++round)
-      check_same_logits(varieties(), kHeld, open,
-                        [] { return real_device_with({.overlap = false}); });
-  });
+TEST_CASE("CUDA on a card: the plain kernels alone agree with the specification") {
+  const auto held = real_device();
+  if (!held) return;
+  check_products(*plain_card());
+  check_attention_in_halves(*plain_card());
+  check_architectures(plain_card);
 }
 
-TEST_CASE("CUDA on a card: fused products have the bits of a prompt's") {
-  on_card(check_fused_products);
+TEST_CASE("CUDA on a card: a step has the same bits each time") {
+  const int rounds = under_a_tool() ? 1 : 20;  // what depends on who comes first may go well once
+  on_card([&](const OpenDevice& open) {
+    for (int round = 0; round < rounds; ++round) check_same_logits(varieties(), kHeld, open, open);
+  });
 }
 
 TEST_CASE("CUDA on a card: greedy tokens of every architecture are the CPU's") {

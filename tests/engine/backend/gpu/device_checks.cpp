@@ -94,102 +94,6 @@ void check_right_devices(const OpenDevice& open) {
 
 namespace {
 
-/// A device that counts its fused products, and the kernels of the last list that was a step's.
-class CountingDevice final : public WrappedDevice {
- public:
-  struct Seen {
-    std::size_t heads = 0, gates = 0, kernels_of_step = 0;
-  };
-  CountingDevice(std::unique_ptr<engine::gpu::GpuDevice> device, Seen& seen)
-      : WrappedDevice(std::move(device)), seen_(seen) {}
-  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
-    using engine::gpu::Kernel;
-    std::size_t kernels = 0;
-    for (const auto& operation : operations) {
-      seen_.heads += operation.kernel == Kernel::kNormHeads;
-      seen_.gates += operation.kernel == Kernel::kNormGates;
-      kernels += operation.kernel != Kernel::kCopy;
-    }
-    if (kernels > 0) seen_.kernels_of_step = kernels;
-    return WrappedDevice::run(operations);
-  }
-
- private:
-  Seen& seen_;
-};
-
-OpenDevice counted(const OpenDevice& open, CountingDevice::Seen& seen) {
-  return [&]() -> std::unique_ptr<engine::gpu::GpuDevice> {
-    auto device = open();
-    return device ? std::make_unique<CountingDevice>(std::move(device), seen) : nullptr;
-  };
-}
-
-}  // namespace
-
-void check_fused_products(const OpenDevice& open) {
-  CountingDevice::Seen seen;
-  const auto check = [&](Variety variety, TensorType type) {
-    INFO(tensor_type_name(type) << ", " << variety.name << ", heads of "
-                                << variety.shape.head_width);
-    variety.shape.layers = 1;
-    variety.options.type = type;
-    const MemoryModel model(variety.shape, variety.options);
-    const auto tokens = random_tokens(29, model.shape.vocabulary, 1);
-    const auto backend = on_device(model.shape, model.weights, counted(open, seen), KvType::kF16);
-    if (!backend) return;
-    const auto whole = evaluate(*backend, model, tokens, {64}, pages_from(5, 7));
-    seen = {};
-    REQUIRE(backend->write_page(21, marked_page(*backend, 1)));
-    check_same_bits(evaluate(*backend, model, tokens, {1, 8, 2, 17, 1}, pages_from(20, 3)), whole);
-    CHECK(page_of(*backend, 21) == marked_page(*backend, 1));  // after the sequence's
-    // In steps of up to eight tokens; with weights of 16 bits in those of one.
-    const bool quantized = engine::gpu::is_quantized(engine::gpu::packed_type(type));
-    const std::size_t steps = quantized ? 4 : type == TensorType::kF32 ? 0 : 2;
-    CHECK(seen.heads == steps);
-    CHECK(seen.gates == steps);
-    // Of the layer six or ten; of the last token the embedding and, for its logits, a norm and a product.
-    CHECK(seen.kernels_of_step == (steps > 0 ? 6 : 10) + 3);
-  };
-  Variety of_types = wide(varieties()[1]);
-  of_types.shape.feed_forward = of_types.shape.width;
-  for (const TensorType type : kWeightTypes) check(of_types, type);
-  // Rows of more groups, and of more pieces, than a warp begins with.
-  of_types.shape.width = 1312;
-  check(of_types, TensorType::kQ8_0);
-  of_types.shape.width = 2080;
-  check(of_types, TensorType::kF16);
-  // Pairs that fill no block, some of which RoPE leaves.
-  for (Variety odd : {varieties()[0], varieties()[1]}) {
-    odd.shape.heads = 8;
-    odd.shape.kv_heads = 1;
-    odd.shape.head_width = 36;
-    odd.shape.rope_width = 24;
-    for (const TensorType type : {TensorType::kQ8_0, TensorType::kF16}) check(odd, type);
-  }
-}
-
-FusedSteps fused_steps(const OpenDevice& open) {
-  Variety variety = wide(varieties()[1]);
-  variety.shape.layers = 1;
-  variety.shape.feed_forward = variety.shape.width;
-  variety.options.type = TensorType::kQ8_0;
-  const MemoryModel model(variety.shape, variety.options);
-  CountingDevice::Seen seen;
-  const auto backend = on_device(model.shape, model.weights, counted(open, seen), KvType::kF16);
-  REQUIRE(backend != nullptr);
-  const auto seen_in = [&](int count) {
-    seen = {};
-    evaluate(*backend, model, random_tokens(count, model.shape.vocabulary, 1), {count},
-             pages_from(0, 1));
-    return seen;
-  };
-  const auto one = seen_in(1), two = seen_in(2);
-  return {one.heads > 0, two.heads > 0, one.gates > 0, two.gates > 0};
-}
-
-namespace {
-
 /// What the check of a device says of one that leaves operations out.
 void check_left_out(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuDevice> device,
                     LeftOut left_out) {
@@ -217,20 +121,13 @@ void check_wrong_devices(const OpenDevice& open) {
     const engine::gpu::DeviceLimits limits = device->limits();
     if (left_out == Kernel::kMatmulHalves && !limits.f16_products) continue;
     if (left_out == (limits.f16_attention ? Kernel::kAttention : Kernel::kAttentionTiles)) continue;
-    if (left_out == Kernel::kNormHeads || left_out == Kernel::kNormGates) continue;  // below
     INFO("without kernel " << kernel);
     check_left_out(model, std::move(device), all_of(left_out));
   }
   Variety quantized = varieties()[1];
   quantized.options.type = TensorType::kQ8_0;
   const MemoryModel of_products(quantized.shape, quantized.options);
-  for (const Kernel left_out : {Kernel::kNormHeads, Kernel::kNormGates}) {
-    auto device = open();
-    INFO("without kernel " << static_cast<int>(left_out));
-    if (device && device->limits().fused_pairs_max > 0)
-      check_left_out(of_products, std::move(device), all_of(left_out));
-  }
-  for (const auto& [least, most] : {std::pair{1U, 1U}, {2U, 8U}, {9U, 16U}, {17U, 99U}}) {
+  for (const auto& [least, most] : {std::pair{1U, 1U}, {4U, 16U}, {17U, 99U}}) {
     auto device = open();
     if (!device) return;
     INFO("without products of " << least << " to " << most << " tokens");

@@ -54,16 +54,6 @@ inline constexpr Held kHeld[] = {{engine::TensorType::kF16, engine::KvType::kF16
 void check_same_logits(std::span<const Variety> architectures, std::span<const Held> held,
                        const OpenDevice& one, const OpenDevice& other);
 
-/// A device fuses products of few tokens with their neighbours. With every type of weights it gives
-/// the logits of a prompt, bit for bit. For devices that multiply halves.
-void check_fused_products(const OpenDevice& open);
-/// Which steps of one and of two tokens a device fuses, of a layer with 192 pairs of rows in its heads and 256 in its gates.
-struct FusedSteps {
-  bool heads_of_one, heads_of_two, gates_of_one, gates_of_two;
-  bool operator==(const FusedSteps&) const = default;
-};
-FusedSteps fused_steps(const OpenDevice& open);
-
 /// Pages on their way: later steps and reads find the written bytes, and a read gives the bytes of
 /// that moment.
 void check_page_transfer(const OpenDevice& open);

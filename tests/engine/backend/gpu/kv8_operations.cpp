@@ -361,7 +361,7 @@ std::vector<float> Scene::of_device(GpuDevice& device, bool whole) const {
                     of.window > 0 ? number(of.window) : 1U << 30U, kSplitPages, number(splits),
                     bias.empty() ? 0 : static_cast<std::uint32_t>(frequencies.size()),
                     of.pairs == RopePairs::kAdjacent ? 1U : 0U, kRows},
-                device.limits(), 1);
+                device.limits());
   operations[1].kernel = Kernel::kMerge;
   const std::uint32_t groups =
       (number(shape.heads * of.width) + kernels::kFormElements - 1) / kernels::kFormElements;

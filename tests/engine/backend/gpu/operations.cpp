@@ -106,7 +106,8 @@ struct Product {
 
   /// Multiplies rows [first, first + rows) with tokens [token, token + tokens).
   void multiply(int first, int rows, int token, int tokens) {
-    const bool many = tokens > 1;
+    const int many_min = quantized ? device.limits().quantized_tile_min : 2;
+    const bool many = many_min > 0 && tokens >= many_min;
     const auto from = static_cast<std::size_t>(token);
     const auto behind = [&](Range range, std::size_t bytes) {
       return Range{range.buffer, range.offset + bytes, range.bytes - bytes};
@@ -120,9 +121,9 @@ struct Product {
     operation.type = static_cast<std::uint32_t>(packed_type(what.type));
     operation.many = many;
     const auto count = static_cast<std::uint32_t>(tokens);
-    operation.groups = {static_cast<std::uint32_t>(rows),
-                        many ? (count + kernels::kTokensOfTile - 1) / kernels::kTokensOfTile : 1,
-                        1};
+    operation.groups = {
+        static_cast<std::uint32_t>(rows),
+        many ? (count + kernels::kTokensOfTile - 1) / kernels::kTokensOfTile : count, 1};
     const Range weights = packed(device, tensor, first, rows);
     const Range to = behind(out, from * static_cast<std::size_t>(stride) * sizeof(float));
     if (what.halves)
@@ -252,9 +253,6 @@ void check_prompt_products(GpuDevice& device) {
 }
 
 void check_batch_invariance(GpuDevice& device, LargeTiles large) {
-  // One with whole bytes, one with a minimum, one with halves, one with a plane of high bits.
-  constexpr std::array kFew = {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kQ6_K,
-                               TensorType::kQ5_0};
   for (const TensorType type : kWeightTypes) {
     // 40 groups: the first classes have two, the last one. 65 tokens: a second or third tile of one.
     for (const bool halves : {false, true}) {
@@ -265,16 +263,11 @@ void check_batch_invariance(GpuDevice& device, LargeTiles large) {
       check_steps(device, some, 17, 35);
       if (halves) check_steps(device, some, 16, 35);
       // So many rows that blocks are large: 128 of 128 rows.
-      if (halves && large != LargeTiles::kNone)
+      if (halves && large == LargeTiles::kYes)
         check_steps(device, {type, 16300, 96, 17, 0, true, true, true}, 8, 9);
     }
-    // So many rows that blocks are large.
-    const bool few = std::ranges::find(kFew, type) != kFew.end();
-    if (large == LargeTiles::kAll ? is_quantized(type) : large == LargeTiles::kFewTypes && few)
-      check_steps(device, {type, 8129, 256, 17}, 8, 9);
   }
   for (const int cols : {32, 96, 1152}) check_steps(device, {TensorType::kQ5_0, 5, cols, 25}, 8, 5);
-  if (large == LargeTiles::kAll) check_steps(device, {TensorType::kQ5_0, 8129, 1152, 17}, 1, 9);
 }
 
 void check_quantize(GpuDevice& device) {

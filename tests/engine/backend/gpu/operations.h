@@ -12,8 +12,8 @@ void check_products(engine::gpu::GpuDevice& device);
 void check_prompt_products(engine::gpu::GpuDevice& device);
 /// Products of every weight type are the same bit for bit, however the tokens are cut into steps: whatever kernels that
 /// takes. Operands begin at any step's first token: for devices that need no more than 64 bytes of alignment.
-/// Large tiles take seconds a type where kernels run on the CPU.
-enum class LargeTiles { kNone, kFewTypes, kAll };
+/// Large tiles take seconds where kernels run on the CPU.
+enum class LargeTiles { kNo, kYes };
 void check_batch_invariance(engine::gpu::GpuDevice& device, LargeTiles large);
 /// Inputs at the edges (all zero, one huge value, ties) are quantized as the specification does, but for the last bit of
 /// a scale.

@@ -4,7 +4,9 @@
 
 namespace efimd::test {
 
-std::unique_ptr<engine::gpu::GpuDevice> vulkan_device(engine::vulkan::VulkanOptions options) {
+namespace {
+
+std::unique_ptr<engine::gpu::GpuDevice> opened(engine::vulkan::VulkanOptions options) {
   options.software = engine::vulkan::VulkanOptions::Software::kIfNothing;
   options.on_validation = [](const std::string& message) { FAIL_CHECK(message); };
   auto device = engine::vulkan::open_vulkan_device(options);
@@ -14,5 +16,14 @@ std::unique_ptr<engine::gpu::GpuDevice> vulkan_device(engine::vulkan::VulkanOpti
   }
   return *std::move(device);
 }
+
+}  // namespace
+
+std::unique_ptr<engine::gpu::GpuDevice> vulkan_device(engine::vulkan::VulkanOptions options) {
+  options.variants = engine::gpu::kAllVariants;
+  return opened(std::move(options));
+}
+
+std::unique_ptr<engine::gpu::GpuDevice> plain_vulkan_device() { return opened({}); }
 
 }  // namespace efimd::test

@@ -1,13 +1,11 @@
 // Models of every architecture on the Vulkan device that there is, against the scalar CPU.
 #include <catch2/catch.hpp>
+#include <span>
 
-#include "engine/backend/device_check.h"
 #include "engine/backend/gpu/gpu_backend.h"
 #include "tests/engine/backend/gpu/device_models.h"
 #include "tests/engine/backend/gpu/split_models.h"
-#include "tests/engine/backend/gpu/tiny_backend.h"
 #include "tests/engine/backend/gpu/vulkan_devices.h"
-#include "tests/engine/backend/gpu/wrapped_device.h"
 
 namespace efimd::test {
 
@@ -35,44 +33,18 @@ void check_bundled_model(int tokens, KvType kv_type, double tie) {
   compare_greedy(**cpu, **device, shape, tokens, tie);
 }
 
-/// So large a card that no step has enough workgroups for heads to share; counts operations in which they do, and in which
-/// they do not.
-class LargeCard final : public WrappedDevice {
- public:
-  struct Seen {
-    int shared = 0, alone = 0;
-  };
-  LargeCard(std::unique_ptr<engine::gpu::GpuDevice> device, Seen& seen)
-      : WrappedDevice(std::move(device)), seen_(seen) {}
-  engine::gpu::DeviceLimits limits() const override {
-    engine::gpu::DeviceLimits limits = WrappedDevice::limits();
-    limits.shared_attention_min = ~std::uint32_t{0};
-    return limits;
-  }
-  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
-    for (const engine::gpu::Operation& each : operations)
-      if (each.kernel == engine::gpu::Kernel::kAttention)
-        ++(each.many ? seen_.shared : seen_.alone);
-    return WrappedDevice::run(operations);
-  }
-
- private:
-  Seen& seen_;
-};
-
 }  // namespace
 
-TEST_CASE("Vulkan: a large card's first steps, and its check, attend in both ways") {
-  LargeCard::Seen seen;
-  auto opened = vulkan_device();
-  if (!opened) return;
-  const auto device = tiny_backend(std::make_unique<LargeCard>(std::move(opened), seen));
-  REQUIRE(device);
-  CHECK((seen.shared > 0 && seen.alone > 0));
-  seen = {};
-  CHECK(engine::check_device(**device, tiny_model().shape, tiny_model().weights, {},
-                             engine::gpu::WithOutput::kYes));
-  CHECK((seen.shared > 0 && seen.alone > 0));
+TEST_CASE("Vulkan: heads of tokens share what they read only if a card has confirmed it") {
+  const auto plain = plain_vulkan_device(), all = vulkan_device();
+  if (!plain || !all) return;
+  CHECK(plain->limits().shared_attention == engine::gpu::kConfirmedVariants.shared_attention);
+  CHECK(all->limits().shared_attention);
+}
+
+TEST_CASE("Vulkan: the plain shaders alone have the bits of those that share") {
+  check_same_logits(std::span(varieties()).subspan(1, 1), kHeld, plain_vulkan_device,
+                    [] { return vulkan_device(); });
 }
 
 TEST_CASE("Vulkan: every architecture's logits are the scalar CPU's, however a prompt is cut") {
@@ -93,9 +65,9 @@ TEST_CASE("Vulkan: a device that computes otherwise than the CPU is told") {
   check_wrong_devices([] { return vulkan_device(); });
 }
 
-TEST_CASE("Vulkan: 256 greedy tokens of every architecture are the CPU's") {
+TEST_CASE("Vulkan: 96 greedy tokens of every architecture are the CPU's") {
   for (const Variety& variety : varieties())
-    check_greedy(variety, TensorType::kF32, 256, 1e-3, [] { return vulkan_device(); });
+    check_greedy(variety, TensorType::kF32, 96, 1e-3, [] { return vulkan_device(); });
 }
 
 TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
@@ -113,10 +85,10 @@ TEST_CASE("Vulkan: with 8-bit KV every architecture's logits are the scalar CPU'
   }
 }
 
-TEST_CASE("Vulkan: 256 greedy tokens with 8-bit KV are the CPU's") {
+TEST_CASE("Vulkan: 96 greedy tokens with 8-bit KV are the CPU's") {
   for (const Variety& variety : varieties())
     check_greedy(
-        variety, TensorType::kF32, 256, 1e-2, [] { return vulkan_device(); }, KvType::kQ8);
+        variety, TensorType::kF32, 96, 1e-2, [] { return vulkan_device(); }, KvType::kQ8);
 }
 
 TEST_CASE("Vulkan: a key bias of hundreds costs 8-bit KV nothing, for it is not quantized") {

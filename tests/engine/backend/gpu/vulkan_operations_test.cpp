@@ -19,7 +19,7 @@ TEST_CASE("Vulkan: a product is the same bit for bit however tokens are cut, at 
   for (int level = 0; level < 3; ++level) {
     INFO("level " << level);
     if (const auto device = vulkan_device({.level_max = level}))
-      check_batch_invariance(*device, LargeTiles::kNone);
+      check_batch_invariance(*device, LargeTiles::kNo);
   }
 }
 
