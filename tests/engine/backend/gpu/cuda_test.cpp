@@ -218,8 +218,7 @@ TEST_CASE("CUDA: the plain kernels alone agree with the specification and the sc
   check_attention_in_halves(*plain_device());
   for (const TensorType type : {TensorType::kQ8_0, TensorType::kQ4_K, TensorType::kF16})
     check_logits(wide(varieties()[1]), type, type == TensorType::kF16 ? 2e-3 : 6e-2, plain_device);
-  for (const Variety& variety : varieties())
-    check_logits(variety, TensorType::kF32, 2e-3, plain_device);
+  check_logits(varieties().back(), TensorType::kF32, 2e-3, plain_device);  // experts
 }
 
 TEST_CASE("CUDA kernels on the CPU: 64 greedy tokens of every architecture are the CPU's") {
