@@ -59,6 +59,7 @@ Result<void> checked(const MemoryModel& model, std::unique_ptr<engine::gpu::GpuD
                      KvType kv_type) {
   const auto backend = engine::gpu::make_gpu_backend(std::move(device), model.shape, model.weights,
                                                      {64, 64, kv_type});
+  INFO((backend ? "" : backend.error().message()));
   REQUIRE(backend);
   engine::CpuOptions cpu;
   cpu.threads = 2;
