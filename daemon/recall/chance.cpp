@@ -1,6 +1,7 @@
 #include "daemon/recall/chance.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "daemon/recall/chance_table.h"
@@ -9,7 +10,18 @@ namespace efimd::recall {
 
 namespace {
 
-float log2_of(double value) { return static_cast<float>(std::log2(1.0 + value)); }
+/// Of one more than the number. Each look-up asks for some thousand of them, nearly all small.
+float log2_of(std::size_t number) {
+  constexpr std::size_t kKept = 512;
+  static const auto kept = [] {
+    std::array<float, kKept> made{};
+    for (std::size_t i = 0; i < kKept; ++i)
+      made[i] = static_cast<float>(std::log2(static_cast<double>(i + 1)));
+    return made;
+  }();
+  return number < kKept ? kept[number]
+                        : static_cast<float>(std::log2(static_cast<double>(number) + 1.0));
+}
 
 std::size_t row_of(Place place) { return static_cast<std::size_t>(place); }
 
@@ -26,18 +38,18 @@ Features features_of(const Support& s) {
   constexpr double kNobody = 4;  // the weight of doubt where few matches were heard
   const double odds = (s.weight + 1) / (s.weight_others + kNobody);
   return {1,
-          log2_of(static_cast<double>(s.agreed)),
+          log2_of(s.agreed),
           static_cast<float>(s.weight / (s.weight + s.weight_others + kNobody)),
           static_cast<float>(std::log2(odds)),
-          log2_of(static_cast<double>(s.votes)),
-          log2_of(static_cast<double>(s.sources)),
+          log2_of(s.votes),
+          log2_of(s.sources),
           s.same_file ? 1.0F : 0.0F,
-          s.same_file ? log2_of(static_cast<double>(s.distance_lines)) : 0.0F,
+          s.same_file ? log2_of(s.distance_lines) : 0.0F,
           static_cast<float>(s.lines_above),
           s.fits_below ? 1.0F : 0.0F,
-          log2_of(static_cast<double>(s.bytes)),
+          log2_of(s.bytes),
           s.to_line_end ? 1.0F : 0.0F,
-          log2_of(static_cast<double>(s.typed)),
+          log2_of(s.typed),
           s.in_word ? 1.0F : (s.same_indent_step ? 0.0F : -1.0F),
           static_cast<float>(s.weight_nothing / (s.weight + s.weight_others + kNobody)),
           s.open_bracket ? 1.0F : 0.0F,

@@ -22,7 +22,8 @@ inline constexpr std::size_t kContinuationBytesMax = 256;
 struct Surroundings {
   static constexpr std::size_t kLines = 3;
 
-  Surroundings(std::string_view text, std::size_t at);
+  /// `like`: the lines above are read as far as they are the same as its lines, and so is `below`.
+  Surroundings(std::string_view text, std::size_t at, const Surroundings* like = nullptr);
 
   std::string_view typed;                      ///< of its line before it, without indentation
   std::array<std::string_view, kLines> above;  ///< trimmed lines with content, nearest first
@@ -66,6 +67,17 @@ class Asked {
   const std::vector<Probe>& probes() const { return probes_; }
   std::string_view context(const Probe& probe) const;
 
+  /// What the user typed between the probe's anchor and the cursor; empty over a line's end.
+  std::string_view typed_since(const Probe& probe) const {
+    return probe.over_line_end ? std::string_view()
+                               : text_.substr(probe.anchor, cursor_ - probe.anchor);
+  }
+
+  /// What match() adds to an agreement before the probe, at most.
+  std::size_t bytes_since(const Probe& probe) const {
+    return probe.over_line_end ? around_.typed.size() + line_ends_ : cursor_ - probe.anchor;
+  }
+
   /// The match at byte `at` of `text` whose context agrees over `agreed` bytes with the probe's;
   /// nullopt if the text does not go on as the user typed.
   std::optional<Match> match(const Probe& probe, std::string_view text, std::size_t at,
@@ -80,6 +92,7 @@ class Asked {
   std::string_view tail_;
   Place place_ = Place::kInside;
   bool open_bracket_ = false;
+  std::size_t line_ends_ = 0;  ///< between the line above and the cursor's
   std::vector<Probe> probes_;
 };
 

@@ -23,6 +23,24 @@ std::size_t least_agreed(const Probe& probe) {
   return probe.over_line_end ? kAgreedAboveMin : kAgreedBytesMin;
 }
 
+/// The byte that the text goes on with.
+const char* place_of(const Match& match) { return match.text.data() + match.goes_on; }
+
+/// Both probes may find a place: the better match of it stays.
+void drop_repeated(std::vector<Match>& matches) {
+  std::vector<std::pair<const char*, std::size_t>> places;
+  for (std::size_t i = 0; i < matches.size(); ++i) places.emplace_back(place_of(matches[i]), i);
+  std::ranges::sort(places, [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first
+                              : matches[a.second].agreed > matches[b.second].agreed;
+  });
+  std::vector<Match> kept;
+  kept.reserve(matches.size());
+  for (std::size_t i = 0; i < places.size(); ++i)
+    if (i == 0 || places[i].first != places[i - 1].first) kept.push_back(matches[places[i].second]);
+  matches = std::move(kept);
+}
+
 void keep_best(std::vector<Match>& matches, std::size_t most) {
   if (matches.size() <= most) return;
   const auto end = matches.begin() + static_cast<std::ptrdiff_t>(most);
@@ -34,6 +52,7 @@ void keep_best(std::vector<Match>& matches, std::size_t most) {
 }  // namespace
 
 void Search::scan_own(std::string_view path) {
+  own_path_ = path;
   const Scanned own{asked_.text(), Source::kThisFile, path};
   const std::size_t begin = asked_.line_begin(), end = asked_.line_end();
   scan_window(own, begin - std::min(begin, kOwnBytesMax), begin);
@@ -56,24 +75,26 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
     const std::size_t needle_end = probe.over_line_end ? probe.anchor : asked_.cursor();
     const std::size_t needle_bytes = std::min(needle_end, kNeedleBytes);
     const std::string_view needle = asked_.text().substr(needle_end - needle_bytes, needle_bytes);
-    const std::size_t forward = needle_end - probe.anchor;
+    const std::size_t forward = needle_end - probe.anchor, typed = asked_.bytes_since(probe);
     if (needle.size() < kNeedleBytes) continue;
     for (const std::size_t found : ends_of(needle, scanned.text.substr(begin, end - begin))) {
       const std::size_t at = begin + found - forward;
       if (begin + found < forward) continue;
-      auto match = asked_.match(probe, scanned.text, at, 0);
-      if (!match) continue;
+      const std::size_t agreed = common_suffix(context, scanned.text.substr(0, at));
+      if (agreed + typed < scanned_floor_) continue;
+      auto match = asked_.match(probe, scanned.text, at, agreed);
+      if (!match || match->agreed < least_agreed(probe)) continue;
       // The line above the cursor goes on with the cursor's own line, which is no news.
       if (own && match->goes_on >= asked_.line_begin() && match->goes_on <= asked_.line_end())
         continue;
-      match->agreed += common_suffix(context, scanned.text.substr(0, at));
-      if (match->agreed < least_agreed(probe)) continue;
       match->source = scanned.source;
       match->path = scanned.path;
       scanned_.push_back(*match);
     }
   }
-  keep_best(scanned_, 2 * kScannedMatchesMax);
+  if (scanned_.size() <= 2 * kScannedMatchesMax) return;
+  keep_best(scanned_, kScannedMatchesMax);
+  scanned_floor_ = std::ranges::min(scanned_, {}, &Match::agreed).agreed;
 }
 
 void Search::look_up(std::span<const HeldBatch* const> batches) {
@@ -91,11 +112,12 @@ struct Search::Side {
 
 void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batches) {
   const std::string_view context = asked_.context(probe);
+  const std::string_view comparable = context.substr(context.rfind('\0') + 1);
   std::priority_queue<Side> sides;
   const auto push = [&](const HeldBatch* held, std::size_t rank, bool up) {
     if (rank >= held->batch->anchor_count()) return;
     held->batch->prefetch(up ? rank + kAhead : rank - std::min(rank, kAhead));
-    const std::size_t agreed = held->batch->agreement(rank, context);
+    const std::size_t agreed = held->batch->agreement(rank, comparable);
     if (agreed > 0) sides.push({held, rank, up, agreed});
   };
   std::vector<std::size_t> ranks;
@@ -121,27 +143,35 @@ void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batch
 
 void Search::add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed,
                       const Probe& probe) {
-  const auto [file, at] = held.batch->file_at(held.batch->anchor(rank));
+  const std::size_t anchor = held.batch->anchor(rank);
+  if (!held.batch->text_from(anchor).starts_with(asked_.typed_since(probe))) return;
+  const auto [file, at] = held.batch->file_at(anchor);
   if (held.states[file] != HeldBatch::State::kSearched) return;
+  const std::string& path = held.batch->path(file);
+  if (path == own_path_) return;
   auto match = asked_.match(probe, held.batch->text(file), at, agreed);
   if (!match || match->agreed < least_agreed(probe)) return;
-  match->path = held.batch->path(file);
+  match->path = path;
   looked_up_.push_back(*match);
 }
 
 std::vector<Match> Search::take() {
-  const auto place = [](const Match& match) { return match.text.data() + match.goes_on; };
   std::vector<Match> all;
+  all.reserve(scanned_.size() + looked_up_.size());
   for (auto* found : {&scanned_, &looked_up_}) {
     keep_best(*found, kScannedMatchesMax);
     std::ranges::move(*found, std::back_inserter(all));
   }
-  std::ranges::sort(all, [&](const Match& a, const Match& b) {
-    return place(a) != place(b) ? place(a) < place(b) : a.agreed > b.agreed;
-  });
-  const auto same = [&](const Match& a, const Match& b) { return place(a) == place(b); };
-  all.erase(std::unique(all.begin(), all.end(), same), all.end());
-  for (Match& match : all) asked_.judge(match);
+  drop_repeated(all);
+  constexpr std::size_t kLinesAboveBytes = 128;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (i + kAhead < all.size()) {
+      const Match& next = all[i + kAhead];
+      __builtin_prefetch(place_of(next));
+      __builtin_prefetch(place_of(next) - std::min(kLinesAboveBytes, next.goes_on));
+    }
+    asked_.judge(all[i]);
+  }
   std::ranges::sort(all, [](const Match& a, const Match& b) { return a.weight > b.weight; });
   return all;
 }

@@ -27,18 +27,29 @@ struct Scanned {
   std::string_view path = {};
 };
 
+/// Bytes read through for one query, all documents together.
+inline constexpr std::size_t kScannedBytesMax = std::size_t{320} * 1024;
+/// Of the cursor's own document, on each side.
+inline constexpr std::size_t kOwnBytesMax = std::size_t{96} * 1024;
+/// Of another text, on each side of its centre.
+inline constexpr std::size_t kOtherBytesMax = std::size_t{64} * 1024;
+inline constexpr std::size_t kScannedMatchesMax = 96;
+inline constexpr std::size_t kBatchMatchesMax = 96;
+
 /// Collects the places that agree best with a query.
 ///
-/// Cost: scanning 5 GB/s, looking up some microseconds a batch, judging 100 ns a match. A probe has
+/// Cost: scanning 10 GB/s, looking up some microseconds a batch, judging 200 ns a match. A probe has
 /// at most kScannedMatchesMax + kBatchMatchesMax matches.
 class Search {
  public:
   explicit Search(const Asked& asked) : asked_(asked) {}
 
-  /// The cursor's own document, but for its line.
+  /// The cursor's own document, but for its line. No batch is asked for a file of its path then.
   void scan_own(std::string_view path);
   /// Of a long text, what is around byte `centre`. Nothing once kScannedBytesMax were read.
   void scan(const Scanned& scanned, std::size_t centre = 0);
+  /// Whether anything more would be read.
+  bool has_room() const { return scanned_bytes_ < kScannedBytesMax; }
   void look_up(std::span<const HeldBatch* const> batches);
 
   /// The best matches, judged. No place comes twice.
@@ -51,17 +62,10 @@ class Search {
   void add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed, const Probe& probe);
 
   const Asked& asked_;
+  std::string_view own_path_;
   std::vector<Match> scanned_, looked_up_;
   std::size_t scanned_bytes_ = 0;
+  std::size_t scanned_floor_ = 0;  ///< a scanned match that agrees less is none of the best
 };
-
-/// Bytes read through for one query, all documents together.
-inline constexpr std::size_t kScannedBytesMax = std::size_t{320} * 1024;
-/// Of the cursor's own document, on each side.
-inline constexpr std::size_t kOwnBytesMax = std::size_t{96} * 1024;
-/// Of another text, on each side of its centre.
-inline constexpr std::size_t kOtherBytesMax = std::size_t{64} * 1024;
-inline constexpr std::size_t kScannedMatchesMax = 96;
-inline constexpr std::size_t kBatchMatchesMax = 96;
 
 }  // namespace efimd::recall

@@ -27,14 +27,31 @@ std::size_t bytes_of(const std::string& path) {
 void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
   const auto [found, is_new] = documents_.try_emplace(std::string(path));
   Document& document = found->second;
-  if (is_new) {
+  if (is_new)
     document.family = family_of(path);
-    hide(path, HeldBatch::State::kHidden);
-  } else if (document.snapshot != snapshot) {
+  else if (document.snapshot != snapshot)
     note_deleted(path, *document.snapshot, *snapshot);
+  if (document.snapshot != snapshot) {
+    document.snapshot = std::move(snapshot);
+    stand_for_file(path, *document.snapshot);
   }
-  document.snapshot = std::move(snapshot);
   document.used = ++uses_;
+}
+
+/// The file is searched if it says what the document says: looking it up costs less than reading the
+/// document through.
+void Shelf::stand_for_file(std::string_view path, const text::Snapshot& document) {
+  const auto found = files_.find(std::string(path));
+  if (found == files_.end()) return;
+  const auto& [held, file] = found->second;
+  held->states[file] = held->batch->text(file) == document.bytes() ? HeldBatch::State::kSearched
+                                                                   : HeldBatch::State::kHidden;
+}
+
+bool Shelf::is_searched_as_file(std::string_view path) const {
+  const auto found = files_.find(std::string(path));
+  return found != files_.end() &&
+         found->second.held->states[found->second.file] == HeldBatch::State::kSearched;
 }
 
 /// Several edits at once are looked at one by one, in the old text: what an earlier one of them
@@ -63,17 +80,14 @@ void Shelf::note_deleted(std::string_view path, const text::Snapshot& old,
 }
 
 void Shelf::close_document(std::string_view path) {
-  if (documents_.erase(std::string(path)) > 0) hide(path, HeldBatch::State::kSearched);
+  if (documents_.erase(std::string(path)) == 0) return;
+  if (const auto found = files_.find(std::string(path)); found != files_.end())
+    found->second.held->states[found->second.file] = HeldBatch::State::kSearched;
 }
 
 const text::SnapshotPtr* Shelf::document(std::string_view path) const {
   const auto found = documents_.find(std::string(path));
   return found == documents_.end() ? nullptr : &found->second.snapshot;
-}
-
-void Shelf::hide(std::string_view path, HeldBatch::State state) {
-  const auto found = files_.find(std::string(path));
-  if (found != files_.end()) found->second.held->states[found->second.file] = state;
 }
 
 void Shelf::add(const BatchPtr& batch) {
@@ -85,8 +99,8 @@ void Shelf::add(const BatchPtr& batch) {
   for (std::size_t file = 0; file < batch->file_count(); ++file) {
     const std::string& path = batch->path(file);
     remove_file(path);
-    if (has_document(path)) held->states[file] = HeldBatch::State::kHidden;
     files_[path] = {held.get(), file};
+    if (const text::SnapshotPtr* open = document(path)) stand_for_file(path, **open);
     path_bytes_ += bytes_of(path);
   }
   hold(std::move(held));
@@ -192,6 +206,8 @@ void Shelf::search(Search& search, std::string_view path) const {
   std::ranges::sort(others,
                     [](const auto& a, const auto& b) { return a.second->used > b.second->used; });
   for (const auto& [other, document] : others) {
+    if (!search.has_room()) break;
+    if (is_searched_as_file(*other)) continue;
     const text::Snapshot& snapshot = *document->snapshot;
     const auto edits = snapshot.recent_edits();
     search.scan({snapshot.bytes(), Source::kOpenFile, *other},

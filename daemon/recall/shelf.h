@@ -48,7 +48,6 @@ class Shelf {
   std::size_t text_bytes() const;  ///< of these, the text alone
   std::size_t file_count() const { return files_.size(); }
   std::size_t document_count() const { return documents_.size(); }
-  bool has_document(std::string_view path) const { return documents_.contains(std::string(path)); }
   const text::SnapshotPtr* document(std::string_view path) const;
 
   std::uint64_t used = 0;  ///< order of use
@@ -65,7 +64,8 @@ class Shelf {
   };
   void note_deleted(std::string_view path, const text::Snapshot& old, const text::Snapshot& now);
   void insert(const BatchPtr& batch);
-  void hide(std::string_view path, HeldBatch::State state);
+  void stand_for_file(std::string_view path, const text::Snapshot& document);
+  bool is_searched_as_file(std::string_view path) const;
   void hold(std::unique_ptr<HeldBatch> held);
   void let_go(const HeldBatch* held);
   std::vector<const HeldBatch*> batches_of(std::string_view family) const;

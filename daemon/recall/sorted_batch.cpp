@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "daemon/recall/anchors.h"
+#include "daemon/recall/match.h"
 
 namespace efimd::recall {
 
@@ -133,18 +134,16 @@ void Batch::prefetch(std::size_t rank) const {
 }
 
 std::size_t Batch::agreement(std::size_t rank, std::string_view context) const {
-  const char* at = text_.data() + anchor(rank);
-  std::size_t equal = 0;
   // A zero byte ends the file before, so a match never runs over into it.
-  while (equal < context.size() && at[-1] != '\0' && *--at == context[context.size() - 1 - equal])
-    ++equal;
-  return equal;
+  return common_suffix(std::string_view(text_).substr(0, anchor(rank)), context);
 }
 
+// std::upper_bound() jumps at each step to where nobody can foresee.
 Batch::At Batch::file_at(std::size_t byte) const {
-  const auto after = std::ranges::upper_bound(begins_, byte);
-  const auto file = static_cast<std::size_t>(after - begins_.begin()) - 1;
-  return {file, byte - begins_[file]};
+  const std::uint32_t* begin = begins_.data();
+  for (std::size_t left = begins_.size(); left > 1; left -= left / 2)
+    begin += begin[left / 2] <= byte ? left / 2 : 0;
+  return {static_cast<std::size_t>(begin - begins_.data()), byte - *begin};
 }
 
 std::vector<std::string> paths_of(const Batch& batch) {

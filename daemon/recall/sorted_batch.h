@@ -37,11 +37,16 @@ class Batch {
   std::size_t anchor_count() const { return anchors_.size() / kAnchorBytes; }
   /// The byte in the batch's text of the anchor with this rank.
   std::size_t anchor(std::size_t rank) const;
+  /// The batch's text from one of its bytes on, over the ends of files.
+  std::string_view text_from(std::size_t byte) const {
+    return std::string_view(text_).substr(byte);
+  }
   /// The rank of the first anchor whose context is not before `context`.
   std::size_t rank_of(std::string_view context) const;
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
-  /// Equal bytes of `context` and what stands before the anchor, both read backwards.
+  /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
+  /// backwards.
   std::size_t agreement(std::size_t rank, std::string_view context) const;
 
   /// The file that a byte of the batch's text is in, and where in it.

@@ -68,26 +68,26 @@ class Tally {
       const Match& match = matches_[i];
       all_ += match.weight;
       if (match.continuation.empty()) support_.weight_nothing += match.weight;
-      if (const std::size_t equal = common_prefix(match.continuation, text_); equal > 0)
+      const std::size_t equal = common_prefix(match.continuation, text_);
+      if (equal == text_.size() && match.continuation.size() == equal)
+        whole_.push_back(i);
+      else if (equal > 0)
         waiting_.push_back({equal, i});
     }
-    std::ranges::sort(waiting_, [](const Vote& a, const Vote& b) { return a.equal > b.equal; });
+    std::ranges::sort(waiting_, [](const Vote& a, const Vote& b) { return a.equal < b.equal; });
   }
 
-  /// `bytes` falls from call to call.
+  /// `bytes` falls from call to call, and is all of the text at first.
   Support up_to(std::size_t bytes) {
     support_.bytes = bytes;
     support_.to_line_end = bytes == text_.size();
-    const auto agrees = [&](const Vote& vote) {
-      if (vote.equal < bytes) return false;
+    if (support_.to_line_end) {
+      for (const std::size_t match : whole_) add(matches_[match]);
+    } else {
       // Lines that go on after the text come in from the boundary before its end on.
-      return !support_.to_line_end || matches_[vote.match].continuation.size() == bytes;
-    };
-    std::erase_if(waiting_, [&](const Vote& vote) {
-      if (!agrees(vote)) return false;
-      add(matches_[vote.match]);
-      return true;
-    });
+      for (; !waiting_.empty() && waiting_.back().equal >= bytes; waiting_.pop_back())
+        add(matches_[waiting_.back().match]);
+    }
     support_.weight_others = std::max(0.0, all_ - support_.weight);
     return support_;
   }
@@ -116,7 +116,8 @@ class Tally {
 
   std::span<const Match> matches_;
   std::string_view text_;
-  std::vector<Vote> waiting_;
+  std::vector<std::size_t> whole_;  ///< matches whose line is this text
+  std::vector<Vote> waiting_;       ///< others, those that agree furthest last
   std::array<std::string_view, kSourcesCounted> paths_ = {};
   Support support_;
   double all_ = 0;
@@ -198,9 +199,8 @@ Supported best_supported(const std::vector<Match>& matches) {
   return {ballots.front().best, ballots.front().weight / std::max(1e-9, all)};
 }
 
-std::vector<Candidate> candidates_of(const Asked& asked, const std::vector<Match>& matches,
+std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,
                                      std::size_t most) {
-  std::vector<Match> heard = matches;
   for (Match& match : heard) match.continuation = without_tail(asked, match.continuation);
   // Where a blank line is there already, the next line is asked for, not whether there is one.
   if (asked.place() == Place::kStart)

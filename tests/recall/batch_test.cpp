@@ -62,7 +62,7 @@ TEST_CASE("each anchor's file and place are those of its text") {
 TEST_CASE("a context does not agree beyond the beginning of a file") {
   const std::vector<File> files = {{"a.c", "same_end"}, {"b.c", "thing();\n"}};
   const Batch batch(files);
-  const std::string context = "same_end" + std::string(1, '\0') + "thing(";
+  const std::string context = "same_endthing(";
   for (std::size_t rank = 0; rank < batch.anchor_count(); ++rank)
     CHECK(batch.agreement(rank, context) <= 8);
 }
