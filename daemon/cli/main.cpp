@@ -9,6 +9,7 @@
 
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
+#include "daemon/cli/setup/setup.h"
 
 namespace efimd::service {
 
@@ -52,6 +53,8 @@ int run(const CommandLine& line) {
       return run_autostart(*paths, line.autostart);
     case Command::kHttp:
       return run_http(*paths, line.http);
+    case Command::kSetup:
+      return run_setup(*paths, line.setup);
     case Command::kStop:
       return run_stop(*paths);
   }

@@ -54,6 +54,13 @@ void add_http_options(CLI::App& http, CommandLine& line) {
       ->excludes(background);
 }
 
+void add_setup_options(CLI::App& setup, CommandLine::Setup& wish) {
+  setup.add_flag("-y,--yes", wish.yes, "Without asking; a recommended model is loaded, too");
+  setup.add_flag("--dry-run", wish.dry_run, "Only what would be done");
+  setup.add_flag("--remove", wish.remove, "Undoes what it did, exactly; loaded models stay");
+  setup.add_flag("--no-model", wish.no_model, "Everything but a model");
+}
+
 void add_complete_options(CLI::App& complete, CommandLine& line, std::string& place) {
   complete
       .add_option("PLACE", place, "FILE:LINE:COLUMN; both numbers from 1, the column in characters")
@@ -139,6 +146,10 @@ Grammar::Grammar() {
   app_.footer(
       "Example:\n  efimd complete src/main.c:12:5\n\n"
       "Exit status: 0 good, 1 failed with a reason on stderr, 2 wrong usage.");
+  add_setup_options(
+      *command(app_, "setup", "Sets up the editors, a model and autostart; asks before each change",
+               "efimd setup --dry-run", commands_, Command::kSetup),
+      line_.setup);
   command(app_, "lsp", "LSP on stdio, for an editor; starts the daemon if none runs", "efimd lsp",
           commands_, Command::kLsp);
   add_serve_options(

@@ -42,6 +42,7 @@ struct CommandLine {
     kDoctor,
     kAutostart,
     kHttp,
+    kSetup,
     kStop
   };
   Command command = Command::kLsp;
@@ -63,6 +64,13 @@ struct CommandLine {
     bool background = false;
     bool stop = false;
   } http;
+
+  struct Setup {
+    bool yes = false;
+    bool dry_run = false;
+    bool remove = false;
+    bool no_model = false;
+  } setup;
 
   struct Complete {
     Place place;

@@ -36,6 +36,7 @@ TEST_CASE("every command is found by its name") {
       {{"model", "use", "--configured"}, Command::kModelUse},
       {{"doctor"}, Command::kDoctor},
       {{"autostart", "enable"}, Command::kAutostart},
+      {{"setup", "--yes"}, Command::kSetup},
       {{"stop"}, Command::kStop}};
   for (const auto& [arguments, command] : lines) {
     CAPTURE(arguments);

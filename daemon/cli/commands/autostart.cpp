@@ -89,6 +89,7 @@ int show_status() {
 }
 
 bool has_manager() { return true; }
+bool has_files() { return fs::exists(agent_file()); }
 
 #else
 
@@ -131,6 +132,11 @@ Result<void> disable() {
   return must_run({"systemctl", "--user", "daemon-reload"});
 }
 
+bool has_files() {
+  std::error_code error;
+  return fs::exists(unit_folder() / kSocketUnit, error);
+}
+
 int show_status() {
   const fs::path unit = unit_folder() / kSocketUnit;
   fmt::print("{}: {}\n", unit.string(), fs::exists(unit) ? "is there" : "not there");
@@ -153,6 +159,8 @@ int report(const Result<void>& done, const char* good) {
 }
 
 }  // namespace
+
+AutostartState autostart_state() { return {has_manager(), has_files()}; }
 
 int run_autostart(const Paths& paths, CommandLine::Autostart what) {
   if (what != CommandLine::Autostart::kStatus && !has_manager()) {

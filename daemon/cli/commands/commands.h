@@ -34,6 +34,11 @@ int run_model_recommend(const Paths& paths, const CommandLine& line);
 int run_doctor(const Paths& paths, const CommandLine& line);
 /// 0 also if there is no service manager, because the bridge starts the daemon then.
 int run_autostart(const Paths& paths, CommandLine::Autostart what);
+struct AutostartState {
+  bool possible = false;  ///< a service manager of this user runs
+  bool enabled = false;   ///< its files for efimd are there
+};
+AutostartState autostart_state();
 /// 0 also if no daemon runs.
 int run_stop(const Paths& paths);
 

@@ -1,0 +1,19 @@
+#pragma once
+
+#include "daemon/cli/setup/step.h"
+#include "daemon/config/paths.h"
+
+namespace efimd::service {
+
+/// The devices of this machine with their measured speed, for people, and the model that suits it.
+/// Takes some seconds.
+struct MachineLook {
+  std::string text;
+  Step model;
+};
+MachineLook look_at_machine(const Paths& paths, const SetupPlaces& places);
+
+/// Whether the user's service manager starts the daemon.
+Step autostart_step(const Paths& paths, Direction direction);
+
+}  // namespace efimd::service
