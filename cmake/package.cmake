@@ -32,4 +32,8 @@ execute_process(COMMAND ${EFIMD_GZIP} -9nf ${doc}/changelog COMMAND_ERROR_IS_FAT
 file(WRITE ${doc}/overrides "# The project has no address of its own yet.\nefimd: bogus-mail-host *\nefimd: bogus-mail-host-in-debian-changelog *\n")
 install(FILES ${doc}/overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME efimd)
 install(FILES ${doc}/copyright ${doc}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/efimd)
+
+# VS Code's extension is made with npm, which a build of efimd does not need: by a target of its own, and installed if it is there.
+add_custom_target(vsix COMMAND ${CMAKE_SOURCE_DIR}/scripts/vsix ${CMAKE_BINARY_DIR}/vscode/extension ${CMAKE_BINARY_DIR}/efimd.vsix VERBATIM)
+install(FILES ${CMAKE_BINARY_DIR}/efimd.vsix DESTINATION ${CMAKE_INSTALL_DATADIR}/efimd OPTIONAL)
 include(CPack)
