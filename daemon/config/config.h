@@ -28,6 +28,17 @@ struct HttpConfig {
   bool require_token = true;
 };
 
+/// [engine]: a server elsewhere that answers before the engine of this machine. Off by default.
+struct RemoteConfig {
+  std::string url;       ///< empty: there is none
+  std::string model;     ///< its name there; empty: the first that the server names
+  std::string key_file;  ///< holds the server's key; empty: EFIMD_ENGINE_KEY
+  /// Text that frames a prompt; empty: by the model's name.
+  std::string prefix, suffix, middle;
+  int time_limit_ms = 1500;  ///< until its first text; then the local engine answers
+  int window_tokens = 4096;  ///< of text that it is shown
+};
+
 /// The user's configuration, with defaults for the rest. A value: read once at start.
 struct Config {
   std::optional<std::filesystem::path> model;  ///< as written; model_catalog.h finds the file
@@ -51,6 +62,7 @@ struct Config {
   int idle_exit_s = 900;             ///< 0: never
   bool sandbox = true;               ///< see sandbox.h
   HttpConfig http;
+  RemoteConfig remote;
   std::string log_level = "info";
 
   std::filesystem::path file;  ///< the path of the file

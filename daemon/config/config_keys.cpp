@@ -5,10 +5,10 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
-#include <initializer_list>
 #include <optional>
 
 #include "daemon/config/config.h"
+#include "daemon/config/config_values.h"
 #include "daemon/config/glob.h"
 #include "lsp/protocol.h"
 
@@ -16,35 +16,7 @@ namespace efimd::service {
 
 namespace {
 
-constexpr std::size_t kTokenBytesMax = 128;
 constexpr std::size_t kGlobsMax = 1000;
-
-/// `target` takes an integer in [least, most].
-template <class Int>
-bool integer(const toml::node& node, std::int64_t least, std::int64_t most, Int& target) {
-  const auto* value = node.as_integer();
-  if (value == nullptr || value->get() < least || value->get() > most) return false;
-  target = static_cast<Int>(value->get());
-  return true;
-}
-
-/// `target` takes a number (integers convert) in [least, most].
-bool number(const toml::node& node, double least, double most, float& target) {
-  if (!node.is_number()) return false;
-  const double value = *node.value<double>();
-  if (!(value >= least && value <= most)) return false;  // NaN is refused too
-  target = static_cast<float>(value);
-  return true;
-}
-
-/// `target` takes one of the names.
-bool one_of(const toml::node& node, std::initializer_list<std::string_view> names,
-            std::string& target) {
-  const auto value = node.value<std::string_view>();
-  if (!value || std::find(names.begin(), names.end(), *value) == names.end()) return false;
-  target = *value;
-  return true;
-}
 
 bool set_model(Config& config, const toml::node& node) {
   const auto value = node.value<std::string_view>();
@@ -61,14 +33,6 @@ bool set_fim_order(Config& config, const toml::node& node) {
   if (value == "spm") return config.fim.order = engine::FimOrder::kSpm, true;
   if (value == "none") return config.fim.order = engine::FimOrder::kNone, true;
   return false;
-}
-
-/// `target` takes a token as the vocabulary spells it.
-bool token(const toml::node& node, std::string& target) {
-  const auto value = node.value<std::string_view>();
-  if (!value || value->size() > kTokenBytesMax) return false;
-  target = *value;
-  return true;
 }
 
 bool set_kv_type(Config& config, const toml::node& node) {
@@ -109,12 +73,6 @@ bool set_exclude(Config& config, const toml::node& node) {
 
 bool set_log_level(Config& config, const toml::node& node) {
   return one_of(node, {"error", "warn", "info", "debug"}, config.log_level);
-}
-
-bool boolean(const toml::node& node, bool& target) {
-  const auto* value = node.as_boolean();
-  if (value != nullptr) target = value->get();
-  return value != nullptr;
 }
 
 bool set_stop(Config& config, const toml::node& node) {
@@ -305,6 +263,36 @@ constexpr std::array kKeys = {
         "whether the daemon gives up running programs, using a network and opening files that it "
         "has no need of; false if a GPU's driver needs more",
         [](Config& c, const toml::node& n) { return boolean(n, c.sandbox); }},
+    ConfigKey{"engine.url", "address", "\"\"",
+              "a server elsewhere whose model answers before this machine's, by OpenAI's "
+              "/v1/completions; your text is sent there. Empty: none",
+              [](Config& c, const toml::node& n) { return address(n, c.remote.url); }},
+    ConfigKey{"engine.model", "text", "\"\"",
+              "the model's name there; empty: the first that the server names",
+              [](Config& c, const toml::node& n) { return line(n, c.remote.model); }},
+    ConfigKey{"engine.key_file", "path", "\"\"",
+              "a file for you alone (0600) that holds the server's key; empty: the environment "
+              "variable EFIMD_ENGINE_KEY, if it is set",
+              [](Config& c, const toml::node& n) { return line(n, c.remote.key_file); }},
+    ConfigKey{
+        "engine.prefix", "text", "\"\"",
+        "what stands before the text before the cursor in a prompt; empty: by the model's name",
+        [](Config& c, const toml::node& n) { return line(n, c.remote.prefix); }},
+    ConfigKey{"engine.suffix", "text", "\"\"", "what stands before the text after the cursor",
+              [](Config& c, const toml::node& n) { return line(n, c.remote.suffix); }},
+    ConfigKey{"engine.middle", "text", "\"\"", "what stands before the text that is written",
+              [](Config& c, const toml::node& n) { return line(n, c.remote.middle); }},
+    ConfigKey{
+        "engine.time_limit_ms", "integer 50-60000", "1500",
+        "milliseconds to wait for the server's first text; then this machine's engine answers",
+        [](Config& c, const toml::node& n) {
+          return integer(n, 50, 60000, c.remote.time_limit_ms);
+        }},
+    ConfigKey{"engine.window_tokens", "integer 256-131072", "4096",
+              "tokens of a file that the server is shown, by this machine's tokenizer",
+              [](Config& c, const toml::node& n) {
+                return integer(n, 256, 131072, c.remote.window_tokens);
+              }},
     ConfigKey{"http.enable", "boolean", "false",
               "whether the daemon's start also starts efimd-http, for clients without LSP",
               [](Config& c, const toml::node& n) { return boolean(n, c.http.enable); }},

@@ -47,6 +47,9 @@ struct Paths {
   std::filesystem::path http_lock() const { return runtime_dir / "http.lock"; }
   /// What clients of efimd-http must send; they keep it in their configuration, so it lasts.
   std::filesystem::path http_token_file() const { return state_dir / "http_token"; }
+  /// efimd-remote listens there for the daemon, and holds the lock for life.
+  std::filesystem::path remote_socket() const { return runtime_dir / "remote.sock"; }
+  std::filesystem::path remote_lock() const { return runtime_dir / "remote.lock"; }
   std::filesystem::path log_file() const { return state_dir / "efimd.log"; }
 };
 

@@ -120,6 +120,32 @@ level = "debug"
   CHECK(config.log_level == "debug");
 }
 
+TEST_CASE("an engine elsewhere is an http or https address, and nothing else") {
+  const Config config = parsed(R"(
+[engine]
+url = "https://gpu.example:8000/v1"
+model = "m"
+key_file = "~/key"
+prefix = "<P>"
+time_limit_ms = 300
+window_tokens = 2048
+)");
+  CHECK(config.warnings.empty());
+  CHECK(config.remote.url == "https://gpu.example:8000/v1");
+  CHECK(config.remote.model == "m");
+  CHECK(config.remote.key_file == "~/key");
+  CHECK(config.remote.prefix == "<P>");
+  CHECK(config.remote.time_limit_ms == 300);
+  CHECK(config.remote.window_tokens == 2048);
+  for (const char* bad : {"gpu.example", "ftp://a", "file:///etc/passwd", "http://", "http:///v1",
+                          "https://user:secret@a/v1", "http://a b", "http://a/?x", "http://a\\n"}) {
+    CAPTURE(bad);
+    const Config refused = parsed("[engine]\nurl = \"" + std::string(bad) + "\"\n");
+    CHECK(refused.remote.url.empty());
+    CHECK(refused.warnings.size() == 1);
+  }
+}
+
 TEST_CASE("unknown keys are reported with their line and nothing else suffers") {
   const Config config = parsed("[completion]\nmax_tokns = 5\nmax_tokens = 6\n[colour]\nred = 1\n");
   CHECK(config.completion.tokens_max == 6);

@@ -34,6 +34,7 @@ kRooms = [
     ("cli", ["daemon/cli/"]),
     ("main", ["daemon/cli/main.cpp"]),
     ("get", ["net/get/"]),  # a program of its own: nothing includes it
+    ("remote", ["net/remote/"]),  # likewise
 ]
 kRank = {name: rank for rank, (name, _) in enumerate(kRooms)}
 
@@ -57,6 +58,8 @@ kNever = {
     # A program of its own: it knows the daemon by its socket. The daemon and efimd never link it.
     "http": {"kernels", "shaders", "cache_store", "recall", "gguf", "tokenizer", "engine", "prompt", "request", "fit",
              "generate", "completion", "files", "server", "models"},
+    "remote": {"kernels", "shaders", "cache_store", "recall", "gguf", "tokenizer", "engine", "prompt", "request", "fit",
+               "generate", "completion", "files", "models", "server", "client", "http", "cli", "main", "get"},
     "cli": {"http"},
     "main": {"http"},
 }

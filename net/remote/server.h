@@ -1,0 +1,79 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <list>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "daemon/config/local_socket.h"
+#include "net/remote/health.h"
+#include "net/remote/stream.h"
+#include "net/remote/transfer.h"
+
+namespace efimd::remote {
+
+/// Takes the daemon's requests from a local socket to the server elsewhere, and its text back.
+///
+/// A connection has one request, a line of JSON, and then lines of JSON as answer. Closing it
+/// cancels the request.
+///
+///   {"ask": {"prompt" | "tokens", "maxTokens", …, "firstTextMs", "allMs"}}
+///       {"text": …, "chances": […]} as it comes, then
+///       {"done": {"promptTokens", "cachedTokens", "cut"}}
+///   {"look": {"text": …}}   {"look": {"model": …, "tokens": … | null}}: the model's name, and the
+///       text as the server's vocabulary has it, if the server tells
+///   Instead of these at any time: {"error": …}
+///
+/// Thread: one. Limits: kClientsMax, kRequestBytesMax, kQueuedBytesMax to a client that does not
+/// read. It ends some time after its last client, if the
+/// daemon has ended.
+class Server {
+ public:
+  static constexpr std::size_t kClientsMax = 16;
+  static constexpr std::size_t kRequestBytesMax = std::size_t{16} << 20;
+  static constexpr std::size_t kQueuedBytesMax = std::size_t{8} << 20;
+  static constexpr auto kLookMax = std::chrono::milliseconds(2'000);
+
+  struct Settings {
+    std::string url, model, key;
+    /// The daemon's lock: nobody is left to serve when it is free.
+    std::filesystem::path daemon_lock;
+    std::chrono::milliseconds alone_max{30'000};
+  };
+  Server(Settings settings, service::UniqueFd listener);
+  ~Server();
+
+  /// Until SIGTERM or SIGINT, or until the daemon has ended.
+  void run();
+
+ private:
+  struct Client;
+  using Clients = std::list<std::unique_ptr<Client>>;
+
+  void accept_clients();
+  /// False: the client is gone.
+  bool read(Client& client);
+  bool write(Client& client);
+  void take_request(Client& client);
+  void ask(Client& client);
+  void look(Client& client);
+  void take_text(Client& client, const std::vector<Piece>& pieces);
+  void ended(Client& client, long status, const std::string& why, const std::string& body);
+  void give_up(Client& client, const std::string& why);
+  void say(Client& client, const std::string& line);
+  void end_late();
+  void look_at_closed();
+
+  Settings settings_;
+  service::UniqueFd listener_;
+  Connections connections_;
+  Health health_;
+  std::unique_ptr<Transfer> probe_;
+  bool probe_ended_ = false;
+  Clients clients_;
+  bool with_chances_ = true;  ///< until a server refuses them
+};
+
+}  // namespace efimd::remote
