@@ -1,8 +1,11 @@
 #!/usr/bin/env python3
 """efimd-http refuses web pages, strangers and what is too much, and goes on serving."""
 
+import os
 import socket
 import stat
+import subprocess
+import sys
 import unittest
 
 from http_user import HttpTest, kAfter, kBefore
@@ -29,6 +32,21 @@ class Refusals(HttpTest):
         self.assertEqual(self.status(), 400)  # with the token it is read, and has no text
         file = self.folder / "state" / "http_token"
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+
+    @unittest.skipUnless(os.getuid() == 0, "only root can be another user")
+    def test_another_user_of_this_machine(self):
+        self.folder.chmod(0o755)  # as a home may be
+        nobody = dict(user=65534, group=65534, extra_groups=[], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        read = subprocess.run(["cat", self.folder / "state" / "http_token"], **nobody)
+        self.assertIn("Permission denied", read.stderr)
+        ask = ("import sys, urllib.request, urllib.error\n"
+               "request = urllib.request.Request(sys.argv[1], b'{}', {'Content-Type': 'application/json', 'Authorization': 'Bearer ' + sys.argv[2]})\n"
+               "try:\n    urllib.request.urlopen(request)\nexcept urllib.error.HTTPError as error:\n    print(error.code)\n")
+        asked = subprocess.run([sys.executable, "-c", ask, f"http://127.0.0.1:{self.port}/infill", "0" * 64], env={}, **nobody)
+        self.assertEqual(asked.stdout.strip(), "401", asked.stderr)
+        connect = "import socket, sys\nsocket.socket(socket.AF_UNIX).connect(sys.argv[1])"
+        refused = subprocess.run([sys.executable, "-c", connect, self.runtime / "daemon.sock"], env={}, **nobody)
+        self.assertIn("PermissionError", refused.stderr)
 
     def test_a_page_whose_name_was_bound_to_this_machine(self):
         for host in ("evil.example", f"evil.example:{self.port}", f"127.0.0.1:{self.port + 1}", ""):
