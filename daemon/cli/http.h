@@ -9,8 +9,7 @@
 
 namespace efimd::service {
 
-// efimd-http is a program of its own, beside efimd: efimd and its daemon have no code that listens
-// on a network. What starts and ends it is here.
+// What starts and ends efimd-http (beside.h).
 
 /// `efimd http`: becomes efimd-http, or starts it in the background, or ends it.
 int run_http(const Paths& paths, const CommandLine::Http& options);

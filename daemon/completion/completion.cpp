@@ -44,6 +44,7 @@ struct CompletionService::Impl {
   }
 
   void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
+    changed = on_state_change;
     if (settings.taste)
       if (const auto loaded = settings.taste->load(taste); !loaded)
         board.set_taste(taste, loaded.error().message());
@@ -173,8 +174,9 @@ struct CompletionService::Impl {
       return nullptr;
     }
     auto worker = std::make_unique<Worker>(
-        std::move(*engine),
-        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper, &taste});
+        std::move(*engine), Worker::Settings{*budgets, settings.documents_max, &index,
+                                             settings.keeper, &taste, settings.remote});
+    board.set_remote(worker->remote());
     board.set_ready(worker->engine(), *budgets);
     return worker;
   }
@@ -200,12 +202,22 @@ struct CompletionService::Impl {
     Answer answer = worker.serve(job);
     mailbox.finished(job);
     publish(worker);
+    tell_remote(worker);
     if (!answer.outcome.superseded) board.count_answer(answer.outcome.receipt);
     if (answer.outcome.item) board.count_shown(answer.outcome.receipt.source);
     if (!answer.accepted.empty()) board.count_accepted(answer.accepted);
     if (!answer.silence.empty()) board.count_silence(answer.silence);
     if (answer.plan) board.add_plan(std::move(*answer.plan));
     job.done(std::move(answer.outcome));
+  }
+
+  /// Who watches the state hears when the engine elsewhere stops or begins to answer.
+  void tell_remote(const Worker& worker) {
+    const bool turned = worker.remote().trouble.empty() != remote_trouble.empty();
+    board.set_remote(worker.remote());
+    if (!turned) return;
+    remote_trouble = worker.remote().trouble;
+    if (changed) changed();
   }
 
   void publish(const Worker& worker) {
@@ -226,8 +238,10 @@ struct CompletionService::Impl {
   const Settings settings;
   StatusBoard board;
   Mailbox mailbox;
-  recall::Index index;  ///< the engine thread's
-  Taste taste;          ///< likewise
+  recall::Index index;            ///< the engine thread's
+  Taste taste;                    ///< likewise
+  std::string remote_trouble;     ///< likewise: as it was told last
+  std::function<void()> changed;  ///< likewise
   std::stop_source loading;
   std::thread thread;  ///< last: it uses all of the above
 };

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "daemon/completion/remote/remote_engine.h"
 #include "daemon/completion/request.h"
 #include "daemon/completion/status.h"
 #include "daemon/recall/index.h"
@@ -46,6 +47,7 @@ class CompletionService {
         std::nullopt;  ///< of text in the window (A-4); unset: the default
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
     std::shared_ptr<TasteKeeper> taste = nullptr;  ///< keeps what users take; null: not kept
+    RemoteSettings remote = {};                    ///< asked before the engine of this machine
     /// Whether the machine has power to spare for work that nobody waits for. Called on the engine
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };
@@ -56,7 +58,8 @@ class CompletionService {
     /// Called on the engine thread when nothing is left to do before the next message.
     std::function<void()> on_idle = [] {};
   };
-  /// `on_state_change` is called on the engine thread when loading has ended or failed.
+  /// `on_state_change` is called on the engine thread when loading has ended or failed, and when the
+  /// engine elsewhere stops or begins to answer.
   CompletionService(EngineFactory factory, Settings settings,
                     std::function<void()> on_state_change);
   /// Stops the running request, answers the waiting ones, joins. Waits for the factory, whose stop

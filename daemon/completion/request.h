@@ -155,6 +155,7 @@ struct Request {
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;
   bool may_be_stored = false;  ///< whether KV of the document may go to the disk (ST-2)
+  bool may_leave = false;      ///< whether its text may go to the engine elsewhere (R-1)
   prompt::FileName file = {};  ///< counts at the document's first opening or request
   TextHome home = {};
 };

@@ -16,6 +16,8 @@ namespace source {
 inline constexpr Source kEngine{
     "engine",
     "the model's, asked for this request; also if the model was asked and nothing could be shown"};
+inline constexpr Source kElsewhere{
+    "elsewhere", "the model's on the server that `engine.url` names, asked for this request"};
 inline constexpr Source kTypedThrough{
     "typed-through", "the rest of an earlier suggestion: the user typed its beginning"};
 inline constexpr Source kPrefetched{
@@ -28,8 +30,8 @@ inline constexpr Source kRecalledAndModel{
 inline constexpr Source kNone{"none",
                               "empty; the model was not asked, or failed before its first token"};
 
-inline constexpr Source kAll[] = {kEngine,   kTypedThrough,     kPrefetched, kRemembered,
-                                  kRecalled, kRecalledAndModel, kNone};
+inline constexpr Source kAll[] = {kEngine,     kElsewhere, kTypedThrough,     kPrefetched,
+                                  kRemembered, kRecalled,  kRecalledAndModel, kNone};
 
 }  // namespace source
 

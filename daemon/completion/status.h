@@ -56,6 +56,17 @@ struct ServiceStatus {
   recall::Usage recall;
   std::map<std::string, TasteRow, std::less<>> taste;  ///< by language
   std::string taste_trouble;  ///< why its file was passed over or not written; empty: it was
+  /// The engine elsewhere.
+  struct Remote {
+    bool is_set = false;     ///< one is configured
+    bool up = false;         ///< it answered the last request that went there
+    std::string model;       ///< as the server calls it
+    bool token_ids = false;  ///< prompts are token ids, not text
+    std::string trouble;     ///< why it does not answer; empty: it does, or was not asked yet
+    std::uint64_t answers = 0, failures = 0;
+    bool operator==(const Remote&) const = default;
+  };
+  Remote remote;
   /// How the last requests that asked the model were planned, newest first.
   struct PlanNote {
     std::string uri;

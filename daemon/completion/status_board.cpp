@@ -105,6 +105,11 @@ void StatusBoard::count_accepted(const std::string& source) {
   ++status_.sources[source].accepted;
 }
 
+void StatusBoard::set_remote(const ServiceStatus::Remote& remote) {
+  const std::scoped_lock lock(mutex_);
+  status_.remote = remote;
+}
+
 void StatusBoard::set_taste(const Taste& taste, std::string trouble) {
   const std::lock_guard lock(mutex_);
   status_.taste = taste.rows();

@@ -36,6 +36,7 @@ class StatusBoard {
   void count_shown(const std::string& source);
   void count_accepted(const std::string& source);
   void set_recall(const recall::Usage& usage);
+  void set_remote(const ServiceStatus::Remote& remote);
   void set_taste(const Taste& taste, std::string trouble);
   /// The last kPlansMax are kept.
   void add_plan(ServiceStatus::PlanNote plan);

@@ -33,6 +33,9 @@ class Exclusions {
     Reason reason = Reason::kNone;
     std::string pattern;  ///< that matched
     bool may_be_stored() const { return reason == Reason::kNone; }
+    /// Whether its text may go to the engine elsewhere: not what its owner keeps off the disk, nor a
+    /// file of which nothing is known.
+    bool may_leave() const { return reason == Reason::kNone || reason == Reason::kScheme; }
     std::string why_not_stored() const;  ///< for people; empty if it may be
   };
 

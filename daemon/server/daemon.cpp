@@ -46,6 +46,7 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   completion::CompletionService::Settings limits;
   limits.keeper = settings_.keeper;
   limits.taste = settings_.taste;
+  limits.remote = settings_.remote;
   limits.window_tokens = settings_.config.window_tokens;
   limits.release_after = std::chrono::seconds(settings_.config.device_idle_release_s);
   limits.background = [battery = false, asked = Clock::time_point()]() mutable {
@@ -208,14 +209,22 @@ void Daemon::Impl::dismiss_suggestion(completion::Dismissal dismissal) {
 
 ModelProgress Daemon::Impl::model_progress() const {
   const completion::ServiceStatus status = service_->status();
-  return {status.state, status.load_progress, status.failure};
+  return {status.state, status.load_progress, status.failure, status.remote.trouble};
 }
 
 void Daemon::Impl::model_changed() {
   const ModelProgress model = model_progress();
-  if (model.state == completion::EngineState::kReady) log().info("the model is ready");
   if (model.state == completion::EngineState::kFailed)
     log().error("no model: {}", printable(model.failure));
+  if (model.remote_trouble != remote_trouble_) {
+    remote_trouble_ = model.remote_trouble;
+    if (remote_trouble_.empty())
+      log().info("the engine elsewhere answers again");
+    else
+      log().warn("the engine elsewhere: {}", printable(remote_trouble_));
+  } else if (model.state == completion::EngineState::kReady) {
+    log().info("the model is ready");
+  }
   for (const auto& [id, connection] : connections_) connection->session().model_changed();
 }
 

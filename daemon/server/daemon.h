@@ -42,6 +42,7 @@ class Daemon {
     std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
     std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
     std::shared_ptr<completion::TasteKeeper> taste;  ///< null: what is taken is not kept
+    completion::RemoteSettings remote;               ///< the engine elsewhere, if there is one
     /// Made by open() where there are none. Tests stall `facts`.
     std::shared_ptr<FileThreads> file_threads;
     std::shared_ptr<FileThreads> project_threads;

@@ -99,6 +99,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::map<std::string, std::uint64_t> silence_;
   std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
   std::unique_ptr<FileJudge> judge_;
+  std::string remote_trouble_;  ///< of the engine elsewhere, as the log has it
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
   std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_

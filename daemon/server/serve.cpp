@@ -28,6 +28,7 @@
 #include "daemon/files/secrets.h"
 #include "daemon/models/engine_host.h"
 #include "daemon/models/model_catalog.h"
+#include "daemon/models/remote_link.h"
 #include "daemon/server/daemon.h"
 
 namespace efimd::service {
@@ -93,6 +94,12 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
   }
   settings.taste = std::make_shared<completion::TasteKeeper>(paths.taste_file());
+  if (!config.remote.url.empty()) {
+    const RemoteConfig& remote = config.remote;
+    settings.remote = {make_remote_link(paths.remote_socket(), remote),
+                       {remote.prefix, remote.suffix, remote.middle},
+                       remote.window_tokens};
+  }
   EngineSetup engine;
   engine.model = model.map([](const ModelChoice& chosen) { return chosen.path; });
   engine.device_kind = config.device_kind;

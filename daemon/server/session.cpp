@@ -254,7 +254,16 @@ void Session::model_changed() {
     notify("$/progress", lsp::progress_end_params(kProgressId, ready ? "ready" : "failed"));
   }
   if (model.state == completion::EngineState::kFailed) tell_failure(model.failure);
+  tell_remote(model.remote_trouble);
   tell_state();
+}
+
+void Session::tell_remote(const std::string& trouble) {
+  // Once for each time that it stops to answer.
+  if (trouble.empty() == !std::exchange(remote_trouble_told_, !trouble.empty())) return;
+  if (!trouble.empty())
+    show(lsp::MessageType::kWarning, "efimd: the engine elsewhere does not answer (" + trouble +
+                                         "). This machine's model answers meanwhile.");
 }
 
 void Session::tell_failure(const std::string& failure) {

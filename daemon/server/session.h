@@ -37,6 +37,7 @@ struct ModelProgress {
   completion::EngineState state = completion::EngineState::kLoading;
   double progress = 0;
   std::string failure;
+  std::string remote_trouble = {};  ///< of the engine elsewhere; empty: none
 };
 
 /// A session's view of the daemon around it. Thread: io. Outlives every session.
@@ -225,6 +226,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void send_receipt(const Asked& asked, const completion::Receipt& receipt);
 
   void dispatch(const lsp::Message& message);
+  void tell_remote(const std::string& trouble);
   void tell_failure(const std::string& failure);
   /// Shows the user what is ignored in config.toml.
   void tell_configuration();
@@ -262,6 +264,7 @@ class Session : public std::enable_shared_from_this<Session> {
   std::vector<std::filesystem::path> folders_;  ///< of the workspace
   Progress progress_ = Progress::kNone;
   bool failure_told_ = false;
+  bool remote_trouble_told_ = false;
 
   std::map<std::string, OpenDocument> documents_;
   std::set<std::string> unusable_told_;  ///< URIs, at most kDocumentsMax

@@ -63,6 +63,7 @@ void Session::submit(const Asked& asked, const lsp::InlineCompletionParams& para
   request.arrived = asked.arrived;
   if (const auto open = documents_.find(asked.uri); open != documents_.end()) {
     request.may_be_stored = open->second.exclusion.may_be_stored();
+    request.may_leave = open->second.exclusion.may_leave();
     request.file = open->second.file;
     request.home = open->second.home;
   }

@@ -196,6 +196,15 @@ Json list_of(const std::vector<T>& values, ToJson to_json) {
   return list;
 }
 
+Json remote_json(const StatusParts& parts) {
+  const completion::ServiceStatus::Remote& remote = parts.service.remote;
+  if (!remote.is_set) return nullptr;
+  return {{"url", parts.config.remote.url}, {"model", remote.model},
+          {"answers", remote.up},           {"promptsAre", remote.token_ids ? "tokens" : "text"},
+          {"trouble", remote.trouble},      {"answerCount", remote.answers},
+          {"failureCount", remote.failures}};
+}
+
 }  // namespace
 
 Json store_json(const store::StoreStatus& store, const completion::ServiceStatus& service) {
@@ -223,6 +232,7 @@ Json status_json(const StatusParts& parts) {
       {"state", state_json(parts.service)},
       {"model", model_json(parts)},
       {"device", device_json(parts)},
+      {"elsewhere", remote_json(parts)},
       {"memory",
        {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
         {"host", host_json(parts.service)},

@@ -14,7 +14,7 @@ import pathlib
 import re
 
 # The families of rules. docs/efim.md says where each is defined.
-kFamilies = {"A", "BR", "C", "D", "F", "G", "I", "KV", "S", "SR", "ST", "W"}
+kFamilies = {"A", "BR", "C", "D", "F", "G", "H", "I", "KV", "R", "S", "SR", "ST", "W"}
 # What looks like a rule's name and is none: encodings, licences, models, processors.
 kOthers = {"BSD", "BSL", "GPL", "GPT", "LGPL", "MIT", "PSF", "SHA", "UTF"}
 

@@ -221,6 +221,17 @@ Finding examine_daemon(const Paths& paths) {
           ""};
 }
 
+/// What leaves this machine, and whether who sends it runs.
+Finding examine_remote(const Config& config, const Paths& paths) {
+  const std::string& url = config.remote.url;
+  if (url.empty()) return {Level::kGood, "elsewhere", "no engine; nothing leaves this machine", ""};
+  if (LockFile::is_held(paths.daemon_lock()) && !LockFile::is_held(paths.remote_lock()))
+    return {Level::kWrong, "elsewhere", "efimd-remote does not run, so " + url + " is not asked",
+            "'efimd stop'; the next editor starts both"};
+  return {Level::kNote, "elsewhere", "the text around the cursor is sent to " + url,
+          "'efimd status' says whether it answers"};
+}
+
 std::string_view level_name(Level level) {
   switch (level) {
     case Level::kGood:
@@ -255,6 +266,7 @@ std::vector<Finding> examine(const Paths& paths) {
   examine_store(config, paths, findings);
   examine_model(config, findings);
   examine_kv_type(config, paths, findings);
+  findings.push_back(examine_remote(config, paths));
   findings.push_back(examine_daemon(paths));
   return findings;
 }

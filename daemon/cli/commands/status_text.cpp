@@ -68,6 +68,17 @@ std::string kv_text(const Json& kv) {
                        : fmt::format("{} ({})", text(at(kv, "type")), reason);
 }
 
+/// "https://… (model, asked in tokens), answered 12 times": the engine elsewhere.
+std::string elsewhere_text(const Json& elsewhere) {
+  if (elsewhere.is_null()) return "none; nothing leaves this machine";
+  const std::string trouble = text(at(elsewhere, "trouble"));
+  const bool fine = trouble.empty() || trouble == "-";
+  return fmt::format("{} ({}, asked in {}), answered {} times{}", text(at(elsewhere, "url")),
+                     text(at(elsewhere, "model")), text(at(elsewhere, "promptsAre")),
+                     text(at(elsewhere, "answerCount")),
+                     fine ? "" : "; now it does not: " + trouble);
+}
+
 std::string overview(const Json& status) {
   const Json& model = at(status, "model");
   const Json& device = at(status, "device");
@@ -84,6 +95,7 @@ std::string overview(const Json& status) {
        {"file", fmt::format("{} ({})", text(at(model, "path")), text(at(model, "reason")))},
        {"device", device_text},
        {"weights", text(at(device, "weights"))},
+       {"elsewhere", elsewhere_text(at(status, "elsewhere"))},
        {"KV", kv_text(at(model, "kv"))}});
 }
 

@@ -2,6 +2,7 @@
 
 #include <thread>
 
+#include "daemon/cli/beside.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/client/client.h"
@@ -44,6 +45,8 @@ int run_stop(const Paths& paths) {
   if (*http) fmt::print("efimd-http has finished\n");
   const auto stopped = stop_daemon(paths);
   if (!stopped) return failed(stopped.error());
+  if (const auto remote = end_beside(paths.remote_lock(), "efimd-remote"); !remote)
+    return failed(remote.error());
   fmt::print("{}\n",
              *stopped == Stopped::kFinished ? "the daemon has finished" : "no daemon is running");
   return 0;

@@ -35,7 +35,9 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       documents_(*engine_, settings.documents_max),
       memory_(*engine_, documents_, std::move(settings.keeper)),
       index_(settings.index),
-      taste_(settings.taste) {}
+      taste_(settings.taste) {
+  if (settings.remote.engine) remote_.emplace(engine_->tokenizer(), std::move(settings.remote));
+}
 
 void Worker::close(const DocumentKey& document) {
   if (const DocumentState* known = documents_.find(document);
@@ -43,6 +45,7 @@ void Worker::close(const DocumentKey& document) {
     index_->close_document({known->home.project, known->home.path});
   documents_.close(document);
   memory_.close(document);
+  if (remote_) remote_->close(document);
 }
 
 void Worker::open(const OpenedDocument& opened) {
@@ -71,7 +74,8 @@ Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   // In the pauses of typing the wide window comes first: it makes this suggestion better, and what
   // is looked ahead for is only shown to who accepts this one.
   if (!idle_.widen_cursor(stop, Clock::now() + Idle::kPause)) return later;
-  model_.look_ahead(stop);
+  // Beside a better engine elsewhere, this one's next suggestion is not wanted.
+  if (!remote_ || !remote_->is_up()) model_.look_ahead(stop);
   if (stop.stop_requested() || !idle_.widen_cursor(stop)) return later;
   static_cast<void>(idle_.prepare_places(stop, later));
   return later;
@@ -247,6 +251,12 @@ Or<std::vector<Item>> Worker::find_items(Turn& turn, const Recalled& recalled) {
 }
 
 Or<std::vector<Item>> Worker::ask_model(Turn& turn, const Draft& draft) {
+  if (remote_) {
+    if (const std::optional<Or<Generated>> written = remote_->ask(turn)) {
+      if (!*written) return tl::unexpected(written->error());
+      return shape(turn, {**written});
+    }
+  }
   const Or<std::vector<Generated>> generated = model_.ask(turn, draft);
   if (!generated) return tl::unexpected(generated.error());
   return shape(turn, *generated);

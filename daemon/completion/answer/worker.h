@@ -17,6 +17,7 @@
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/completion/documents/suggestion.h"
 #include "daemon/completion/mailbox.h"
+#include "daemon/completion/remote/remote_answer.h"
 #include "daemon/completion/request.h"
 #include "daemon/completion/status.h"
 
@@ -41,6 +42,7 @@ class Worker {
     recall::Index* index = nullptr;  ///< outlives the worker; null: nothing is recalled
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
     Taste* taste = nullptr;  ///< outlives the worker; null: nothing is learned
+    RemoteSettings remote = {};
   };
   Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
@@ -65,6 +67,10 @@ class Worker {
   const engine::Engine& engine() const { return *engine_; }
   const Documents& documents() const { return documents_; }
   const Budgets& budgets() const { return budgets_; }
+  /// The state of the engine elsewhere; empty if there is none.
+  ServiceStatus::Remote remote() const {
+    return remote_ ? remote_->state() : ServiceStatus::Remote{};
+  }
 
  private:
   /// One suggestion; several if the user asked by hand.
@@ -89,6 +95,7 @@ class Worker {
   recall::Index* const index_;
   Taste* const taste_;
   Idle idle_{*engine_, documents_, budgets_};
+  std::optional<RemoteAnswer> remote_;
   ModelAnswer model_{{*engine_, documents_, budgets_, idle_, index_}};
 };
 
