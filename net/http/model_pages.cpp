@@ -94,7 +94,7 @@ Answer ModelPages::health() const {
 
 Answer ModelPages::models() const {
   Json ours = ollama_entry(*this, status_, started_s_);
-  ours.merge_patch({{"type", "model"}, {"description", ""}, {"parameters", ""}});
+  ours.merge_patch({{"type", "model"}, {"description", ""}, {"parameters", ""}, {"size", ""}});
   ours["tags"] = Json::array({""});
   ours["capabilities"] = Json::array({"completion"});
   const Json meta = {{"n_ctx", integer(at(status_, "/model/windowTokens"))},
