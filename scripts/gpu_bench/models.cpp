@@ -83,10 +83,10 @@ constexpr Variant kVariants[] = {
 
 /// Of the bandwidth of copying, that generation is to reach; 0: any.
 double generation_target(std::string_view shape, TensorType type) {
-  if (shape == "7B" || shape == "tiny") return type == TensorType::kBF16 ? 0.85 : 0.70;
+  if (shape == "7B" || shape == "tiny") return type == TensorType::kBF16 ? 0.85 : 0.75;
   return shape == "0.5B" && type == TensorType::kQ8_0 ? 0.50 : 0;
 }
-constexpr double kPromptTarget = 0.50;    ///< of the matrix rate
+constexpr double kPromptTarget = 0.55;    ///< of the matrix rate
 constexpr double kKeystrokeTarget = 1.2;  ///< times a step of one token
 
 class Measurement {
