@@ -14,7 +14,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto syntax = static_cast<Syntax>(data[0] % 5);
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   static_cast<void>(find_block(text, syntax));
-  if (text.find("efimd setup") != std::string_view::npos) return 0;  // the caller has found them before
+  if (text.find("efimd setup") != std::string_view::npos)
+    return 0;  // the caller has found them before
   const std::string_view lines = syntax == Syntax::kJson ? "\"a\": 1" : "one\ntwo\n";
   const auto changed = with_block(text, syntax, lines, {true, 2});
   if (!changed) return 0;
