@@ -17,8 +17,12 @@ def package_tars(kind: str, name: str, downloads: pathlib.Path):
         yield [(stack.enter_context(open_tar(file)), version_of(file)) for file in files if is_archive(file)]
 
 
+def place_of(kind: str, name: str, downloads: pathlib.Path) -> pathlib.Path:
+    return downloads / f"{kind}-{name.replace('/', '-')}"
+
+
 def folder_of(kind: str, name: str, downloads: pathlib.Path) -> pathlib.Path:
-    folder = downloads / f"{kind}-{name.replace('/', '-')}"
+    folder = place_of(kind, name, downloads)
     if folder.exists():
         return folder
     part = folder.with_name(folder.name + ".part")
@@ -46,9 +50,9 @@ def fetch(command: list, folder: pathlib.Path) -> str:
     return ran.stdout
 
 
-def fetch_source(name: str, folder: pathlib.Path, downloads: pathlib.Path) -> None:
-    """A source package. Few machines have source lists configured, so they are kept beside the downloads; mirror and release are
-    those of the system."""
+def source_options(downloads: pathlib.Path) -> list:
+    """apt's options for source packages. Few machines have source lists configured, so they are kept beside the downloads; mirror and
+    release are those of the system."""
     apt = downloads.absolute() / "apt"
     options = ["-o", f"Dir::State::lists={apt}/lists", "-o", f"Dir::Etc::sourcelist={apt}/sources.list",
                "-o", "Dir::Etc::sourceparts=/dev/null", "-o", f"Dir::Cache={apt}/cache"]
@@ -56,9 +60,13 @@ def fetch_source(name: str, folder: pathlib.Path, downloads: pathlib.Path) -> No
         (apt / "lists/partial").mkdir(parents=True, exist_ok=True)
         (apt / "cache/archives/partial").mkdir(parents=True, exist_ok=True)
         (apt / "sources.list").write_text(source_list())
-        fetch(["apt-get", *options, "update"], folder)
+        fetch(["apt-get", *options, "update"], downloads)
         (apt / "ready").touch()
-    fetch(["apt-get", *options, "source", "--download-only", "--only-source", name], folder)
+    return options
+
+
+def fetch_source(name: str, folder: pathlib.Path, downloads: pathlib.Path) -> None:
+    fetch(["apt-get", *source_options(downloads), "source", "--download-only", "--tar-only", "--only-source", name], folder)
 
 
 def source_list() -> str:

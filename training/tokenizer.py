@@ -21,14 +21,15 @@ SEED = 1
 
 def lines_of(corpus_folder: pathlib.Path):
     """Lines without their ends, of files chosen evenly over the packages."""
-    files = sorted(corpus.records(corpus_folder, "train"), key=lambda record: (record["package"], record["path"]))
-    random.Random(SEED).shuffle(files)
+    files = corpus.Files(corpus_folder, "train")
+    chosen = sorted(range(len(files)), key=lambda number: (files.packages[number], files.paths[number]))
+    random.Random(SEED).shuffle(chosen)
     left = SAMPLE_BYTES
-    for record in files:
-        left -= len(record["text"])
+    for number in chosen:
+        left -= files.sizes[number]
         if left < 0:
             return
-        yield from (line for line in record["text"].split("\n") if line)
+        yield from (line for line in files[number]["text"].split("\n") if line)
 
 
 def train(corpus_folder: pathlib.Path, size: int, out: pathlib.Path) -> None:

@@ -5,6 +5,9 @@ import unittest
 import support
 from support import records, training
 
+from training import package_parts
+from training.corpus import Package
+
 
 def code(name: str, lines: int = 40) -> str:
     return "".join(f"def {name}_{number}(argument):\n    return argument + {number} * len('{name}')\n" for number in range(lines))
@@ -58,6 +61,39 @@ class Corpus(support.TrainingTest):
         text = "/* Copyright 2020 Somebody.\n * Licensed under the MIT licence. */\n" + code("kept").replace("\n", "  \r\n")
         out = self.build(f"folder {self.package('one', {'a.c': text})} MIT train")
         self.assertEqual(records(out / "train.jsonl")[0]["text"], code("kept"))
+
+    def test_files_that_name_the_gpl_alone_are_left_out(self):
+        gpl = "/* This is free software: GNU General\n * Public License, version 2. */\n"
+        both = "/* SPDX-License-Identifier: GPL-2.0 OR MIT */\n"
+        train = self.package("one", {"gpl.c": gpl + code("a"), "both.c": both + code("b"), "own.c": code("c")})
+        out = self.build(f"folder {train} MIT train")
+        self.assertEqual([record["path"] for record in records(out / "train.jsonl")], ["both.c", "own.c"])
+
+    def test_a_copy_of_a_package_kept_for_judging_is_dropped_everywhere(self):
+        kept = self.package("kept", {"judged.py": code("judged")})
+        train, test = (self.package(name, {"copy.py": code("judged"), f"{name}.py": code(name)}) for name in ("one", "two"))
+        out = self.build(f"folder {train} MIT train", f"folder {test} MIT test", f"folder {kept} - kept")
+        self.assertEqual([record["path"] for split in ("train", "test") for record in records(out / f"{split}.jsonl")], ["one.py", "two.py"])
+
+    def test_a_large_package_is_thinned_by_groups_of_files(self):
+        train = self.package("one", {f"f{number:03}.py": code(f"f{number}") for number in range(300)})
+        out = self.folder / "corpus"
+        training("corpus", "--list", self.write_list(f"folder {train} MIT train"), "--out", out, "--package-bytes", "300000")
+        kept = [int(record["path"][1:4]) for record in records(out / "train.jsonl")]
+        self.assertTrue(30 <= len(kept) <= 180, len(kept))
+        self.assertEqual(len({number // 30 for number in kept}) * 30, len(kept))
+
+    def test_a_package_that_is_cleaned_is_not_read_again(self):
+        train = [Package("deb", name, "MIT", "train") for name in ("one", "two")]
+        parts = self.folder / "parts"
+        parts.mkdir()
+        for package in train:
+            record = {"package": package.name, "licence": "MIT", "language": "python", "path": "a.py", "text": code(package.name)}
+            head = {**package_parts.head_of(package), "version": "1.0", "dropped": {}}
+            package_parts.path_of(package, self.folder).write_text(json.dumps(head) + "\n" + json.dumps(record) + "\n")
+        out = training("corpus", "--list", self.write_list("deb one MIT train", "deb two MIT train"), "--out", self.folder)
+        self.assertIn("licences   MIT", out.stdout)
+        self.assertEqual(len(records(self.folder / "train.jsonl")), 2)
 
     def test_an_empty_corpus_is_refused_with_what_was_left_out(self):
         empty = self.package("one", {"a.py": "x\n"})
