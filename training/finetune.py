@@ -22,7 +22,7 @@ def main(words: list) -> int:
     from training import hugging_face, lora
     from training.errors import TrainingError
     from training.run import Run, device_of
-    from training.samples import Rows
+    from training.rows import Rows
 
     use_threads(options.threads)
     rows = Rows(options.samples)

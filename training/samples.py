@@ -1,11 +1,12 @@
 """Makes training samples of a corpus, and packs them into rows.
 
-A sample is a piece of a file, mostly with a hole (EFIM's form; with nothing typed after <fim_middle> it is PSM):
+A sample is a piece of a file, mostly with a hole (holes.py), in the form in which efimd lays a prompt out:
 
-    [[<file_sep> path \\n text of a neighbour] <file_sep> path \\n] <fim_prefix> before <fim_suffix> after <fim_middle> middle <eot>
+    [head] [<file_sep> path \\n] <fim_prefix> before <fim_suffix> after <fim_middle> middle <eot>
 
-else the piece as it stands, then <eot>. Paths are those in the package's archive. Middles look like typed text: the end of a line
-from somewhere inside it, whole lines, an indented block, and any span of characters. A share of samples is tokenized in fragments
+else the piece as it stands, then <eot>. The head is, for each of up to six files that the file imports and that the package has,
+<file_sep> path \\n declarations (heads.py); or a neighbour file's piece in the same form. Paths are those in the package's archive. Some
+samples show little of the file, or a short `after`, as on a first visit (A-10). A share of samples is tokenized in fragments
 (fragments.py), the others whole. The same seed gives the same samples with and without fragments; only their tokens differ.
 
 OUT is a folder: rows.bin, token ids of 16 or 32 bits, rows of context + 1; and samples.json, what they are. A row begins with a
@@ -13,92 +14,42 @@ sample's beginning, so that it holds the text that <fim_middle> refers to. The s
 """
 import argparse
 import dataclasses
+import itertools
 import json
 import pathlib
 import random
 
-from training import corpus, vocabulary
+from training import corpus, heads, holes, vocabulary
 from training.errors import TrainingError
 from training.files import whole_file
 from training.fragments import Encoder, Lengths
+from training.rows import OPENING, Rows  # noqa: F401  the samples' readers know them from here
 
-FIM_SHARE = 0.75
-PATH_SHARE = 0.3  # of FIM samples have their path in front
-NEIGHBOUR_SHARE = 0.15  # of FIM samples have another file of the package in front as well
-NEIGHBOUR_CHARACTERS = 400
-NEWLINE_SHARE = 0.6  # of holes that end at a line's end hold its newline too: efimd's after begins on the next line (A-3)
-FRAGMENT_SHARE = 0.5
 CHARACTERS_A_TOKEN = 2.7  # how much text a row holds, cautiously
-OPENING = 16  # tokens after <fim_middle>: about as many as a suggestion has
 PIECE_SHARES = (0.2, 1.0)  # of a row: editors show long windows and, on a first visit, short ones
+AFTER_CHARACTERS = 200  # a short `after`: about 64 tokens
+HEAD_TEXT_SHARE = 0.25  # of a sample's characters, at most; efimd gives 15 % of its window
 
 
 @dataclasses.dataclass(frozen=True)
-class Hole:
-    begin: int
-    end: int
+class Mixture:
+    """Shares: of samples, of those with a hole, and of holes."""
 
-
-def line_bounds(text: str, at: int):
-    """Begin and end of the line that character `at` stands in, without its newline."""
-    end = text.find("\n", at)
-    return text.rfind("\n", 0, at) + 1, len(text) if end < 0 else end
-
-
-def line_rest(text: str, chance: random.Random) -> Hole:
-    """From inside a line, after its indentation, to its end."""
-    begin, end = line_bounds(text, chance.randrange(len(text)))
-    indent = len(text[begin:end]) - len(text[begin:end].lstrip())
-    return Hole(chance.randint(begin + indent, end), end)
-
-
-def lines(text: str, chance: random.Random) -> Hole:
-    """One to six whole lines, the last without its newline, as a suggestion ends."""
-    begin, end = line_bounds(text, chance.randrange(len(text)))
-    for _ in range(chance.randrange(6)):
-        if end + 1 < len(text):
-            end = line_bounds(text, end + 1)[1]
-    return Hole(begin, end)
-
-
-def block(text: str, chance: random.Random) -> Hole:
-    """The lines below one that are indented deeper than it, from the end of that line; a line's rest if there are none."""
-    begin, end = line_bounds(text, chance.randrange(len(text)))
-    depth = indentation(text[begin:end])
-    last = end
-    while last + 1 < len(text):
-        next_begin, next_end = line_bounds(text, last + 1)
-        line = text[next_begin:next_end]
-        if line.strip() and indentation(line) <= depth:
-            break
-        last = next_end
-    return Hole(end, last) if last > end else line_rest(text, chance)
-
-
-def indentation(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
-def span(text: str, chance: random.Random) -> Hole:
-    begin, end = sorted((chance.randrange(len(text) + 1), chance.randrange(len(text) + 1)))
-    return Hole(begin, min(end, begin + len(text) // 3))
-
-
-HOLES = ((line_rest, 0.35), (lines, 0.3), (block, 0.15), (span, 0.2))
-
-
-def draw_hole(text: str, chance: random.Random) -> Hole:
-    kinds, shares = zip(*HOLES)
-    hole = chance.choices(kinds, shares)[0](text, chance)
-    with_newline = chance.random() < NEWLINE_SHARE and text[hole.end:hole.end + 1] == "\n"
-    return Hole(hole.begin, hole.end + 1) if with_newline else hole
+    fim: float = 0.85  # of samples have a hole
+    path: float = 0.5  # of those have their path in front
+    head: float = 0.5  # of those whose file imports files of the package have their declarations, then with the path
+    neighbour: float = 0.1  # of the others have another file of the package
+    short_after: float = 0.3  # show little behind the hole
+    newline: float = 0.6  # of holes that may end before or behind a newline hold it
+    fragments: float = 0.5  # of samples are tokenized in fragments
+    holes: tuple = (("typed", 0.4), ("edit", 0.1), ("rest", 0.2), ("lines", 0.1), ("block", 0.1), ("span", 0.1))
 
 
 def piece_of(text: str, characters: int, chance: random.Random) -> str:
     """A window of the file that begins at a line's start."""
     if len(text) <= characters:
         return text
-    begin = line_bounds(text, chance.randrange(len(text) - characters))[0]
+    begin = holes.line_bounds(text, chance.randrange(len(text) - characters))[0]
     return text[begin:begin + characters]
 
 
@@ -108,7 +59,7 @@ class Maker:
 
     vocabulary: vocabulary.Vocabulary
     context: int
-    fragment_share: float
+    mixture: Mixture
     lengths: Lengths
     seed: int
 
@@ -116,43 +67,77 @@ class Maker:
     def characters(self) -> int:
         return int(self.context * CHARACTERS_A_TOKEN)
 
-    def count(self, record: dict) -> int:
-        """How many samples of the file have together about as much text as it has."""
-        return max(1, round(len(record["text"]) / (self.characters * sum(PIECE_SHARES) / 2)))
+    def count(self, size: int) -> int:
+        """How many samples of a file of `size` characters have together about as much text as it has."""
+        return max(1, round(size / (self.characters * sum(PIECE_SHARES) / 2)))
 
-    def make(self, record: dict, neighbour, number: int, part: int) -> list:
-        """Token ids of one sample of file `number`."""
+    def make(self, record: dict, around, number: int, part: int) -> list:
+        """Token ids of one sample of file `number`. `around` has used(record), the (path, declarations) of what it imports, and
+        neighbour(number), another record of the package or None."""
         # Two random streams give the sample and its cuts into fragments, so that the first stays
         # the same whatever the second does.
         chance = random.Random(f"{self.seed}/{number}/{part}")
         cuts = random.Random(f"{self.seed}/{number}/{part}/fragments")
-        encode = Encoder(self.vocabulary.encode, self.lengths if cuts.random() < self.fragment_share else None, cuts)
-        return self.sample(record, neighbour, int(self.characters * chance.uniform(*PIECE_SHARES)), chance, encode)
+        encode = Encoder(self.vocabulary.encode, self.lengths if cuts.random() < self.mixture.fragments else None, cuts)
+        characters = int(self.characters * chance.uniform(*PIECE_SHARES))
+        if chance.random() >= self.mixture.fim:
+            return encode(piece_of(record["text"], characters, chance)) + [self.vocabulary.end]
+        front = self.front(record, around, number, characters, chance) if self.vocabulary.file is not None else []
+        characters = max(characters - sum(map(len, front)), characters // 2)
+        return [token for text in front for token in [self.vocabulary.file, *encode(text)]] + self.filled(record, characters, chance, encode)
 
-    def sample(self, record: dict, neighbour, characters: int, chance: random.Random, encode) -> list:
-        ids = self.vocabulary
-        if chance.random() >= FIM_SHARE:
-            return encode(piece_of(record["text"], characters, chance)) + [ids.end]
-        head = []
-        where = chance.random() if ids.file is not None else 1.0
-        if where < NEIGHBOUR_SHARE and neighbour is not None:
-            near = piece_of(neighbour["text"], NEIGHBOUR_CHARACTERS, chance)
-            characters = max(characters - len(near), NEIGHBOUR_CHARACTERS)
-            head += [ids.file] + encode(neighbour["path"] + "\n" + near)
-        if where < PATH_SHARE:
-            head += [ids.file] + encode(record["path"] + "\n")
-        text = piece_of(record["text"], characters, chance)
-        hole = draw_hole(text, chance)
-        return (head + [ids.prefix] + encode(text[:hole.begin]) + [ids.suffix] + encode(text[hole.end:])
+    def front(self, record: dict, around, number: int, characters: int, chance: random.Random) -> list:
+        """Texts that each stand behind a <file_sep>."""
+        own = record["path"] + "\n"
+        left = int(characters * HEAD_TEXT_SHARE)
+        if chance.random() < self.mixture.head:
+            out = []
+            for path, declared in around.used(record):
+                if declared and left > len(path) + 40:
+                    text = cut_at_line(path + "\n" + declared, left)
+                    out.append(text)
+                    left -= len(text)
+            if out:
+                return [*out, own]
+        neighbour = around.neighbour(number) if chance.random() < self.mixture.neighbour else None
+        if neighbour is not None:
+            return [neighbour["path"] + "\n" + piece_of(neighbour["text"], left, chance), own]
+        return [own] if chance.random() < self.mixture.path else []
+
+    def filled(self, record: dict, characters: int, chance: random.Random, encode) -> list:
+        ids, text = self.vocabulary, piece_of(record["text"], characters, chance)
+        hole = holes.draw(text, dict(self.mixture.holes), self.mixture.newline, chance)
+        after = text[hole.end:]
+        if chance.random() < self.mixture.short_after:
+            after = cut_at_line(after, AFTER_CHARACTERS)
+        return ([ids.prefix] + encode(text[:hole.begin]) + [ids.suffix] + encode(after)
                 + [ids.middle] + encode(text[hole.begin:hole.end]) + [ids.end])
 
 
-def neighbours(records):
-    """Each record with the one before it in its package, or None."""
-    last = None
-    for record in records:
-        yield record, last if last is not None and last["package"] == record["package"] else None
-        last = record
+def cut_at_line(text: str, characters: int) -> str:
+    """As many whole lines as fit; a part of the first where it alone is too long."""
+    if len(text) <= characters:
+        return text
+    end = text.rfind("\n", 0, characters)
+    return text[:end + 1] if end >= 0 else text[:characters]
+
+
+class Around:
+    """What stands around each file of a split. Files of a package stand beside each other in it."""
+
+    def __init__(self, files: corpus.Files):
+        self._files, self._packages = files, {}
+        for name, numbers in itertools.groupby(range(len(files)), files.packages.__getitem__):
+            numbers = list(numbers)
+            self._packages[name] = heads.Package(numbers, [files.paths[number] for number in numbers], files.__getitem__)
+
+    def used(self, record: dict):
+        package = self._packages[record["package"]]
+        return map(package.declarations, package.uses(record))
+
+    def neighbour(self, number: int):
+        same = number > 0 and self._files.packages[number - 1] == self._files.packages[number]
+        return self._files[number - 1] if same else None
 
 
 def write(corpus_folder: pathlib.Path, split: str, maker: Maker, out: pathlib.Path, rows_max: int) -> dict:
@@ -160,15 +145,16 @@ def write(corpus_folder: pathlib.Path, split: str, maker: Maker, out: pathlib.Pa
 
     kind = numpy.dtype("<u2" if maker.vocabulary.size <= 1 << 16 else "<u4")
     row, rows, count, left = maker.context + 1, 0, 0, []
-    pairs = list(neighbours(corpus.records(corpus_folder, split)))
+    files = corpus.Files(corpus_folder, split)
+    around = Around(files)
     # Mixed over all files: a few rows of many teach more than many of a few, which are soon known by heart.
-    parts = [(number, part) for number, (record, _) in enumerate(pairs) for part in range(maker.count(record))]
+    parts = [(number, part) for number, size in enumerate(files.sizes) for part in range(maker.count(size))]
     random.Random(maker.seed).shuffle(parts)
     with whole_file(out / "rows.bin") as file:
         for number, part in parts:
             if rows >= rows_max:
                 break
-            left += maker.make(*pairs[number], number, part)
+            left += maker.make(files[number], around, number, part)
             count += 1
             if len(left) >= row:
                 file.write(numpy.array(left[:row], kind).tobytes())
@@ -176,66 +162,38 @@ def write(corpus_folder: pathlib.Path, split: str, maker: Maker, out: pathlib.Pa
     if rows == 0:
         raise TrainingError(f"{corpus_folder}: the {split} split has too little text for one row of {row} tokens")
     facts = {"rows": rows, "context": maker.context, "samples": count, "split": split, "bits": kind.itemsize * 8,
-             "middle": maker.vocabulary.middle, "end": maker.vocabulary.end,
-             "fragment_share": maker.fragment_share, "fragment_lengths": dataclasses.astuple(maker.lengths), "seed": maker.seed}
+             "vocabulary": maker.vocabulary.size, "middle": maker.vocabulary.middle, "end": maker.vocabulary.end,
+             "fragment_share": maker.mixture.fragments, "fragment_lengths": dataclasses.astuple(maker.lengths), "seed": maker.seed,
+             "mixture": dataclasses.asdict(maker.mixture)}
     with whole_file(out / "samples.json", "w") as file:
         json.dump(facts, file, indent=1)
     return facts
 
 
-class Rows:
-    """Packed rows on disk; row(i) are `context + 1` token ids. An epoch visits all of them in an order of its own."""
-
-    def __init__(self, folder: pathlib.Path):
-        import numpy
-
+def holes_of(text: str) -> tuple:
+    """"typed=0.4,edit=0.1" """
+    out = []
+    for word in text.split(","):
+        name, _, share = word.partition("=")
         try:
-            facts = json.loads((folder / "samples.json").read_text(encoding="utf-8"))
-            self.count, self.context = facts["rows"], facts["context"]
-            self.fragment_share, self.middle, self.end = facts["fragment_share"], facts["middle"], facts["end"]
-            flat = numpy.memmap(folder / "rows.bin", f"<u{facts['bits'] // 8}", mode="r")
-            self._rows = flat.reshape(self.count, self.context + 1)
-        except FileNotFoundError as error:
-            raise TrainingError(f"{folder}: has no samples; make them first: python3 -m training samples") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise TrainingError(f"{folder}: its samples are damaged, make them again: {error}") from error
-        self._epoch, self._order = None, None
+            value = float(share)
+        except ValueError:
+            value = -1.0
+        if name not in holes.KINDS or not 0 <= value < float("inf"):
+            raise TrainingError(f"--holes {text}: KIND=SHARE,... is wanted, of {', '.join(holes.KINDS)}")
+        out.append((name, value))
+    if sum(value for _, value in out) <= 0:
+        raise TrainingError(f"--holes {text}: some share is to be more than 0")
+    return tuple(out)
 
-    def batch(self, step: int, size: int):
-        """The rows of a training step: a function of the step alone, so that training resumes exactly."""
-        import numpy
 
-        return numpy.stack([self._rows[self._at(step * size + number)] for number in range(size)]).astype(numpy.int64)
-
-    def first(self, begin: int, size: int):
-        """Rows as they stand on disk: the same for every measurement."""
-        import numpy
-
-        return self._rows[begin:begin + size].astype(numpy.int64)
-
-    def opening_shares(self, rows):
-        """For each target of rows [B][T + 1]: 1 / n if it is the n-th token after <fim_middle>, up to OPENING; 0 elsewhere. [B][T]"""
-        import numpy
-
-        at = numpy.arange(rows.shape[1])
-        last = lambda token: numpy.maximum.accumulate(numpy.where(rows == token, at, -1), 1)
-        middle, end = last(self.middle)[:, :-1], last(self.end)[:, :-1]
-        distance = at[1:] - middle
-        return numpy.where((middle > end) & (distance <= OPENING), 1 / distance, 0).astype(numpy.float32)
-
-    def highest_token(self) -> int:
-        return int(self._rows.max())
-
-    def _at(self, number: int) -> int:
-        import numpy
-
-        epoch, at = divmod(number, self.count)
-        if epoch != self._epoch:
-            self._epoch, self._order = epoch, numpy.random.default_rng(epoch).permutation(self.count)
-        return self._order[at]
+SHARES = (("fim", "of samples have a hole"), ("path", "of those have their path in front"),
+          ("head", "of those whose file imports others of the package have these files' declarations in front"),
+          ("neighbour", "of the others have a piece of a neighbour file"), ("short_after", "show little behind the hole"))
 
 
 def main(words: list) -> int:
+    plain = Mixture()
     parser = argparse.ArgumentParser(prog="python3 -m training samples", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--corpus", type=pathlib.Path, required=True)
@@ -244,18 +202,25 @@ def main(words: list) -> int:
     parser.add_argument("--out", type=pathlib.Path, required=True, help="folder for the samples")
     parser.add_argument("--split", choices=("train", "validation"), default="train")
     parser.add_argument("--context", type=int, default=512, help="tokens of a row")
-    parser.add_argument("--fragment-share", type=float, default=FRAGMENT_SHARE, help="of the samples; 0: all whole")
+    for name, what in SHARES:
+        parser.add_argument(f"--{name.replace('_', '-')}-share", type=float, default=getattr(plain, name),
+                            help=f"{what}; {getattr(plain, name)} unless given")
+    parser.add_argument("--holes", default=",".join(f"{name}={share}" for name, share in plain.holes),
+                        help="how many of each kind; %(default)s unless given")
+    parser.add_argument("--fragment-share", type=float, default=plain.fragments, help="of the samples; 0: all whole")
     parser.add_argument("--fragment-lengths", type=int, nargs=2, default=(1, 200), metavar=("SHORTEST", "LONGEST"),
                         help="in characters, evenly distributed")
     parser.add_argument("--rows-max", type=int, default=1 << 40)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(words)
-    if not 0 <= options.fragment_share <= 1:
-        parser.error("--fragment-share lies between 0 and 1")
+    shares = {name: getattr(options, f"{name}_share") for name, _ in SHARES}
+    for name, share in [*shares.items(), ("fragment", options.fragment_share)]:
+        if not 0 <= share <= 1:
+            parser.error(f"--{name.replace('_', '-')}-share lies between 0 and 1")
     if options.context < 16:
         parser.error("--context: at least 16 tokens")
-    maker = Maker(vocabulary.open_vocabulary(options.tokenizer), options.context, options.fragment_share,
-                  Lengths(*options.fragment_lengths), options.seed)
+    mixture = Mixture(**shares, fragments=options.fragment_share, holes=holes_of(options.holes))
+    maker = Maker(vocabulary.open_vocabulary(options.tokenizer), options.context, mixture, Lengths(*options.fragment_lengths), options.seed)
     facts = write(options.corpus, options.split, maker, options.out, options.rows_max)
     print(f"{options.out}: {facts['samples']} samples in {facts['rows']} rows of {options.context} tokens "
           f"({facts['rows'] * options.context / 1e6:.1f} M tokens)")

@@ -92,6 +92,7 @@ def main(words: list) -> int:
     parser.add_argument("--kv-heads", type=int, default=1)
     parser.add_argument("--feed-forward", type=int, default=768)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--epochs", type=int, default=1, help="over each shard, where --samples are shards")
     add_run_options(parser, rate=3e-3, warmup=40, decay=0.3, optimizer="muon", opening_weight=16)
     options = parser.parse_args(words)
 
@@ -99,10 +100,11 @@ def main(words: list) -> int:
 
     from training import checkpoint
     from training.run import Run, device_of
-    from training.samples import Rows
+    from training.rows import Rows
+    from training.shards import open_rows
 
     use_threads(options.threads)
-    rows = Rows(options.samples)
+    rows = open_rows(options.samples, options.epochs)
     options.context = rows.context
     parent = checkpoint.load(options.parent) if options.parent else None
     model = longer(checkpoint.model_of(parent, options.parent), rows.context) if parent else new_model(options, options.vocabulary)

@@ -6,7 +6,8 @@ import unittest
 import support
 from support import training
 
-from training import samples
+from training import holes, rows, samples
+from training.errors import TrainingError
 from training.fragments import Lengths
 from training.vocabulary import open_vocabulary
 
@@ -28,19 +29,28 @@ STACK = Stack()
 """
 
 
+class SomeAround:
+    """A file that every other sample's file imports, and a neighbour."""
+
+    def used(self, record: dict):
+        return [("src/queue.py", "class Queue\n  def take(self)\n")] if record else []
+
+    def neighbour(self, number: int):
+        return {"path": "src/heap.py", "package": "p", "text": CODE.replace("Stack", "Heap")}
+
+
 class Samples(support.TrainingTest):
     def setUp(self):
         super().setUp()
         self.vocabulary = open_vocabulary(self.make_vocabulary())
 
     def maker(self, fragment_share: float) -> samples.Maker:
-        return samples.Maker(self.vocabulary, 512, fragment_share, Lengths(), 1)
+        return samples.Maker(self.vocabulary, 512, samples.Mixture(fragments=fragment_share), Lengths(), 1)
 
     def made(self, fragment_share: float, count: int = 200) -> list:
-        record = {"path": "src/stack.py", "package": "p", "text": CODE}
-        neighbour = {"path": "src/queue.py", "package": "p", "text": CODE.replace("Stack", "Queue")}
+        record = {"path": "src/stack.py", "package": "p", "text": CODE, "language": "python"}
         maker = self.maker(fragment_share)
-        return [maker.make(record, neighbour, number, 0) for number in range(count)]
+        return [maker.make(record, SomeAround(), number, 0) for number in range(count)]
 
     def parts(self, ids: list) -> dict:
         """Head, before, after and middle of a sample as text; only "text" of one without a hole."""
@@ -54,17 +64,17 @@ class Samples(support.TrainingTest):
                 "middle": words.decode(ids[middle + 1:-1])}
 
     def test_the_first_tokens_behind_middle_are_told_from_the_rest(self):
-        rows = samples.Rows(self.make_samples())
-        batch = rows.batch(0, 8)
-        shares = rows.opening_shares(batch)
-        self.assertEqual(shares.shape, (8, rows.context))
+        read = rows.Rows(self.make_samples())
+        batch = read.batch(0, 8)
+        shares = read.opening_shares(batch)
+        self.assertEqual(shares.shape, (8, read.context))
         self.assertGreater((shares == 1).sum(), 0)
         for row, of_row in zip(batch.tolist(), shares.tolist()):
             behind = None  # tokens after <fim_middle>; None where there is no open one
             for token, target, share in zip(row, row[1:], of_row):
-                behind = 0 if token == rows.middle else None if token == rows.end or behind is None else behind
+                behind = 0 if token == read.middle else None if token == read.end or behind is None else behind
                 behind = None if behind is None else behind + 1
-                expected = 1 / behind if behind is not None and behind <= samples.OPENING else 0
+                expected = 1 / behind if behind is not None and behind <= rows.OPENING else 0
                 self.assertAlmostEqual(share, expected, msg=f"{target} in {row}")
 
     def test_before_middle_and_after_are_a_piece_of_the_file(self):
@@ -72,13 +82,15 @@ class Samples(support.TrainingTest):
             parts = self.parts(ids)
             self.assertIn(parts.get("text") or parts["before"] + parts["middle"] + parts["after"], CODE)
 
-    def test_three_of_four_have_a_hole_and_some_have_files_in_front(self):
+    def test_most_have_a_hole_and_many_have_files_in_front(self):
         made = [self.parts(ids) for ids in self.made(0.0, 1000)]
-        holes = [parts for parts in made if "middle" in parts]
-        self.assertAlmostEqual(len(holes) / len(made), samples.FIM_SHARE, delta=0.05)
-        heads = [parts["head"].count(self.vocabulary.file) for parts in holes]
-        self.assertAlmostEqual(sum(count > 0 for count in heads) / len(heads), samples.PATH_SHARE, delta=0.05)
-        self.assertAlmostEqual(sum(count > 1 for count in heads) / len(heads), samples.NEIGHBOUR_SHARE, delta=0.05)
+        with_hole, plain = [parts for parts in made if "middle" in parts], samples.Mixture()
+        self.assertAlmostEqual(len(with_hole) / len(made), plain.fim, delta=0.05)
+        heads = [self.vocabulary.decode([token for token in parts["head"] if token != self.vocabulary.file]) for parts in with_hole]
+        share = lambda what: sum(what in head for head in heads) / len(heads)
+        self.assertAlmostEqual(share("src/queue.py\nclass Queue\n  def take(self)\nsrc/stack.py\n"), plain.head, delta=0.06)
+        self.assertAlmostEqual(share("class Heap"), (1 - plain.head) * plain.neighbour, delta=0.03)
+        self.assertAlmostEqual(share("src/stack.py"), 1 - (1 - plain.head) * (1 - plain.neighbour) * (1 - plain.path), delta=0.06)
 
     def test_fragments_change_tokens_and_not_text(self):
         whole, broken = self.made(0.0), self.made(1.0)
@@ -88,34 +100,57 @@ class Samples(support.TrainingTest):
     def test_middles_look_like_editing(self):
         chance = random.Random(5)
         for _ in range(200):
-            rest = samples.line_rest(CODE, chance)
+            rest = holes.line_rest(CODE, chance)
             self.assertNotIn("\n", CODE[rest.begin:rest.end])
             self.assertTrue(rest.end == len(CODE) or CODE[rest.end] == "\n")
-            whole = samples.lines(CODE, chance)
+            whole = holes.lines(CODE, chance)
             self.assertTrue(whole.begin == 0 or CODE[whole.begin - 1] == "\n")
-        blocks = {CODE[hole.begin:hole.end] for hole in (samples.block(CODE, chance) for _ in range(300))}
+        blocks = {CODE[hole.begin:hole.end] for hole in (holes.block(CODE, chance) for _ in range(300))}
         self.assertIn("\n        self.items.append(item)\n        return self\n", blocks)
 
     def test_after_begins_on_the_next_line_as_efimd_has_it_or_at_the_cursors_own(self):
         middles = [parts for parts in map(self.parts, self.made(0.0, 500)) if parts.get("after")]
         # Where a blank line follows, both are true.
         self.assertGreater(sum(parts["middle"].endswith("\n") for parts in middles) / len(middles), 0.3)
-        self.assertGreater(sum(parts["after"].startswith("\n") for parts in middles) / len(middles), 0.2)
+        self.assertGreater(sum(parts["after"].startswith("\n") for parts in middles) / len(middles), 0.1)
+
+    def test_what_was_typed_is_whole_lines_and_the_last_newline(self):
+        chance = random.Random(6)
+        lengths = set()
+        for _ in range(300):
+            hole = holes.typed(CODE, chance)
+            self.assertTrue(hole.begin == 0 or CODE[hole.begin - 1] == "\n")
+            self.assertEqual(CODE[hole.end - 1], "\n")
+            lengths.add(CODE[hole.begin:hole.end].count("\n"))
+        self.assertGreaterEqual(len(lengths), 5)
+
+    def test_an_edit_ends_at_a_words_end_and_old_code_follows(self):
+        chance = random.Random(7)
+        for _ in range(300):
+            hole = holes.edit(CODE, chance)
+            self.assertTrue(hole.begin == 0 or CODE[hole.begin - 1] == "\n")
+            self.assertFalse(CODE[hole.end - 1].isalnum() and CODE[hole.end:hole.end + 1].isalnum())
+
+    def test_kinds_of_holes_are_chosen_by_name(self):
+        self.assertEqual(samples.holes_of("typed=1,edit=0.5"), (("typed", 1.0), ("edit", 0.5)))
+        for wrong in ("typed", "typed=x", "other=1", "typed=-1", "typed=0", ""):
+            with self.assertRaises(TrainingError):
+                samples.holes_of(wrong)
 
     def test_the_same_seed_gives_the_same_rows_and_each_begins_with_a_sample(self):
         first, again = self.make_samples("first"), self.make_samples("again")
         self.assertEqual((first / "rows.bin").read_bytes(), (again / "rows.bin").read_bytes())
         self.assertNotEqual((first / "rows.bin").read_bytes(), (self.make_samples("other", "--seed", "2") / "rows.bin").read_bytes())
-        rows = samples.Rows(first)
-        self.assertEqual(rows.context, 64)
-        self.assertLess(rows.highest_token(), 1024)
+        read = rows.Rows(first)
+        self.assertEqual(read.context, 64)
+        self.assertLess(read.highest_token(), 1024)
         self.assertEqual(json.loads((first / "samples.json").read_text())["fragment_lengths"], [1, 200])
 
     def test_every_row_is_visited_once_an_epoch(self):
-        rows = samples.Rows(self.make_samples())
-        epoch = [rows._at(number) for number in range(rows.count)]
-        self.assertEqual(sorted(epoch), list(range(rows.count)))
-        self.assertNotEqual(epoch, [rows._at(rows.count + number) for number in range(rows.count)])
+        read = rows.Rows(self.make_samples())
+        epoch = [read._at(number) for number in range(read.count)]
+        self.assertEqual(sorted(epoch), list(range(read.count)))
+        self.assertNotEqual(epoch, [read._at(read.count + number) for number in range(read.count)])
 
     def test_bad_input_is_refused(self):
         corpus = self.make_corpus()
