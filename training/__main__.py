@@ -9,6 +9,9 @@ COMMANDS = {
     "tokenizer": "trains a sentencepiece vocabulary on it",
     "samples": "makes fill-in-the-middle samples, whole or in fragments",
     "train": "trains a model on them, from scratch or on from a checkpoint",
+    "shards": "packs samples for a machine with a card and no network",
+    "gpu": "trains a large model on such a machine, in calls of some minutes",
+    "pieces": "splits a checkpoint or a GGUF into files of 16 MiB, and joins them",
     "finetune": "makes an EFIM model of a Hugging Face checkpoint folder",
     "export": "writes a model as GGUF",
     "take": "takes such a GGUF back, to train it further",
@@ -34,6 +37,9 @@ def main() -> int:
         return module.main(words[1:])
     except TrainingError as error:
         print(f"{words[0]}: {error}", file=sys.stderr)
+        return 1
+    except ModuleNotFoundError as error:
+        print(f"{words[0]}: Python has no {error.name} here; scripts/deps --training installs it for /usr/bin/python3", file=sys.stderr)
         return 1
     except OSError as error:  # no space, no permission, no such file: the system says which
         print(f"{words[0]}: {error}", file=sys.stderr)

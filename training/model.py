@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn import functional
 
-from training import operations
+from training import operations, plain
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,10 +36,10 @@ class Norm(nn.Module):
     def __init__(self, width: int, epsilon: float):
         super().__init__()
         self.weight = nn.Parameter(torch.ones(width))
-        self.epsilon = epsilon
+        self.epsilon, self.by = epsilon, operations
 
     def forward(self, x, precision):
-        return operations.RmsNorm.apply(x, self.weight, self.epsilon, precision)
+        return self.by.rms_norm(x, self.weight, self.epsilon, precision)
 
 
 class Linear(nn.Linear):
@@ -53,7 +53,7 @@ class Linear(nn.Linear):
 class Attention(nn.Module):
     def __init__(self, shape: Shape):
         super().__init__()
-        self.shape = shape
+        self.shape, self.by = shape, operations
         bias = shape.architecture == "qwen2"
         self.q_proj = Linear(shape.width, shape.heads * shape.head, bias=bias)
         self.k_proj = Linear(shape.width, shape.kv_heads * shape.head, bias=bias)
@@ -65,22 +65,23 @@ class Attention(nn.Module):
         rows, tokens, _ = x.shape
         shape = self.shape
         split = lambda y, heads: y.view(rows, tokens, heads, shape.head)
-        q = operations.Rotation.apply(split(self.q_proj(x), shape.heads), cos, sin).transpose(1, 2)
-        k = operations.Rotation.apply(split(self.k_proj(x), shape.kv_heads), cos, sin).transpose(1, 2)
+        q = self.by.rotation(split(self.q_proj(x), shape.heads), cos, sin).transpose(1, 2)
+        k = self.by.rotation(split(self.k_proj(x), shape.kv_heads), cos, sin).transpose(1, 2)
         v = split(self.v_proj(x), shape.kv_heads).transpose(1, 2)
-        mixed = operations.attention(q.unflatten(1, (shape.kv_heads, -1)), k, v).flatten(1, 2)
+        mixed = self.by.attention(q.unflatten(1, (shape.kv_heads, -1)), k, v).flatten(1, 2)
         return self.o_proj(mixed.transpose(1, 2).reshape(rows, tokens, -1))
 
 
 class FeedForward(nn.Module):
     def __init__(self, shape: Shape):
         super().__init__()
+        self.by = operations
         self.gate_proj = Linear(shape.width, shape.feed_forward, bias=False)
         self.up_proj = Linear(shape.width, shape.feed_forward, bias=False)
         self.down_proj = Linear(shape.feed_forward, shape.width, bias=False)
 
     def forward(self, x):
-        return self.down_proj(operations.GatedSilu.apply(self.gate_proj(x), self.up_proj(x)))
+        return self.down_proj(self.by.gated_silu(self.gate_proj(x), self.up_proj(x)))
 
 
 class Layer(nn.Module):
@@ -115,6 +116,12 @@ class Model(nn.Module):
             self.lm_head = Linear(shape.width, shape.vocabulary, bias=False)
         self._frequencies = shape.rope_base ** (-torch.arange(0, shape.head, 2, dtype=torch.float32) / shape.head)
 
+    def use_plain_operations(self) -> None:
+        """Those that a compiler fuses."""
+        for module in self.modules():
+            if hasattr(module, "by"):
+                module.by = plain
+
     def draw(self, seed: int) -> None:
         """New weights; those that add to the residual stream start smaller, by the root of how many do."""
         torch.manual_seed(seed)
@@ -125,8 +132,9 @@ class Model(nn.Module):
 
     def forward(self, tokens, precision=torch.float32):
         """tokens [B][T] -> logits [B][T][V], of `precision`."""
-        angles = torch.arange(tokens.shape[1], dtype=torch.float32)[:, None, None] * self._frequencies
-        cos, sin = angles.cos().to(tokens.device), angles.sin().to(tokens.device)
+        at = torch.arange(tokens.shape[1], dtype=torch.float32, device=tokens.device)
+        angles = at[:, None, None] * self._frequencies.to(tokens.device)
+        cos, sin = angles.cos(), angles.sin()
         x = self.model.embed_tokens(tokens)
         for layer in self.model.layers:
             x = layer(x, cos, sin, precision)

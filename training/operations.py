@@ -106,3 +106,6 @@ def attention(q, k, v):
         mixed = functional.softmax(scores, -1) @ v[:, :end]
         parts.append(mixed.view(rows, kv_heads, group, end - begin, head))
     return torch.cat(parts, 3)
+
+
+rms_norm, rotation, gated_silu = RmsNorm.apply, Rotation.apply, GatedSilu.apply

@@ -48,8 +48,9 @@ class Optimizers:
         inner = {name for name, weight in trained.items() if kind == "muon" and weight.dim() == 2 and ".layers." in name}
         flat = [weight for name, weight in trained.items() if name not in inner and weight.dim() < 2]
         other = [weight for name, weight in trained.items() if name not in inner and weight.dim() == 2]
+        fused = {"fused": True} if any(weight.is_cuda for weight in trained.values()) else {}
         self.all = [torch.optim.AdamW([{"params": other, "weight_decay": WEIGHT_DECAY}, {"params": flat, "weight_decay": 0.0}],
-                                      lr=0.0, betas=ADAM_BETAS)]
+                                      lr=0.0, betas=ADAM_BETAS, **fused)]
         self.scales = [1.0]
         if inner:
             self.all.append(Muon([trained[name] for name in sorted(inner)], 0.0, precision))

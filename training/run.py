@@ -9,7 +9,7 @@ import torch
 from training import checkpoint, progress
 from training.errors import TrainingError
 from training.optimizer import Optimizers
-from training.samples import Rows
+from training.rows import Rows
 
 CHECKPOINT_EVERY_S = 300
 VALIDATE_EVERY = 200  # steps
@@ -52,7 +52,8 @@ def device_of(name: str) -> torch.device:
 
 
 class Run:
-    def __init__(self, model, plan: Plan, rows: Rows, validation, device, out: pathlib.Path):
+    def __init__(self, model, plan: Plan, rows, validation, device, out: pathlib.Path, compiled: bool = False):
+        """`rows`: Rows or shards.ShardRows. `compiled`: by torch.compile, in plain operations."""
         self.model, self.plan, self.rows, self.validation = model.to(device), plan, rows, validation
         self.device, self.out = device, out
         self.precision = torch.bfloat16 if plan.precision == "bf16" else torch.float32
@@ -60,6 +61,10 @@ class Run:
         self.step = 0
         self.losses, self.validations, self.seconds = [], [], 0.0
         self._stop = False
+        self._row_losses = self.model.losses
+        if compiled:
+            self.model.use_plain_operations()
+            self._row_losses = torch.compile(self.model.losses)
 
     @property
     def path(self) -> pathlib.Path:
@@ -88,13 +93,15 @@ class Run:
             "validations": self.validations, "seconds": self.seconds, "fragment_share": self.rows.fragment_share})
 
     def train(self, budget_s: float) -> bool:
-        """Trains to the end, for `budget_s` of wall clock, or until a signal asks for an end; then saves. True at the end."""
+        """Trains to the end, for `budget_s` of wall clock, until a signal asks for an end or a shard is missing; then saves. True at
+        the end."""
         line = progress.ProgressLine(self.plan.steps, self.plan.batch * self.rows.context)
         begin = saved = time.monotonic()
         before = self.seconds
         old = {number: signal.signal(number, self._ask_to_stop) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
-            while self.step < self.plan.steps and not self._stop and time.monotonic() - begin < budget_s:
+            while (self.step < self.plan.steps and not self._stop and time.monotonic() - begin < budget_s
+                   and self.rows.here(self.step, self.plan.batch)):
                 self._train_step()
                 self.seconds = before + time.monotonic() - begin
                 line.step(self.step, sum(self.losses[-20:]) / len(self.losses[-20:]),
@@ -117,11 +124,12 @@ class Run:
         weights = torch.from_numpy(1 + self.plan.opening_weight * self.rows.opening_shares(drawn)).to(self.device)
         weights /= weights.sum()
         rows = torch.from_numpy(drawn).to(self.device)
-        total = 0.0
+        total = torch.zeros((), dtype=torch.float64, device=self.device)  # not read before the end: a card need not wait
         for part, by in zip(rows.split(self.plan.microbatch), weights.split(self.plan.microbatch)):
-            loss = (self.model.losses(part, self.precision) * by).sum()
+            loss = (self._row_losses(part, self.precision) * by).sum()
             loss.backward()
-            total += loss.item()
+            total += loss.detach()
+        total = total.item()
         if not total < float("inf"):
             raise TrainingError(f"step {self.step}: the loss is {total}; a lower --rate may help. The last checkpoint is untouched")
         torch.nn.utils.clip_grad_norm_([weight for weight in self.model.parameters() if weight.requires_grad], GRADIENT_NORM_MAX)

@@ -6,7 +6,8 @@ import support  # noqa: F401 (finds training/)
 import torch
 from torch.autograd import gradcheck
 
-from training import operations
+from training import operations, plain
+from training.model import Model, Shape
 
 
 def drawn(*shape, precision=torch.float64, seed=1):
@@ -46,6 +47,22 @@ class Operations(unittest.TestCase):
         for tokens in (1, operations.QUERIES, 2 * operations.QUERIES + 3):
             q, k, v = drawn(2, 2, 3, tokens, 8), drawn(2, 2, tokens, 8, seed=2), drawn(2, 2, tokens, 8, seed=3)
             torch.testing.assert_close(operations.attention(q, k, v), plain_attention(q, k, v))
+
+    def test_a_model_in_plain_operations_has_the_same_losses_and_gradients(self):
+        for architecture in ("llama", "qwen2"):
+            model = Model(Shape(vocabulary=60, width=32, layers=2, heads=4, kv_heads=2, feed_forward=48, architecture=architecture))
+            model.draw(3)
+            rows = torch.randint(0, 60, (2, 200), generator=torch.Generator().manual_seed(4))
+            results = []
+            for use_plain in (False, True):
+                if use_plain:
+                    model.use_plain_operations()
+                    self.assertIs(model.model.layers[0].self_attn.by, plain)
+                model.zero_grad()
+                loss = model.loss(rows)
+                loss.backward()
+                results.append((loss.detach(), [weight.grad.clone() for weight in model.parameters()]))
+            torch.testing.assert_close(*results)
 
     def test_in_bf16_they_are_as_near_as_its_digits(self):
         q, k, v = (drawn(*shape, precision=torch.float32, seed=seed)
