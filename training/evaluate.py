@@ -1,6 +1,6 @@
 """Measures GGUF files with efimd, at cursors in the corpus's test packages: random ones and line starts, each with the typed text
 before the suffix (PSM), after <MID> (EFIM), and there with its end healed (EFIM + healing). A model to which efimd shows the
-path of the file gets it here, too, as the corpus has it.
+path of the file gets it here, too, as the corpus has it. And at places: what the daemon shows with the model alone (places.py).
 
 Printed are tables in Markdown, with 95 % intervals; OUT/results.json has every number, OUT/cursors-KIND.jsonl the cursors and
 OUT/NAME-KIND.jsonl what was written at each.
@@ -14,13 +14,14 @@ import pathlib
 import subprocess
 import sys
 
-from training import baselines, corpus, cursors, humaneval, measures
+from training import baselines, corpus, cursors, humaneval, measures, places
 from training.errors import TrainingError
 from training.files import whole_file
 
 FORMS = ("psm", "efim", "healed")
 TITLES = {"psm": "PSM", "efim": "EFIM", "healed": "EFIM + healing"}
-KINDS = ("random", "line")
+CURSOR_KINDS = ("random", "line")
+KINDS = (*CURSOR_KINDS, "places")
 LINE_TOKENS_MAX = 24
 TASK_TOKENS_MAX = 256
 CHUNK = 500  # cursors of one efimd-bench
@@ -43,23 +44,29 @@ def fill(options, model: pathlib.Path, cursors_in: list, tokens_max: int, stop: 
 
 
 def fill_part(options, model: pathlib.Path, cursors_in: list, tokens_max: int, stop: str) -> list:
-    cursor_file, config = options.out / "asked.jsonl", options.out / "config.toml"
+    cursor_file = options.out / "asked.jsonl"
     write_lines(cursor_file, cursors_in)
+    said = bench(options, model, ["fill", cursor_file, "--form", ",".join(FORMS), "--max-tokens", str(tokens_max), "--stop", stop])
+    answers = [json.loads(line) for line in said.split("\n") if line]
+    if [answer["form"] for answer in answers] != list(FORMS) * len(cursors_in):
+        raise TrainingError(f"{model}: efimd-bench gave {len(answers)} answers for {len(cursors_in)} cursors in {len(FORMS)} forms")
+    return [{"text": "", "generatedTokens": 0, "generationMs": 0.0, **answer} for answer in answers]
+
+
+def bench(options, model: pathlib.Path, words: list) -> str:
+    """efimd-bench's output."""
+    config = options.out / "config.toml"
+    config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(f"[device]\nthreads = {options.threads}\n" if options.threads else "")  # the user's own has no say in it
-    command = [options.bench, "fill", cursor_file, "--form", ",".join(FORMS), "--max-tokens", str(tokens_max),
-               "--stop", stop]
     environment = {**os.environ, "EFIMD_MODEL": str(model.absolute()), "EFIMD_CONFIG": str(config.absolute())}
     try:
-        ran = subprocess.run(command, capture_output=True, text=True, encoding="utf-8", env=environment, check=False)
+        ran = subprocess.run([options.bench, *words], capture_output=True, text=True, encoding="utf-8", env=environment, check=False)
     except FileNotFoundError as error:
         raise TrainingError(f"{options.bench}: is missing; build it (cmake --build --preset release --target efimd-bench), or name "
                             "it with --bench") from error
     if ran.returncode != 0:
         raise TrainingError(f"{model}: {ran.stderr.strip() or f'efimd-bench ended with {ran.returncode}'}")
-    answers = [json.loads(line) for line in ran.stdout.split("\n") if line]
-    if [answer["form"] for answer in answers] != list(FORMS) * len(cursors_in):
-        raise TrainingError(f"{model}: efimd-bench gave {len(answers)} answers for {len(cursors_in)} cursors in {len(FORMS)} forms")
-    return [{"text": "", "generatedTokens": 0, "generationMs": 0.0, **answer} for answer in answers]
+    return ran.stdout
 
 
 def digest(data: bytes) -> str:
@@ -122,7 +129,7 @@ def differences(models: list, results: dict) -> str:
 def evaluate_cursors(options, models: dict) -> dict:
     records = list(corpus.records(options.corpus, "test"))
     results = {}
-    for kind in options.kinds:
+    for kind in (kind for kind in options.kinds if kind in CURSOR_KINDS):
         drawn = cursors.draw(records, kind, options.cursors, options.seed)
         asked = [{key: getattr(cursor, key) for key in ("before", "increment", "after", "rest", "path")} for cursor in drawn]
         write_lines(options.out / f"cursors-{kind}.jsonl", asked)
@@ -137,6 +144,18 @@ def evaluate_cursors(options, models: dict) -> dict:
                 print(f"{kind}: {row(f'{name}, {TITLES[form]}', result)}", file=sys.stderr, flush=True)
         print(table(kind, len(drawn), results[kind]))
         print(differences(list(models), results[kind]))
+    return results
+
+
+def evaluate_places(options, models: dict) -> dict:
+    if "places" not in options.kinds:
+        return {}
+    folders = places.unpacked(options.corpus, options.out / "projects")
+    results = {}
+    for name, model in models.items():
+        results[name] = places.measured(lambda words: bench(options, model, words), folders, options.cursors, options.seed)
+        print(f"places: {places.row(name, results[name])}", file=sys.stderr, flush=True)
+    print(places.table(results))
     return results
 
 
@@ -186,7 +205,7 @@ def main(words: list) -> int:
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args(words)
     models = models_of(options.model)
-    results = {"cursors": evaluate_cursors(options, models), "humaneval": evaluate_humaneval(options, models)}
+    results = {"cursors": evaluate_cursors(options, models), "places": evaluate_places(options, models), "humaneval": evaluate_humaneval(options, models)}
     with whole_file(options.out / "results.json", "w") as file:
         json.dump(results, file)
     return 0

@@ -132,6 +132,7 @@ void Grammar::add_places() {
   places->add_option("--seed", line_.places.seed, "Another draw of cursors")->capture_default_str();
   places->add_flag("--above", line_.places.above,
                    "Give only the text above the cursor, as in a file that is being written");
+  places->add_flag("--alone", line_.places.alone, "Measure without recall only");
   places->add_option("--dump", line_.places.dump,
                      "Write what training/fit_recall.py --judged reads to this file");
   places->add_flag("--drafts", line_.places.drafts,

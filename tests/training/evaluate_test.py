@@ -6,7 +6,8 @@ import unittest
 import support
 from support import records, training
 
-from training import baselines, cursors, humaneval, measures, sandbox
+from training import baselines, cursors, humaneval, measures, places, sandbox
+from training.errors import TrainingError
 
 TEXT = """import os
 
@@ -50,6 +51,31 @@ class Cursors(unittest.TestCase):
         other = {**RECORD, "language": "go"}
         drawn = cursors.draw([RECORD] * 30 + [other], "line", 100, 1)
         self.assertAlmostEqual(sum(one.language == "go" for one in drawn), 50, delta=10)
+
+
+class Places(support.TrainingTest):
+    def test_test_packages_are_unpacked_each_into_its_folder(self):
+        corpus = self.make_corpus()
+        folders = places.unpacked(corpus, self.folder / "projects")
+        self.assertEqual([folder.name for folder in folders], ["cache_store", "scripts"])
+        for record in records(corpus / "test.jsonl"):
+            folder = next(folder for folder in folders if record["package"].endswith("/" + folder.name))
+            self.assertEqual((folder / record["path"]).read_text(), record["text"])
+
+    def test_a_path_that_leads_out_is_refused(self):
+        (self.folder / "test.jsonl").write_text(json.dumps({**RECORD, "path": "../../a.py"}) + "\n")
+        with self.assertRaises(TrainingError):
+            places.unpacked(self.folder, self.folder / "projects")
+
+    @unittest.skipUnless(support.BENCH, "without efimd-bench")
+    def test_what_the_daemon_shows_is_counted_without_recall(self):
+        said = training("evaluate", "--corpus", self.make_corpus(), "--model", f"boot={support.ROOT / 'models/efim-boot.gguf'}", "--cursors",
+                        "20", "--kinds", "places", "--bench", support.BENCH, "--out", self.folder / "out").stdout
+        self.assertIn("**20 places of each kind", said)
+        result = json.loads((self.folder / "out/results.json").read_text())["places"]["boot"]
+        self.assertEqual({kind: of["cursors"] for kind, of in result.items()}, {"inside": 20, "start": 20, "finished": 20})
+        self.assertEqual(sum(of["fromRecall"] for of in result.values()), 0)
+        self.assertGreater(result["inside"]["shown"], 0)
 
 
 class Measures(unittest.TestCase):

@@ -162,7 +162,8 @@ int run_places(const service::Paths& paths, const CommandLine& options) {
     return dumped ? 0 : failed(dumped.error());
   }
   if (options.places.drafts) return run_drafts(**bench, projects, options);
-  std::vector<Measured> all = {{"without", {}}, {"with", {}}};
+  std::vector<Measured> all = {{"without", {}}};
+  if (!options.places.alone) all.push_back({"with", {}});
   for (const recall_places::Project& project : projects) {
     for (Measured& measured : all) {
       const PlacesTallies tallies =

@@ -35,6 +35,7 @@ struct PlacesSetup {
   std::size_t seed = 1;
   bool above =
       false;  ///< only the text above the cursor is there, as in a file that is being written
+  bool alone = false;   ///< without recall only: what the model is worth
   std::string dump;     ///< a file for training/fit_recall.py; empty: none
   bool drafts = false;  ///< measure what drafts spare, not what is suggested
 };
