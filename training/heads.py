@@ -1,5 +1,5 @@
-"""The head of a sample: declarations of the files of the package that a file imports, as the daemon puts them in front of `before`
-(A-13): signatures and types without bodies, in import order.
+"""The head of a sample: declarations of the files of the package that a file imports, as the daemon is to put them in front of `before`:
+signatures and types without bodies, in import order.
 
 By regular expressions, not by a grammar: it is enough that what stands there looks as the daemon's does and names the right things.
 """
