@@ -213,10 +213,13 @@ void Grammar::add_engine() {
 void Grammar::add_models() {
   constexpr char kMapped[] = "Keep weights in the order of the file, without panels";
   CLI::App* steps =
-      command("steps", "What steps of 1 to 256 tokens cost after 512 tokens of context",
+      command("steps", "What steps of 1 to 256 tokens cost after some tokens of context",
               "efimd-bench steps model.gguf", Command::kSteps);
   steps->add_option("MODELS", line_.files, "GGUF files")->required();
   steps->add_flag("--mapped", line_.mapped, kMapped);
+  steps->add_option("--behind", line_.behind, "Tokens of context")
+      ->check(CLI::Range(0, 32'768 - 256))
+      ->capture_default_str();
   command("forms", "What steps cost from mapped weights and from panels, in turn",
           "efimd-bench forms model.gguf", Command::kForms)
       ->add_option("MODEL", line_.files, "A GGUF file")

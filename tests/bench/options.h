@@ -52,6 +52,7 @@ struct CommandLine {
   HealingSetup healing;                             ///< without its sources, which are in `files`
   std::vector<std::string> types;                   ///< of weights, of `operations`
   std::string type;                                 ///< of weights, of `write`
+  int behind = 512;                                 ///< tokens of context before a measured step
   bool mapped = false;                              ///< weights stay in the file's order
   std::vector<std::filesystem::path> vocabularies;  ///< of `tokenizer`
 };

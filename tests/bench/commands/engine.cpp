@@ -18,7 +18,8 @@ namespace {
 
 Form form_of(const CommandLine& options) {
   return {physical_cores(),
-          options.mapped ? engine::WeightsForm::kMapped : engine::WeightsForm::kPanels};
+          options.mapped ? engine::WeightsForm::kMapped : engine::WeightsForm::kPanels,
+          options.behind};
 }
 
 }  // namespace

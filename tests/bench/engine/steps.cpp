@@ -11,6 +11,7 @@
 #include "engine/decode/sampler.h"
 #include "engine/model/model.h"
 #include "tests/bench/engine/bandwidth.h"
+#include "tests/bench/engine/product_peak.h"
 #include "tests/bench/engine/tables.h"
 #include "tests/bench/engine/timing.h"
 
@@ -23,8 +24,6 @@ using engine::TokenId;
 constexpr int kSteps[] = {1, 2, 4, 8, 16, 64, 256};
 constexpr int kPromptTokens = 512;
 constexpr int kGeneratedTokens = 64;
-constexpr int kWindowTokens = 1024;
-constexpr double kBudget = 0.5;  // seconds for one number
 
 template <class T>
 T must(Result<T> result) {
@@ -59,11 +58,13 @@ class WeightsAwaited {
 class Runner {
  public:
   Runner(const std::filesystem::path& path, const Form& form, int step_tokens_max)
-      : model_(must(engine::Model::open(path))), pages_(kWindowTokens / kPageTokens) {
+      : model_(must(engine::Model::open(path))),
+        pages_(static_cast<std::size_t>(
+            (form.behind + kSteps[std::size(kSteps) - 1]) / kPageTokens + 1)) {
     std::iota(pages_.begin(), pages_.end(), 0);
     backend_ = must(make_cpu_backend(model_, {.threads = form.threads,
                                               .isa = std::nullopt,
-                                              .page_count = kWindowTokens / kPageTokens,
+                                              .page_count = static_cast<int>(pages_.size()),
                                               .step_tokens_max = step_tokens_max,
                                               .weights = form.weights,
                                               .weights_told = awaited_.listener()}));
@@ -104,60 +105,97 @@ std::vector<TokenId> some_tokens(int count) {
   return tokens;
 }
 
-/// A step of one token and only reading as many bytes, run in turn.
-struct AtOneToken {
-  double seconds;  ///< of a step, median
-  double share;    ///< of reading's speed that its matrices reach, median of the rounds
+/// What one round measures, in turn with all others: the machine's speed changes from second to
+/// second.
+struct Round {
+  double steps[std::size(kSteps)];  ///< seconds behind the context
+  double one, many;  ///< seconds of 1 and of 64 tokens behind nothing: nearly only matrices
+  double reading;    ///< seconds of only reading the matrices' bytes
+  double peak;       ///< products of bytes a second, of all threads
 };
 
-AtOneToken measure_one_token(Runner& runner, int threads) {
-  constexpr int kRounds = 15;
-  StepFloor floor(runner.model(), threads);
-  const std::vector<TokenId> token = some_tokens(1);
-  std::vector<double> steps;
-  std::vector<double> shares;
-  for (int round = 0; round < kRounds; ++round) {
-    const double reading = seconds_of([&] { floor.read(); });
-    steps.push_back(seconds_of([&] { runner.evaluate(token, kPromptTokens); }));
-    shares.push_back(reading / steps.back());
+constexpr int kMany = 64;
+
+Round measure_round(Runner& runner, StepFloor& floor, const Form& form) {
+  Round round{};
+  for (std::size_t i = 0; i < std::size(kSteps); ++i) {
+    const std::vector<TokenId> step = some_tokens(kSteps[i]);
+    round.steps[i] = seconds_of([&] { runner.evaluate(step, form.behind); });
   }
-  std::sort(steps.begin(), steps.end());
-  std::sort(shares.begin(), shares.end());
-  return {steps[kRounds / 2], shares[kRounds / 2]};
+  round.reading = seconds_of([&] { floor.read(); });
+  round.one = seconds_of([&] { runner.evaluate(some_tokens(1), 0); });
+  round.many = seconds_of([&] { runner.evaluate(some_tokens(kMany), 0, false); });
+  round.peak = product_peak(form.threads);
+  return round;
+}
+
+/// The median of what `of` says of each round.
+template <class Of>
+double median_of(const std::vector<Round>& rounds, const Of& of) {
+  std::vector<double> values;
+  for (const Round& round : rounds) values.push_back(of(round));
+  std::ranges::sort(values);
+  return values[values.size() / 2];
+}
+
+/// Products of a byte and a byte in a step without logits, for each token.
+double products_of_token(const engine::Model& model) {
+  double products = 0;
+  for (const engine::LayerWeights& layer : model.weights().layers)
+    for (const engine::TensorView* matrix :
+         {&layer.query, &layer.key, &layer.value, &layer.attention_output, &layer.gate, &layer.up,
+          &layer.down})
+      if (matrix->present())
+        products += static_cast<double>(matrix->rows) * static_cast<double>(matrix->cols);
+  return products;
 }
 
 }  // namespace
 
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form) {
-  std::printf("A step after %d tokens in KV, ms, %d threads\n\n", kPromptTokens, form.threads);
+  constexpr int kRounds = 9;
+  std::printf("A step after %d tokens in KV, ms, %d threads, medians of %d rounds in turn\n\n",
+              form.behind, form.threads, kRounds);
   std::printf("| model | weights |");
   for (const int tokens : kSteps) std::printf(" %d |", tokens);
-  std::printf(" GB/s at 1 | of only reading | 4 : 1 | 8 : 1 | 16 : 1 |\n");
-  for (std::size_t i = 0; i < std::size(kSteps) + 7; ++i) std::printf("| --- ");
+  std::printf(
+      " GB/s at 1 | matrices of 1 : only reading | 4 : 1 | 8 : 1 | 16 : 1 | matrices of %d : peak "
+      "|\n",
+      kMany);
+  for (std::size_t i = 0; i < std::size(kSteps) + 8; ++i) std::printf("| --- ");
   std::printf("|\n");
   for (const std::filesystem::path& path : models) {
     Runner runner(path, form, kSteps[std::size(kSteps) - 1]);
-    runner.evaluate_prompt(some_tokens(kPromptTokens));
+    runner.evaluate_prompt(some_tokens(form.behind));
+    StepFloor floor(runner.model(), form.threads);
+    measure_round(runner, floor, form);
+    std::vector<Round> rounds(kRounds);
+    for (Round& round : rounds) round = measure_round(runner, floor, form);
+
     std::printf("| %s | %s |", path.stem().c_str(), runner.weights().c_str());
-    const AtOneToken one = measure_one_token(runner, form.threads);
-    std::vector<double> seconds;
-    for (const int tokens : kSteps) {
-      const std::vector<TokenId> step = some_tokens(tokens);
-      seconds.push_back(median_seconds(kBudget, [&] { runner.evaluate(step, kPromptTokens); }));
-      std::printf(" %.1f |", seconds.back() * 1e3);
-      std::fflush(stdout);
-    }
-    const double rate = static_cast<double>(runner.model().weight_bytes()) / one.seconds / 1e9;
-    std::printf(" %.1f | %.0f %% | %.2f | %.2f | %.2f |\n", rate, 100 * one.share,
-                seconds[2] / seconds[0], seconds[3] / seconds[0], seconds[4] / seconds[0]);
+    for (std::size_t i = 0; i < std::size(kSteps); ++i)
+      std::printf(" %.1f |", median_of(rounds, [&](const Round& r) { return r.steps[i] * 1e3; }));
+    const auto bytes = static_cast<double>(runner.model().weight_bytes());
+    std::printf(" %.1f |",
+                median_of(rounds, [&](const Round& r) { return bytes / r.steps[0] / 1e9; }));
+    std::printf(" %.0f %% |",
+                median_of(rounds, [](const Round& r) { return 100 * r.reading / r.one; }));
+    for (const std::size_t i : {2U, 3U, 4U})
+      std::printf(" %.2f |",
+                  median_of(rounds, [&](const Round& r) { return r.steps[i] / r.steps[0]; }));
+    const double products = kMany * products_of_token(runner.model());
+    std::printf(" %.0f %% |\n", median_of(rounds, [&](const Round& r) {
+                  return 100 * products / r.many / r.peak;
+                }));
+    std::fflush(stdout);
   }
 }
 
 void print_forms(const std::filesystem::path& path, int threads) {
   constexpr int kRounds = 15;
   constexpr int kStepTokensMax = 64;
-  Runner mapped(path, {threads, engine::WeightsForm::kMapped}, kStepTokensMax);
-  Runner panels(path, {threads, engine::WeightsForm::kPanels}, kStepTokensMax);
+  Runner mapped(path, {threads, engine::WeightsForm::kMapped, kPromptTokens}, kStepTokensMax);
+  Runner panels(path, {threads, engine::WeightsForm::kPanels, kPromptTokens}, kStepTokensMax);
   std::printf("Steps after %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
               panels.weights().c_str(), mapped.weights().c_str());
   std::printf("| tokens | mapped, ms | panels, ms | times as fast (quartiles) |\n");

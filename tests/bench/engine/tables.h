@@ -12,13 +12,14 @@ namespace efimd::bench {
 struct Form {
   int threads;
   engine::WeightsForm weights;
+  int behind;  ///< tokens in KV before a step
 };
 
 /// Prints GB/s of matrix products by type, length of rows, instruction set and tokens; of all types
 /// where none is named.
 void print_operations(const std::vector<std::string>& types, int threads);
 
-/// Prints what steps of 1 .. 256 tokens after 512 tokens of KV cost, a row for each model file.
+/// Prints what steps of 1 .. 256 tokens after `behind` tokens of KV cost, a row for each model file.
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form);
 
 /// Prints what steps cost from mapped weights and from panels, run in turn.
