@@ -32,12 +32,7 @@ namespace efimd::engine {
 namespace cpu {
 
 std::string device_name(Isa isa, int threads) {
-  const char* set = isa == Isa::kAvx512Bf16 ? "AVX-512 VNNI BF16"
-                    : isa == Isa::kAvx512   ? "AVX-512 VNNI"
-                    : isa == Isa::kAvxVnni  ? "AVX-VNNI"
-                    : isa == Isa::kAvx2     ? "AVX2"
-                                            : "scalar";
-  return processor_name() + ", " + set + ", " + std::to_string(threads) +
+  return processor_name() + ", " + std::string(isa_title(isa)) + ", " + std::to_string(threads) +
          (threads == 1 ? " thread" : " threads");
 }
 

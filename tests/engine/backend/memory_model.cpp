@@ -11,8 +11,7 @@ using engine::TensorView;
 
 std::vector<engine::Isa> isas_here() {
   std::vector<engine::Isa> found;
-  for (const engine::Isa isa : {engine::Isa::kScalar, engine::Isa::kAvx2, engine::Isa::kAvxVnni,
-                                engine::Isa::kAvx512, engine::Isa::kAvx512Bf16})
+  for (const engine::Isa isa : engine::kIsas)
     if (engine::cpu::runs_here(isa)) found.push_back(isa);
   return found;
 }

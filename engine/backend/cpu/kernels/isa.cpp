@@ -10,14 +10,41 @@
 #include <cpuid.h>
 
 #include <cstring>
+#elif defined(EFIMD_CPU_ARM)
+#include <asm/hwcap.h>
+#include <sys/auxv.h>
 #endif
 
 namespace efimd::engine {
 
 namespace {
 
-constexpr Isa kBestFirst[] = {Isa::kAvx512Bf16, Isa::kAvx512, Isa::kAvxVnni, Isa::kAvx2,
-                              Isa::kScalar};
+struct Names {
+  std::string_view name;
+  std::string_view title;
+};
+
+Names names_of(Isa isa) {
+  switch (isa) {
+    case Isa::kScalar:
+      return {"scalar", "scalar"};
+    case Isa::kAvx2:
+      return {"avx2", "AVX2"};
+    case Isa::kAvxVnni:
+      return {"avxvnni", "AVX-VNNI"};
+    case Isa::kAvx512:
+      return {"avx512", "AVX-512 VNNI"};
+    case Isa::kAvx512Bf16:
+      return {"avx512bf16", "AVX-512 VNNI BF16"};
+    case Isa::kNeon:
+      return {"neon", "NEON"};
+    case Isa::kNeonDot:
+      return {"neondot", "NEON dotprod"};
+    case Isa::kNeonI8mm:
+      return {"neoni8mm", "NEON i8mm"};
+  }
+  return {};
+}
 
 #if defined(EFIMD_CPU_X86)
 // __builtin_cpu_supports also asks the operating system whether it saves the wide registers.
@@ -51,61 +78,71 @@ bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf
 
 }  // namespace
 
-std::string_view isa_name(Isa isa) {
-  switch (isa) {
-    case Isa::kScalar:
-      return "scalar";
-    case Isa::kAvx2:
-      return "avx2";
-    case Isa::kAvxVnni:
-      return "avxvnni";
-    case Isa::kAvx512:
-      return "avx512";
-    case Isa::kAvx512Bf16:
-      return "avx512bf16";
-  }
-  return "";
-}
+std::string_view isa_name(Isa isa) { return names_of(isa).name; }
+
+std::string_view isa_title(Isa isa) { return names_of(isa).title; }
 
 Isa best_isa() {
   const char* wanted = std::getenv("EFIMD_ISA");
-  for (const Isa isa : kBestFirst)
-    if (wanted != nullptr && isa_name(isa) == wanted && cpu::runs_here(isa)) return isa;
-  for (const Isa isa : kBestFirst)
-    if (cpu::runs_here(isa)) return isa;
-  return Isa::kScalar;
+  Isa best = Isa::kScalar;
+  for (const Isa isa : kIsas) {
+    if (!cpu::runs_here(isa)) continue;
+    if (wanted != nullptr && isa_name(isa) == wanted) return isa;
+    best = isa;
+  }
+  return best;
 }
 
 namespace cpu {
 
 bool runs_here(Isa isa) {
-  if (isa == Isa::kScalar) return true;
-#if defined(EFIMD_CPU_X86)
-  if (!has_avx2()) return false;
   switch (isa) {
-    case Isa::kAvxVnni:
-      return has_avx_vnni();
-    case Isa::kAvx512:
-      return has_avx512();
-    case Isa::kAvx512Bf16:
-      return has_avx512_bf16();
-    default:
+    case Isa::kScalar:
       return true;
-  }
-#else
-  return false;
+#if defined(EFIMD_CPU_X86)
+    case Isa::kAvx2:
+      return has_avx2();
+    case Isa::kAvxVnni:
+      return has_avx2() && has_avx_vnni();
+    case Isa::kAvx512:
+      return has_avx2() && has_avx512();
+    case Isa::kAvx512Bf16:
+      return has_avx2() && has_avx512_bf16();
+#elif defined(EFIMD_CPU_ARM)
+    case Isa::kNeon:
+      return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
+    case Isa::kNeonDot:
+      return (getauxval(AT_HWCAP) & HWCAP_ASIMDDP) != 0;
+    case Isa::kNeonI8mm:
+      return runs_here(Isa::kNeonDot) && (getauxval(AT_HWCAP2) & HWCAP2_I8MM) != 0;
 #endif
+    default:
+      return false;
+  }
 }
 
 const CpuKernels& kernels_of(Isa isa) {
+  switch (isa) {
 #if defined(EFIMD_CPU_X86)
-  if (isa == Isa::kAvx512Bf16) return avx512bf16_kernels();
-  if (isa == Isa::kAvx512) return avx512_kernels();
-  if (isa == Isa::kAvxVnni) return avxvnni_kernels();
-  if (isa == Isa::kAvx2) return avx2_kernels();
+    case Isa::kAvx2:
+      return avx2_kernels();
+    case Isa::kAvxVnni:
+      return avxvnni_kernels();
+    case Isa::kAvx512:
+      return avx512_kernels();
+    case Isa::kAvx512Bf16:
+      return avx512bf16_kernels();
+#elif defined(EFIMD_CPU_ARM)
+    case Isa::kNeon:
+      return neon_kernels();
+    case Isa::kNeonDot:
+      return neondot_kernels();
+    case Isa::kNeonI8mm:
+      return neoni8mm_kernels();
 #endif
-  static_cast<void>(isa);
-  return scalar_kernels();
+    default:
+      return scalar_kernels();
+  }
 }
 
 std::string processor_name() {
@@ -123,6 +160,8 @@ std::string processor_name() {
   name.erase(0, name.find_first_not_of(' '));
   name.erase(name.find_last_not_of(' ') + 1);
   return name.empty() ? "x86-64 processor" : name;
+#elif defined(EFIMD_CPU_ARM)
+  return "ARM processor";
 #else
   return "processor";
 #endif

@@ -8,6 +8,10 @@
 // The arithmetic of an output element is the same as everywhere.
 #include "engine/backend/cpu/simd/simd_panels.h"
 
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+#include "engine/backend/cpu/neon/slab_pairs.h"
+#endif
+
 namespace efimd::engine::cpu {
 namespace {
 
@@ -43,6 +47,9 @@ class AskedLines {
 /// sums[i] += slabs * x[i] for N tokens.
 template <class Type, int N>
 void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, SlabSums* sums) {
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+  multiply_slab_pairs<Type, N>(*slabs, groups, in, sums);
+#else
   using Products = Words::Products<Type::kTop>;
   constexpr int kSlabs = kSlabsAtOnce;
   constexpr int kPartQuads = kQuads / Type::kParts;
@@ -85,6 +92,7 @@ void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, SlabSums* sums
   }
 #pragma GCC unroll 8
   for (int i = 0; i < N * kSlabs; ++i) Vector::store(sums[i / kSlabs][i % kSlabs], acc[i]);
+#endif
 }
 
 using MultiplySlabs = void (*)(const Slab*, int groups, SlabInputs, SlabSums*);
@@ -105,7 +113,11 @@ void unpack_units(const unsigned char* at, int part, int count, Slab& slab) {
     for (int group = 0; group < groups; ++group, at += kLayout.group_lines * kPanelLine) {
       Word quads[kQuads];
       read_quads<Type>(at + 4 * kRows * part, quads);
+#if defined(__ARM_FEATURE_MATMUL_INT8)
+      store_quad_pairs(slab, first + group, quads);
+#else
       store_quads(slab, first + group, quads);
+#endif
     }
   }
 }
