@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <utility>
 
 #include "base/utf8.h"
@@ -29,6 +30,27 @@ std::size_t units(const utf8::CodePoint& point, PositionEncoding encoding) {
   return 1;
 }
 
+/// Units of a part of valid UTF-8: a code point counts where it begins. In blocks of bytes, which
+/// compilers make vector code of, because an editor may change the end of a line of megabytes.
+constexpr std::size_t kBlockBytes = 240;  // one count of it fits in a byte
+
+std::size_t units_in(std::string_view text, PositionEncoding encoding) {
+  if (encoding == PositionEncoding::kUtf8) return text.size();
+  std::size_t points = 0, pairs = 0;
+  while (!text.empty()) {
+    const std::string_view block = text.substr(0, kBlockBytes);
+    std::uint8_t begun = 0, wide = 0;
+    for (const char c : block) {
+      begun = static_cast<std::uint8_t>(begun + (utf8::is_continuation(c) ? 0 : 1));
+      wide = static_cast<std::uint8_t>(wide + (static_cast<unsigned char>(c) >= 0xF0 ? 1 : 0));
+    }
+    points += begun;
+    pairs += wide;
+    text.remove_prefix(block.size());
+  }
+  return encoding == PositionEncoding::kUtf16 ? points + pairs : points;
+}
+
 }  // namespace
 
 std::string_view encoding_name(PositionEncoding encoding) {
@@ -50,12 +72,18 @@ PositionEncoding negotiate(std::span<const std::string> offered) {
 }
 
 std::size_t byte_of(std::string_view line, std::uint32_t character, PositionEncoding encoding) {
+  if (encoding == PositionEncoding::kUtf8) return utf8::floor(line, character);
   std::size_t left = character;
   std::size_t byte = 0;
+  while (line.size() - byte > kBlockBytes) {
+    const std::size_t units = units_in(line.substr(byte, kBlockBytes), encoding);
+    if (units > left) break;
+    left -= units;
+    byte += kBlockBytes;
+  }
+  // The block before may end inside a code point, which it has counted.
+  while (byte > 0 && byte < line.size() && utf8::is_continuation(line[byte])) ++byte;
   while (byte < line.size()) {
-    const std::size_t ascii = utf8::ascii_prefix(line.substr(byte, left));  // one unit each
-    byte += ascii;
-    left -= ascii;
     const utf8::CodePoint point = utf8::decode(line, byte);
     const std::size_t wide = units(point, encoding);
     if (left < wide) break;
@@ -66,18 +94,7 @@ std::size_t byte_of(std::string_view line, std::uint32_t character, PositionEnco
 }
 
 std::uint32_t character_of(std::string_view line, std::size_t byte, PositionEncoding encoding) {
-  byte = std::min(byte, line.size());
-  std::size_t character = 0;
-  for (std::size_t at = 0; at < byte;) {
-    const std::size_t ascii = utf8::ascii_prefix(line.substr(at, byte - at));
-    at += ascii;
-    character += ascii;
-    if (at == byte) break;
-    const utf8::CodePoint point = utf8::decode(line, at);
-    at += static_cast<std::size_t>(point.length);
-    if (at <= byte) character += units(point, encoding);
-  }
-  return static_cast<std::uint32_t>(character);
+  return static_cast<std::uint32_t>(units_in(line.substr(0, utf8::floor(line, byte)), encoding));
 }
 
 }  // namespace efimd::lsp
