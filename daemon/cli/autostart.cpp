@@ -49,10 +49,18 @@ Restart=on-failure
 RestartSec=1
 UMask=0077
 # What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
-# Nothing here needs a user namespace, which some systems forbid: then the daemon would not start.
+# A user's manager ignores what it cannot do, as namespaces where the system forbids them; not so CapabilityBoundingSet= and
+# what implies it: then the daemon would not start. A user's processes have no capabilities, and NoNewPrivileges keeps it so.
+# Nothing here hides /home, /tmp and devices: projects lie there, and GPUs.
 KeyringMode=private
 LockPersonality=yes
 NoNewPrivileges=yes
+PrivateNetwork=yes
+ProtectControlGroups=yes
+ProtectHostname=yes
+ProtectKernelTunables=yes
+ProtectProc=invisible
+ProtectSystem=full
 RestrictAddressFamilies=AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
