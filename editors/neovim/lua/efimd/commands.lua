@@ -58,7 +58,7 @@ M.commands = {
   purge = function()
     local file = vim.api.nvim_buf_get_name(0)
     if file == '' then return say('this buffer has no file, so it has no cache', vim.log.levels.WARN) end
-    run_efimd({ 'cache', 'purge', file }, function(code, lines)
+    run_efimd({ 'cache', 'purge', '--', file }, function(code, lines)
       say(table.concat(lines, '\n'), code == 0 and vim.log.levels.INFO or vim.log.levels.ERROR)
     end)
   end,
