@@ -51,7 +51,11 @@ struct CompletionService::Impl {
     std::unique_ptr<Worker> worker = load(factory);
     if (on_state_change && !loading.stop_requested()) on_state_change();
     for (;;) {
-      if (worker) idle(*worker);
+      try {
+        if (worker) idle(*worker);
+      } catch (const std::bad_alloc&) {
+        // No memory for work that nobody waits for.
+      }
       std::optional<Message> message = mailbox.take();
       if (!message) break;
       try {

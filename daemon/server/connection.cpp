@@ -5,6 +5,7 @@
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <optional>
 #include <utility>
 
 #include "lsp/excerpt.h"
@@ -31,6 +32,7 @@ void Connection::start() {
 void Connection::read() {
   socket_.async_read_some(asio::buffer(input_),
                           [self = shared_from_this()](error_code error, std::size_t size) {
+                            self->reading_ = false;
                             if (self->closed_) return;
                             if (error == asio::error::eof && !self->reader_.inside_frame())
                               return self->close(End::kClean, "the peer left");
@@ -38,28 +40,102 @@ void Connection::read() {
                               return self->close(End::kFault, "the peer left inside a message");
                             if (error) return self->close(End::kFault, error.message());
                             self->take({self->input_.data(), size});
-                            if (!self->closed_ && !self->finishing_) self->read();
+                            if (!self->closed_ && !self->finishing_ && !self->working_)
+                              self->read();
                           });
+  reading_ = true;
 }
 
 void Connection::take(std::string_view bytes) {
   if (!reader_.inside_frame()) frame_began_ = Clock::now();
   try {
     reader_.feed(bytes);
-    while (!closed_ && !finishing_) {
-      auto body = reader_.next();
-      if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
-      if (!*body) break;
-      last_heard_ = frame_began_ = Clock::now();
-      if (session_->receive(**body) == Session::Next::kClose) return finish();
-    }
+    serve();
   } catch (const std::bad_alloc&) {
     // The session may have missed a change of its text. Its bridge begins another, with what it knows.
     return close(End::kFault, "no memory for a message");
   }
-  if (!closed_ && !count_unfinished(reader_.waiting_bytes()))
+  if (!closed_ && !count_unfinished(reader_.waiting_bytes() + parsed_bytes_))
     return close(End::kFault, "too much of unfinished messages waits");
   watch();
+}
+
+void Connection::serve() {
+  while (!closed_ && !finishing_ && !working_) {
+    auto body = reader_.next();
+    if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
+    if (!*body) return;
+    last_heard_ = frame_began_ = Clock::now();
+    if ((*body)->size() > kSmallBytes && settings_.aside)
+      parse_aside(std::move(**body));
+    else
+      went(session_->receive(**body));
+  }
+}
+
+void Connection::parse_aside(std::string body) {
+  const std::size_t bytes = body.size();
+  const auto prepared = std::make_shared<std::optional<Session::Prepared>>();
+  work_aside(
+      [prepared, body = std::move(body)]() mutable {
+        prepared->emplace(Session::prepare(std::exchange(body, {})));
+      },
+      [this, prepared] {
+        if (!*prepared) throw std::bad_alloc();
+        return session_->receive(std::move(**prepared));
+      });
+  parsed_bytes_ = bytes;
+}
+
+void Connection::work_aside(std::function<void()> work, std::function<Session::Next()> then) {
+  std::function<void()> resumed = [self = shared_from_this(), then = std::move(then)] {
+    self->resume(then);
+  };
+  // The other thread must not be the one that frees this.
+  settings_.aside([executor = socket_.get_executor(), work = std::move(work),
+                   resumed = std::move(resumed)]() mutable {
+    try {
+      std::exchange(work, nullptr)();
+    } catch (const std::bad_alloc&) {
+      // Who goes on from here finds nothing done.
+    }
+    asio::post(executor, std::move(resumed));
+  });
+  working_ = true;
+}
+
+void Connection::resume(const std::function<Session::Next()>& work) {
+  if (closed_) return;
+  working_ = false;
+  parsed_bytes_ = 0;
+  try {
+    went(work());
+    serve();
+  } catch (const std::bad_alloc&) {
+    return close(End::kFault, "no memory for a message");
+  }
+  if (!count_unfinished(reader_.waiting_bytes() + parsed_bytes_))
+    return close(End::kFault, "too much of unfinished messages waits");
+  if (closed_ || finishing_ || working_) return;
+  watch();
+  read();
+}
+
+void Connection::went(Session::Next next) {
+  const auto go_on = [this] { return session_->go_on(); };
+  switch (next) {
+    case Session::Next::kGoOn:
+      return;
+    case Session::Next::kClose:
+      return finish();
+    case Session::Next::kAside:
+      if (settings_.aside) return work_aside(session_->work_aside(), go_on);
+      [[fallthrough]];
+    case Session::Next::kUnfinished:
+      asio::post(socket_.get_executor(),
+                 [self = shared_from_this(), go_on] { self->resume(go_on); });
+      working_ = true;
+  }
 }
 
 bool Connection::count_unfinished(std::size_t bytes) {
@@ -89,6 +165,12 @@ void Connection::watch() {
   });
 }
 
+bool Connection::is_stuck() const {
+  return !closed_ && ((!reading_ && !working_ && !finishing_) || (!output_.empty() && !writing_));
+}
+
+void Connection::give_up() { close(End::kFault, "no memory for it"); }
+
 void Connection::give_way() { close(End::kFault, "silent, it gives way to another"); }
 
 void Connection::send(std::string body) {
@@ -108,6 +190,7 @@ void Connection::send(std::string body) {
 void Connection::write() {
   asio::async_write(socket_, asio::buffer(output_.front()),
                     [self = shared_from_this()](error_code error, std::size_t size) {
+                      self->writing_ = false;
                       if (self->closed_) return;
                       if (error) return self->close(End::kFault, error.message());
                       self->output_bytes_ -= size;
@@ -115,6 +198,7 @@ void Connection::write() {
                       if (!self->output_.empty()) return self->write();
                       if (self->finishing_) self->close(End::kClean, "finished");
                     });
+  writing_ = true;
 }
 
 void Connection::finish() {
@@ -135,7 +219,11 @@ void Connection::close(End end, std::string_view why) {
                      : session_->info().client.empty() ? spdlog::level::debug
                                                        : spdlog::level::info;
   host_.log().log(level, "session {}: closed: {}", settings_.id, why);
-  session_->end();
+  try {
+    session_->end();
+  } catch (const std::bad_alloc&) {
+    // What it had open stays until the daemon ends.
+  }
   error_code ignored;
   socket_.close(ignored);
   settings_.ended(settings_.id);

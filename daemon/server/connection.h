@@ -22,7 +22,8 @@ namespace efimd::service {
 /// Thread: io.  Owns: socket and session; keeps itself alive while an operation is in flight.
 /// Limits: output_bytes_max of unsent output; past it, a peer that does not read is disconnected. So
 /// is one that sends no whole message within silence_max before initialize, or frame_max for one.
-/// lsp::FrameReader limits frames. After a broken one the connection is closed, because nobody
+/// lsp::FrameReader limits frames. A large one is parsed on another thread, and while the session is
+/// at work on one in parts, no other is taken. After a broken one the connection is closed, because nobody
 /// knows where the next one begins. For any reason, the end is one line in the log and one call of
 /// `ended`.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -35,6 +36,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
     std::chrono::milliseconds silence_max{60'000};
     std::chrono::milliseconds frame_max{60'000};
     std::size_t* unfinished_bytes = nullptr;  ///< of all connections; null: they are not bounded
+    /// Runs work on another thread, soon; null: there is none.
+    std::function<void(std::function<void()> work)> aside = nullptr;
   };
 
   Connection(Socket socket, SessionHost& host, Settings settings);
@@ -44,17 +47,29 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void finish();
   /// For another, when there are too many.
   void give_way();
+  /// An allocation failed in its work, so its peer may wait for what does not come.
+  void give_up();
+  /// Whether nothing would ever go on here, because its next operation could not be begun.
+  bool is_stuck() const;
   Session& session() { return *session_; }
   using Clock = std::chrono::steady_clock;
   Clock::time_point last_heard() const { return last_heard_; }
   /// Large messages that are on their way, of all connections; who passes it is disconnected.
   static constexpr std::size_t kUnfinishedBytesMax = std::size_t{256} << 20;
-  /// A smaller one does not count.
+  /// A smaller one does not count, and is parsed at once.
   static constexpr std::size_t kSmallBytes = std::size_t{256} << 10;
 
  private:
   void read();
   void take(std::string_view bytes);
+  /// Serves the frames that are there, until the session is at work on one.
+  void serve();
+  void parse_aside(std::string body);
+  /// Does `work` on another thread, and then goes on with `then`.
+  void work_aside(std::function<void()> work, std::function<Session::Next()> then);
+  /// After what the session was at work on.
+  void resume(const std::function<Session::Next()>& work);
+  void went(Session::Next next);
   void send(std::string body);
   void write();
   /// Sets the clock to the end of the peer's time.
@@ -74,7 +89,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   boost::asio::steady_timer clock_;
   Clock::time_point last_heard_ = Clock::now();  ///< the last whole message, or the beginning
   Clock::time_point frame_began_ = Clock::now();
-  std::size_t unfinished_ = 0;  ///< its part of settings_.unfinished_bytes
+  std::size_t parsed_bytes_ = 0;  ///< of a message that is parsed on another thread
+  std::size_t unfinished_ = 0;    ///< its part of settings_.unfinished_bytes
+  bool reading_ = false;          ///< these three: an operation is on its way
+  bool writing_ = false;
+  bool working_ = false;  ///< at a message that takes long
   bool finishing_ = false;
   bool closed_ = false;
 };

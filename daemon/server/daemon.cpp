@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "base/memory_reserve.h"
 #include "daemon/config/local_socket.h"
 #include "daemon/config/printable.h"
 #include "daemon/config/version.h"
@@ -106,6 +107,8 @@ void Daemon::Impl::post_change() {
 }
 
 Daemon::Impl::~Impl() {
+  aside_.stop();
+  aside_.join();
   judge_.reset();
   projects_.reset();
   service_.reset();
@@ -120,6 +123,8 @@ Daemon::Impl::~Impl() {
 void Daemon::Impl::run() {
   lifetime_.start();
   for (bool ended = false; !ended;) try {
+      give_up_stuck();
+      lifetime_.go_on();
       io_.run();
       ended = true;
     } catch (const std::bad_alloc&) {
@@ -128,18 +133,43 @@ void Daemon::Impl::run() {
     }
 }
 
+void Daemon::Impl::give_up_stuck() {
+  std::vector<std::shared_ptr<Connection>> stuck;
+  for (const auto& [id, connection] : connections_)
+    if (connection->is_stuck()) stuck.push_back(connection);
+  for (const auto& connection : stuck) connection->give_up();
+}
+
+void Daemon::Impl::work_for(std::uint64_t session, const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::bad_alloc&) {
+    // Its peer waits for an answer that does not come; its bridge begins another session.
+    if (const auto found = connections_.find(session); found != connections_.end())
+      std::shared_ptr(found->second)->give_up();
+  }
+}
+
+void Daemon::Impl::judge(const completion::DocumentKey& document, FileJudge::Judged judged) {
+  judge_->judge(document.session, document.uri,
+                [this, session = document.session, judged = std::move(judged)](
+                    const FileFacts& facts) { work_for(session, [&] { judged(facts); }); });
+}
+
 void Daemon::Impl::admit(Lifetime::Socket socket) {
   if (!peer_is_this_user(socket.native_handle()))
     return log().warn("closed a connection from another user");
+  MemoryReserve::restore();
   if (connections_.size() >= settings_.sessions_max && !make_room())
     return log().warn("closed a connection: {} sessions are open", connections_.size());
   const std::uint64_t id = ++last_session_;
   lifetime_.session_began();
   auto connection = std::make_shared<Connection>(
       std::move(socket), *this,
-      Connection::Settings{id, settings_.output_bytes_max,
-                           [this](std::uint64_t gone) { ended(gone); }, settings_.silence_max,
-                           settings_.frame_max, &unfinished_bytes_});
+      Connection::Settings{
+          id, settings_.output_bytes_max, [this](std::uint64_t gone) { ended(gone); },
+          settings_.silence_max, settings_.frame_max, &unfinished_bytes_,
+          [this](std::function<void()> work) { asio::post(aside_, std::move(work)); }});
   connections_.emplace(id, connection);
   connection->start();
 }
@@ -181,13 +211,14 @@ void Daemon::Impl::complete(completion::Request request,
                             std::function<void(completion::Outcome)> done) {
   lifetime_.request_began();
   served_.insert(request.document.uri);
-  service_->submit(std::move(request),
-                   [this, done = std::move(done)](completion::Outcome outcome) mutable {
-                     asio::post(io_, [this, done = std::move(done), outcome = std::move(outcome)] {
-                       lifetime_.request_answered();
-                       done(outcome);
-                     });
-                   });
+  const std::uint64_t session = request.document.session;
+  service_->submit(std::move(request), [this, session, done = std::move(done)](
+                                           completion::Outcome outcome) mutable {
+    asio::post(io_, [this, session, done = std::move(done), outcome = std::move(outcome)] {
+      lifetime_.request_answered();
+      work_for(session, [&] { done(outcome); });
+    });
+  });
 }
 
 void Daemon::Impl::close_document(completion::DocumentKey document) {

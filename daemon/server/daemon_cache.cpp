@@ -53,7 +53,11 @@ void Daemon::Impl::purge_excluded(std::vector<std::string> uris) {
       });
 }
 
-void Daemon::Impl::cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) {
+void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
+                         std::function<void(Result<lsp::Json>)> answered) {
+  Answered done = [this, session, answered = std::move(answered)](Result<lsp::Json> answer) {
+    work_for(session, [&] { answered(std::move(answer)); });
+  };
   if (request.action == CacheRequest::Action::kPurge && request.uri.empty() &&
       request.model.empty())
     service_->forget_taste();

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -43,13 +44,12 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void focus_document(completion::DocumentKey document) override;
   void dismiss_suggestion(completion::Dismissal dismissal) override;
   TextBudget& text_budget() override { return text_budget_; }
-  void judge(const completion::DocumentKey& document, FileJudge::Judged judged) override {
-    judge_->judge(document.session, document.uri, std::move(judged));
-  }
+  void judge(const completion::DocumentKey& document, FileJudge::Judged judged) override;
   void look_at_project(const completion::TextHome& home) override;
   void file_changed(const std::string& path) override;
   void forget_text(const completion::TextHome& home) override;
-  void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) override;
+  void cache(std::uint64_t session, CacheRequest request,
+             std::function<void(Result<lsp::Json>)> done) override;
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
   lsp::Json status() const override;
@@ -66,6 +66,10 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   /// if there is none.
   bool make_room();
   void ended(std::uint64_t id);
+  /// Does what was begun for this session; without memory for it, the session ends.
+  void work_for(std::uint64_t session, const std::function<void()>& work);
+  /// After an allocation failed somewhere.
+  void give_up_stuck();
   /// `factory` with its progress told to the sessions.
   completion::EngineFactory watched(completion::EngineFactory factory);
   void post_change();  // from the engine thread
@@ -103,6 +107,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
   std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
+  boost::asio::thread_pool aside_{1};        ///< parses large messages, and posts to io_
 };
 
 }  // namespace efimd::service

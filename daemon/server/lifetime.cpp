@@ -91,6 +91,7 @@ void Lifetime::request_answered() { --unanswered_; }
 
 void Lifetime::accept() {
   acceptor_->async_accept([this](error_code error, Socket socket) {
+    accepting_ = false;
     if (stopping_ || error == asio::error::operation_aborted) return;
     if (!error) {
       host_.admit(std::move(socket));
@@ -102,7 +103,13 @@ void Lifetime::accept() {
     retry_clock_.async_wait([this](error_code cancelled) {
       if (!cancelled && acceptor_) accept();
     });
+    accepting_ = true;
   });
+  accepting_ = true;
+}
+
+void Lifetime::go_on() {
+  if (acceptor_ && !accepting_ && !stopping_) accept();
 }
 
 void Lifetime::start_idle_clock() {

@@ -86,6 +86,8 @@ class Lifetime {
   void listen_for_manager(UniqueFd passed);  ///< D-5
   /// Accepts; without peers, the idle clock runs.
   void start();
+  /// Accepts again if that could not be begun: an allocation may have failed.
+  void go_on();
 
   void session_began();
   void session_ended();
@@ -122,6 +124,7 @@ class Lifetime {
   boost::asio::steady_timer retire_clock_{io_};
   std::size_t unanswered_ = 0;  ///< requests that the completion service has
   Clock::time_point last_request_{};
+  bool accepting_ = false;  ///< or waiting to
   bool stopping_ = false;
   bool retiring_ = false;
 };

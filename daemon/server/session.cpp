@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <utility>
 
 #include "daemon/config/build.h"
@@ -17,6 +18,9 @@ using lsp::ErrorCode;
 using lsp::Json;
 
 namespace {
+
+/// Of a large text that edits read and move: about 10 ms.
+constexpr std::size_t kBytesTouchedAtOnce = std::size_t{32} << 20;
 
 constexpr char kProgressId[] = "efimd/model-progress";
 constexpr char kWatchId[] = "efimd/watched-files";
@@ -94,8 +98,12 @@ Session::Session(std::uint64_t id, SessionHost& host, Send send)
     : id_(id), host_(host), send_(std::move(send)), options_(host.config().completion) {}
 
 Session::Next Session::receive(std::string_view body) {
+  return receive(Prepared{lsp::parse_message(body)});
+}
+
+Session::Next Session::receive(Prepared prepared) {
   if (state_ == State::kEnded) return Next::kClose;
-  const auto message = lsp::parse_message(body);
+  const auto& message = (prepared_ = std::move(prepared))->message;
   if (!message) {
     const lsp::BadMessage& bad = message.error();
     host_.log().warn("session {}: refused a message: {}", id_,
@@ -106,6 +114,18 @@ Session::Next Session::receive(std::string_view body) {
   if (message->kind == lsp::Message::Kind::kNotification && message->method == "exit")
     return Next::kClose;
   dispatch(*message);
+  const bool large = prepared_ && prepared_->changed;
+  prepared_.reset();
+  if (revising_ && large) return Next::kAside;
+  return go_on();
+}
+
+Session::Next Session::go_on() {
+  if (state_ == State::kEnded) return Next::kClose;
+  if (revising_ && revising_->lost) throw std::bad_alloc();
+  if (revising_ && !revising_->is_done()) revising_->go_on(kBytesTouchedAtOnce);
+  if (revising_ && !revising_->is_done()) return Next::kUnfinished;
+  if (revising_) revised();
   tell_state();
   return Next::kGoOn;
 }
@@ -297,6 +317,7 @@ void Session::take_leave() {
 }
 
 void Session::end() {
+  revising_.reset();
   if (state_ == State::kEnded) return;
   state_ = State::kEnded;
   while (!pending_.empty()) take_pending(pending_.begin()->first);

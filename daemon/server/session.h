@@ -58,7 +58,8 @@ class SessionHost {
   /// first was that its file system does not answer, and it did later.
   virtual void judge(const completion::DocumentKey& document, FileJudge::Judged judged) = 0;
   /// `done` is called on io, once, now or later.
-  virtual void cache(CacheRequest request, std::function<void(Result<lsp::Json>)> done) = 0;
+  virtual void cache(std::uint64_t session, CacheRequest request,
+                     std::function<void(Result<lsp::Json>)> done) = 0;
   /// A document of this project was opened or closed, so the project's files are looked at, beside
   /// all other work.
   virtual void look_at_project(const completion::TextHome& home) = 0;
@@ -96,13 +97,29 @@ inline constexpr char kAcceptCommand[] = "efimd.accept";
 /// pointer.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  enum class Next { kGoOn, kClose };
+  /// kUnfinished: go_on() comes before the next message. kAside: so it does, after work_aside().
+  enum class Next { kGoOn, kClose, kUnfinished, kAside };
+  /// A message that another thread has parsed, and what became of a large text there.
+  struct Prepared {
+    tl::expected<lsp::Message, lsp::BadMessage> message;
+    std::optional<lsp::DidOpenTextDocumentParams> opened = {};  ///< without its text
+    std::optional<Result<text::Document>> document = {};
+    std::string secret = {};  ///< why the text is one, if it is
+    std::optional<lsp::DidChangeTextDocumentParams> changed = {};
+  };
   using Send = std::function<void(std::string body)>;
 
   Session(std::uint64_t id, SessionHost& host, Send send);
 
-  /// One message from the editor. kClose after exit.
+  /// One message from the editor. kClose after exit. One that takes long is done in parts, so that
+  /// other sessions are served between them.
   Next receive(std::string_view body);
+  /// Thread: any. What takes long of a large message.
+  static Prepared prepare(std::string_view body);
+  Next receive(Prepared prepared);
+  Next go_on();
+  /// For another thread, while nothing but end() is called here.
+  std::function<void()> work_aside();
   /// The model loaded further, is ready or failed.
   void model_changed();
   /// Tells the client that the daemon was asked to finish, so that its end is not taken for a
@@ -146,6 +163,21 @@ class Session : public std::enable_shared_from_this<Session> {
     bool judged = false;        ///< whether the three above are known, or known to be unknown
     HeldText held = {};
     std::optional<Waiting> waiting = {};  ///< the newest request, until then
+  };
+  /// A didChange that is being made. Another thread may be at it.
+  struct Revising {
+    std::string uri;
+    text::Revision revision;
+    std::vector<lsp::TextDocumentContentChangeEvent> changes;
+    lsp::PositionEncoding encoding = lsp::PositionEncoding::kUtf16;
+    std::size_t next = 0;
+    std::size_t bytes_touched = 0;  ///< the measure of the time that it took
+    Result<void> outcome = {};
+    bool lost = false;  ///< there was no memory for it on the other thread
+
+    bool is_done() const { return !outcome || next >= changes.size(); }
+    void go_on(std::size_t bytes_max);
+    Result<void> make_next();
   };
   struct Pending {
     lsp::Id id;
@@ -201,10 +233,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void close_if_secret(const std::string& uri,
                        std::span<const lsp::TextDocumentContentChangeEvent> changes);
   void take_options(const lsp::EfimOptions& options);
-  OpenDocument opened(const lsp::DidOpenTextDocumentParams& params) const;
-  Result<text::Revision> revised(
-      const text::Document& document,
-      std::span<const lsp::TextDocumentContentChangeEvent> changes) const;
+  void open(lsp::DidOpenTextDocumentParams params, Result<text::Document> document,
+            std::string secret);
+  /// Takes the changes of `revising_`, which are made.
+  void revised();
   std::size_t byte_at(std::string_view bytes, const text::LineIndex& lines,
                       const lsp::Position& position) const;
   lsp::Position position_at(const text::Snapshot& snapshot, std::size_t byte) const;
@@ -267,6 +299,8 @@ class Session : public std::enable_shared_from_this<Session> {
   bool remote_trouble_told_ = false;
 
   std::map<std::string, OpenDocument> documents_;
+  std::shared_ptr<Revising> revising_;
+  std::optional<Prepared> prepared_;     ///< while it is received
   std::set<std::string> unusable_told_;  ///< URIs, at most kDocumentsMax
   std::map<std::string, Pending> pending_;
   std::uint64_t openings_ = 0;

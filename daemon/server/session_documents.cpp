@@ -17,6 +17,17 @@ using lsp::Json;
 
 namespace {
 
+/// Of a large text that the edits of one change read and move: about 5 s.
+constexpr std::size_t kBytesTouchedMax = std::size_t{16} << 30;
+
+/// Where `position` is in a text with these lines.
+std::size_t byte_in(std::string_view bytes, const text::LineIndex& lines,
+                    const lsp::Position& position, lsp::PositionEncoding encoding) {
+  const std::size_t begin = lines.start(position.line);
+  const std::size_t end = std::max(begin, lines.content_end(bytes, position.line));
+  return begin + lsp::byte_of(bytes.substr(begin, end - begin), position.character, encoding);
+}
+
 std::string unusable_as(const Exclusions::Verdict& secret) {
   return "the file may hold secrets (" + secret.pattern +
          "); completion.secret_files = true completes it anyway";
@@ -41,9 +52,7 @@ double rounded(double progress) { return std::round(std::clamp(progress, 0.0, 1.
 
 std::size_t Session::byte_at(std::string_view bytes, const text::LineIndex& lines,
                              const lsp::Position& position) const {
-  const std::size_t begin = lines.start(position.line);
-  const std::size_t end = std::max(begin, lines.content_end(bytes, position.line));
-  return begin + lsp::byte_of(bytes.substr(begin, end - begin), position.character, encoding_);
+  return byte_in(bytes, lines, position, encoding_);
 }
 
 lsp::Position Session::position_at(const text::Snapshot& snapshot, std::size_t byte) const {
@@ -53,24 +62,56 @@ lsp::Position Session::position_at(const text::Snapshot& snapshot, std::size_t b
   return {static_cast<std::uint32_t>(line), lsp::character_of(before, before.size(), encoding_)};
 }
 
+Session::Prepared Session::prepare(std::string_view body) {
+  Prepared prepared{lsp::parse_message(body)};
+  if (!prepared.message) return prepared;
+  lsp::Json& params = prepared.message->params;
+  if (prepared.message->method == "textDocument/didOpen") {
+    auto opened = lsp::params_of<lsp::DidOpenTextDocumentParams>(params);
+    if (!opened) return prepared;  // did_open() says why
+    params = nullptr;
+    prepared.document = text::Document::open(opened->text);
+    prepared.secret = secret_by_content(opened->text);
+    opened->text = {};
+    prepared.opened = std::move(*opened);
+  } else if (prepared.message->method == "textDocument/didChange") {
+    auto changed = lsp::params_of<lsp::DidChangeTextDocumentParams>(params);
+    if (!changed) return prepared;
+    params = nullptr;
+    prepared.changed = std::move(*changed);
+  }
+  return prepared;
+}
+
 void Session::did_open(const lsp::Message& message) {
-  const auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
+  if (prepared_ && prepared_->opened)
+    return open(std::move(*prepared_->opened), std::move(*prepared_->document),
+                std::move(prepared_->secret));
+  auto params = params_of<lsp::DidOpenTextDocumentParams>(message);
   if (!params) return;
-  if (documents_.size() >= lsp::kDocumentsMax && !documents_.contains(params->uri)) {
+  auto document = text::Document::open(params->text);
+  std::string secret = secret_by_content(params->text);
+  open(std::move(*params), std::move(document), std::move(secret));
+}
+
+void Session::open(lsp::DidOpenTextDocumentParams params, Result<text::Document> document,
+                   std::string secret) {
+  if (documents_.size() >= lsp::kDocumentsMax && !documents_.contains(params.uri)) {
     host_.log().warn("session {}: more than {} open documents; one is ignored", id_,
                      lsp::kDocumentsMax);
     return;
   }
   // A second didOpen without a didClose is a new text with its own history.
-  if (documents_.contains(params->uri)) host_.close_document({id_, params->uri});
-  const auto [entry, fresh] = documents_.insert_or_assign(params->uri, opened(*params));
-  const std::uint64_t opening = entry->second.opening = ++openings_;
-  entry->second.held = HeldText(host_.text_budget(), id_);
-  weigh(params->uri, entry->second);
-  if (std::string why = secret_by_content(params->text); !why.empty())
-    entry->second.exclusion = {Exclusions::Reason::kSecret, std::move(why)};
-  host_.judge({id_, params->uri},
-              [self = weak_from_this(), uri = params->uri, opening](const FileFacts& facts) {
+  if (documents_.contains(params.uri)) host_.close_document({id_, params.uri});
+  OpenDocument fresh{document ? std::move(*document) : text::Document(""), params.version,
+                     params.languageId, document ? "" : document.error().message()};
+  OpenDocument& open = documents_.insert_or_assign(params.uri, std::move(fresh)).first->second;
+  const std::uint64_t opening = open.opening = ++openings_;
+  open.held = HeldText(host_.text_budget(), id_);
+  weigh(params.uri, open);
+  if (!secret.empty()) open.exclusion = {Exclusions::Reason::kSecret, std::move(secret)};
+  host_.judge({id_, params.uri},
+              [self = weak_from_this(), uri = params.uri, opening](const FileFacts& facts) {
                 if (const auto session = self.lock()) session->judged(uri, opening, facts);
               });
 }
@@ -121,14 +162,10 @@ void Session::become_usable(const std::string& uri, OpenDocument& open) {
   tell_state();
 }
 
-Session::OpenDocument Session::opened(const lsp::DidOpenTextDocumentParams& params) const {
-  auto document = text::Document::open(params.text);
-  if (document) return {std::move(*document), params.version, params.languageId, {}};
-  return {text::Document(""), params.version, params.languageId, document.error().message()};
-}
-
 void Session::did_change(const lsp::Message& message) {
-  const auto params = params_of<lsp::DidChangeTextDocumentParams>(message);
+  auto params = prepared_ && prepared_->changed
+                    ? prepared_->changed
+                    : params_of<lsp::DidChangeTextDocumentParams>(message);
   if (!params) return;
   const auto found = documents_.find(params->uri);
   if (found == documents_.end()) {
@@ -138,17 +175,61 @@ void Session::did_change(const lsp::Message& message) {
   OpenDocument& open = found->second;
   if (params->version) open.version = params->version;
   if (!open.unusable.empty()) return;
-  auto revision = revised(open.document, params->contentChanges);
-  if (revision) {
-    open.document.adopt(std::move(*revision));
-    weigh(params->uri, open);
-    return close_if_secret(params->uri, params->contentChanges);
+  revising_ = std::make_shared<Revising>(
+      Revising{params->uri, open.document.revise(), std::move(params->contentChanges), encoding_});
+}
+
+std::function<void()> Session::work_aside() {
+  return [revising = revising_] {
+    if (!revising) return;
+    revising->lost = true;
+    revising->go_on(kBytesTouchedMax);
+    revising->lost = false;
+  };
+}
+
+void Session::Revising::go_on(std::size_t bytes_max) {
+  for (const std::size_t begin = bytes_touched; !is_done() && bytes_touched - begin <= bytes_max;)
+    outcome = make_next();
+}
+
+Result<void> Session::Revising::make_next() {
+  const lsp::TextDocumentContentChangeEvent& change = changes[next++];
+  if (!change.range) {
+    bytes_touched += change.text.size();
+    return revision.replace_all(change.text);
+  }
+  const text::LineIndex& lines = revision.lines();
+  const std::size_t begin = byte_in(revision.bytes(), lines, change.range->start, encoding);
+  const std::size_t end = byte_in(revision.bytes(), lines, change.range->end, encoding);
+  // Both lines up to there are read, the text behind is moved, and so is the index of its lines.
+  const std::size_t lines_behind =
+      lines.line_count() - std::min<std::size_t>(change.range->start.line, lines.line_count());
+  bytes_touched += begin - std::min(begin, lines.start(change.range->start.line));
+  bytes_touched += end - std::min(end, lines.start(change.range->end.line));
+  bytes_touched += revision.bytes().size() - begin + lines_behind * sizeof(std::uint32_t);
+  if (bytes_touched > kBytesTouchedMax)
+    return fail(Fault::kBadInput, "document: one change makes too many edits for its size",
+                "no completions in it until it is reopened");
+  return revision.replace(std::min(begin, end), std::max(begin, end), change.text);
+}
+
+void Session::revised() {
+  const std::shared_ptr<Revising> made = std::exchange(revising_, nullptr);
+  const auto found = documents_.find(made->uri);
+  // Its file may have turned out to be one with secrets meanwhile.
+  if (found == documents_.end() || !found->second.unusable.empty()) return;
+  OpenDocument& open = found->second;
+  if (made->outcome) {
+    open.document.adopt(std::move(made->revision));
+    weigh(made->uri, open);
+    return close_if_secret(made->uri, made->changes);
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
-                   revision.error().message());
+                   made->outcome.error().message());
   open.document = text::Document("");
-  open.unusable = revision.error().message();
-  tell_unusable(params->uri, open);
+  open.unusable = made->outcome.error().message();
+  tell_unusable(made->uri, open);
 }
 
 void Session::close_if_secret(const std::string& uri,
@@ -170,22 +251,6 @@ void Session::tell_unusable(const std::string& uri, const OpenDocument& open) {
   if (open.exclusion.reason == Exclusions::Reason::kSecret || unusable_told_.contains(uri)) return;
   if (unusable_told_.size() < lsp::kDocumentsMax) unusable_told_.insert(uri);
   show(lsp::MessageType::kWarning, "No completions in " + lsp::display(uri) + ": " + open.unusable);
-}
-
-Result<text::Revision> Session::revised(
-    const text::Document& document,
-    std::span<const lsp::TextDocumentContentChangeEvent> changes) const {
-  text::Revision revision = document.revise();
-  for (const auto& change : changes) {
-    std::size_t begin = 0, end = revision.bytes().size();
-    if (change.range) {
-      begin = byte_at(revision.bytes(), revision.lines(), change.range->start);
-      end = byte_at(revision.bytes(), revision.lines(), change.range->end);
-    }
-    const auto replaced = revision.replace(std::min(begin, end), std::max(begin, end), change.text);
-    if (!replaced) return tl::unexpected(replaced.error());
-  }
-  return revision;
 }
 
 void Session::did_close(const lsp::Message& message) {
@@ -216,12 +281,13 @@ void Session::cache(const lsp::Message& message) {
   auto request = cache_request_from(message.params);
   if (!request)
     return refuse(message.id, lsp::ErrorCode::kInvalidParams, request.error().message());
-  host_.cache(std::move(*request), [self = weak_from_this(), id = message.id](Result<Json> answer) {
-    const auto session = self.lock();
-    if (!session || session->state_ == State::kEnded) return;
-    if (answer) return session->answer(id, std::move(*answer));
-    session->refuse(id, lsp::ErrorCode::kRequestFailed, answer.error().message());
-  });
+  host_.cache(id_, std::move(*request),
+              [self = weak_from_this(), id = message.id](Result<Json> answer) {
+                const auto session = self.lock();
+                if (!session || session->state_ == State::kEnded) return;
+                if (answer) return session->answer(id, std::move(*answer));
+                session->refuse(id, lsp::ErrorCode::kRequestFailed, answer.error().message());
+              });
 }
 
 void Session::did_focus(const lsp::Message& message) {

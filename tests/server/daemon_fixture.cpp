@@ -61,7 +61,8 @@ void LogLines::wait_for(const std::string& text) const {
 
 bool LogLines::holds(const std::string& text) const { return sink_->holds(text); }
 
-RunningDaemon::RunningDaemon(const Change& change, Model model) {
+RunningDaemon::RunningDaemon(const Change& change, Model model,
+                             const std::function<void()>& begin) {
   if (model == Model::kHeld) loading.close();
   service::Daemon::Settings settings;
   settings.socket = socket();
@@ -78,7 +79,10 @@ RunningDaemon::RunningDaemon(const Change& change, Model model) {
   auto daemon = service::Daemon::open(std::move(settings));
   if (!daemon) throw std::runtime_error(daemon.error().message());
   daemon_ = std::move(*daemon);
-  thread_ = std::thread([this] { daemon_->run(); });
+  thread_ = std::thread([this, begin] {
+    if (begin) begin();
+    daemon_->run();
+  });
 }
 
 RunningDaemon::~RunningDaemon() {

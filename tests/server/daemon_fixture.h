@@ -42,7 +42,9 @@ class RunningDaemon {
  public:
   using Change = std::function<void(service::Daemon::Settings&)>;
   enum class Model { kLoads, kHeld };  ///< kHeld: until the test opens `loading`
-  explicit RunningDaemon(const Change& change = {}, Model model = Model::kLoads);
+  /// `begin` runs first in the daemon's thread.
+  explicit RunningDaemon(const Change& change = {}, Model model = Model::kLoads,
+                         const std::function<void()>& begin = {});
   /// Opens the gates and stops it.
   ~RunningDaemon();
 

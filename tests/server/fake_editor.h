@@ -42,7 +42,8 @@ class FakeHost : public service::SessionHost {
     if (!judges_at_once) return waiting_judgements.push_back(std::move(judged));
     judged(service::facts_of(excluded, document.uri));
   }
-  void cache(service::CacheRequest request, std::function<void(Result<Json>)> done) override {
+  void cache(std::uint64_t, service::CacheRequest request,
+             std::function<void(Result<Json>)> done) override {
     cache_requests.push_back(request);
     done(Json{{"documents", 0}});
   }
@@ -86,7 +87,11 @@ class FakeEditor {
 
   /// Initializes with receipts on and `capabilities`; `options` are initializationOptions.efim.
   void initialize(Json capabilities = Json::object(), Json options = {{"receipts", true}});
-  service::Session::Next send(const std::string& body) { return session->receive(body); }
+  service::Session::Next send(const std::string& body) {
+    auto next = session->receive(body);
+    for (; next == service::Session::Next::kUnfinished; next = session->go_on()) ++parts;
+    return next;
+  }
   service::Session::Next send(const Json& message) { return send(message.dump()); }
   void request(const Json& id, const std::string& method, const Json& params = nullptr);
   void notify(const std::string& method, const Json& params = nullptr);
@@ -107,6 +112,7 @@ class FakeEditor {
 
   static constexpr char kUri[] = "file:///src/a.cpp";
   Json folders = nullptr;  ///< workspaceFolders of initialize
+  int parts = 0;           ///< in which messages were done, beyond one each
   FakeHost host;
   std::vector<Json> messages;
   std::shared_ptr<service::Session> session;

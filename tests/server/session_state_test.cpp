@@ -143,3 +143,36 @@ TEST_CASE("without the option there are no receipts") {
   CHECK(editor.answer(1).at("result").at("items").empty());
   CHECK(editor.sent("efim/receipt").empty());
 }
+
+TEST_CASE("many edits of a large text are made in parts, and all before the next message") {
+  constexpr int kEdits = 200;
+  OpenEditor editor(std::string(std::size_t{1} << 20, 'x'));
+  Json changes = Json::array();
+  for (int i = 0; i < kEdits; ++i)
+    changes.push_back({{"range", test::range(0, 2 * i, 0, 2 * i)}, {"text", "y"}});
+  editor.notify(
+      "textDocument/didChange",
+      {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 2}}}, {"contentChanges", changes}});
+  CHECK(editor.parts > 2);
+  editor.complete(1, 0, 0);
+  const auto text = editor.last_submitted().request.snapshot->bytes();
+  REQUIRE(text.size() == (std::size_t{1} << 20) + kEdits);
+  for (std::size_t i = 0; i < kEdits; ++i) REQUIRE(text.substr(2 * i, 2) == "yx");
+}
+
+TEST_CASE("a session that ends in the middle of a change drops it") {
+  OpenEditor editor(std::string(std::size_t{16} << 20, 'x'));
+  Json changes = Json::array();
+  for (int i = 0; i < 10; ++i)
+    changes.push_back({{"range", test::range(0, 0, 0, 0)}, {"text", "y"}});
+  const Json message = {{"jsonrpc", "2.0"},
+                        {"method", "textDocument/didChange"},
+                        {"params",
+                         {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 2}}},
+                          {"contentChanges", changes}}}};
+  using Next = service::Session::Next;
+  REQUIRE(editor.session->receive(message.dump()) == Next::kUnfinished);
+  editor.session->end();
+  CHECK(editor.session->go_on() == Next::kClose);
+  CHECK(editor.host.texts.bytes() == 0);
+}
