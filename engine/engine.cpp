@@ -41,11 +41,19 @@ int soon_tokens(const Model& model, const Backend& backend) {
 Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
                                             std::unique_ptr<Backend> backend,
                                             const EngineOptions& options) {
+  return make_engine(std::move(model), std::move(backend), options, std::nullopt);
+}
+
+Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
+                                            std::unique_ptr<Backend> backend,
+                                            const EngineOptions& options,
+                                            const std::optional<PageKey>& key) {
   ModelFacts facts{.digest = model->digest(),
                    .layers = model->shape().layers,
                    .vocabulary = model->shape().vocabulary,
                    .context_tokens = model->shape().context_tokens,
                    .fragment_trained = model->fragment_trained()};
+  facts.page_key = key;
   facts.soon_tokens = soon_tokens(*model, *backend);
   if (options.store) {
     const auto made = kv_fingerprint(*backend, facts.layers, facts.vocabulary);

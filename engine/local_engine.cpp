@@ -48,7 +48,7 @@ LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenize
       tokenizer_(std::move(tokenizer)),
       backend_(std::move(backend)),
       store_(options.store),
-      pool_(page_count, kv_root(facts.digest, backend_->page_format())),
+      pool_(page_count, kv_root(facts.digest, backend_->page_format()), facts.page_key),
       tier_(pool_, *backend_, store_.get()),
       window_tokens_(
           std::min({facts.context_tokens, options.window_tokens_max, page_count * kPageTokens})),

@@ -24,7 +24,14 @@ struct ModelFacts {
   bool fragment_trained = false;
   int soon_tokens =
       0;  ///< after which a step is not much longer, see Engine::ample_tokens(); 0: any
+  std::optional<PageKey> page_key = std::nullopt;  ///< KV-1
 };
+
+/// As make_engine() of engine.h, with pages under this key.
+Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
+                                            std::unique_ptr<Backend> backend,
+                                            const EngineOptions& options,
+                                            const std::optional<PageKey>& key);
 
 /// The engine over a Backend: pages, sequences, steps.
 ///

@@ -6,9 +6,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <random>
 #include <span>
+#include <system_error>
 #include <utility>
 
+#include "cache_store/private_file.h"
 #include "daemon/completion/documents/page_keeper.h"
 #include "daemon/completion/pace.h"
 #include "daemon/config/this_system.h"
@@ -17,6 +20,7 @@
 #include "engine/engine.h"
 #include "engine/kv/host_store.h"
 #include "engine/lasting_engine.h"
+#include "engine/local_engine.h"
 #include "engine/model/model.h"
 
 namespace efimd::service {
@@ -27,6 +31,21 @@ namespace {
 constexpr std::size_t kReadAheadBytes = std::size_t{16} << 20;
 /// Fewer tokens of KV than this leave no room for a prompt worth asking.
 constexpr std::size_t kWindowTokensMin = 256;
+
+/// The key in `file`, which is made, private, if it holds none. One that cannot be kept serves until
+/// the process ends.
+engine::PageKey page_key(const std::filesystem::path& file) {
+  engine::PageKey key{};
+  std::error_code error;
+  std::filesystem::create_directories(file.parent_path(), error);
+  const auto handle = file.empty() ? fail(Fault::kNotFound, "") : store::open_private_file(file);
+  const auto whole = static_cast<ssize_t>(key.size());
+  if (handle && ::pread(handle->get(), key.data(), key.size(), 0) == whole) return key;
+  std::random_device device;
+  std::ranges::generate(key, [&] { return static_cast<std::byte>(device() & 0xFFU); });
+  if (handle) static_cast<void>(::pwrite(handle->get(), key.data(), key.size(), 0) == whole);
+  return key;
+}
 
 std::string_view fim_order_name(engine::FimOrder order) {
   switch (order) {
@@ -134,7 +153,7 @@ class DeviceOpener {
     } else {
       options.store = host_;
     }
-    return engine::make_engine(model_, std::move(device->backend), options);
+    return engine::make_engine(model_, std::move(device->backend), options, page_key_);
   }
 
  private:
@@ -160,6 +179,7 @@ class DeviceOpener {
   const std::shared_ptr<engine::HostStore> host_;
   engine::DeviceWish wish_;
   std::string in_use_;
+  const engine::PageKey page_key_ = page_key(setup_.page_key_file);
 };
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,

@@ -73,6 +73,8 @@ struct EngineSetup {
   /// Keeps KV over restarts; may be null.
   std::shared_ptr<completion::PageKeeper> keeper = {};
   std::filesystem::path cache_dir = {};  ///< folder of compiled shaders; empty: none is kept
+  /// Keeps the key of the pages' identities; empty: they have one until the process ends.
+  std::filesystem::path page_key_file = {};
 };
 
 /// Opens the model and reads its weights ahead (with progress; a stop is seen within 16 MiB). Then

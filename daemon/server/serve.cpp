@@ -21,6 +21,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/memory_reserve.h"
 #include "daemon/config/build.h"
 #include "daemon/config/passed_socket.h"
 #include "daemon/config/sandbox.h"
@@ -40,11 +41,18 @@ constexpr std::size_t kLogFilesMax = 2;                     ///< beside the curr
 
 spdlog::sink_ptr make_sink(const Paths& paths, ServeOptions::LogTo to) {
   if (to == ServeOptions::LogTo::kStderr) return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  std::error_code error;
+  const auto kind = std::filesystem::status(paths.log_file(), error).type();
+  if (kind != std::filesystem::file_type::not_found &&
+      kind != std::filesystem::file_type::regular) {
+    fmt::print(stderr, "efimd: {} is no file; logging here\n", paths.log_file().string());
+    return std::make_shared<spdlog::sinks::stderr_sink_st>();
+  }
   try {
     return std::make_shared<spdlog::sinks::rotating_file_sink_st>(paths.log_file().string(),
                                                                   kLogBytesMax, kLogFilesMax);
-  } catch (const spdlog::spdlog_ex& error) {
-    fmt::print(stderr, "efimd: no log file: {}; logging here\n", error.what());
+  } catch (const spdlog::spdlog_ex& failure) {
+    fmt::print(stderr, "efimd: no log file: {}; logging here\n", failure.what());
     return std::make_shared<spdlog::sinks::stderr_sink_st>();
   }
 }
@@ -114,6 +122,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();
   engine.keeper = settings.keeper;
+  if (settings.store) engine.page_key_file = paths.cache_dir / "page_key";
   engine.cache_dir = paths.cache_dir;
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
@@ -195,6 +204,7 @@ int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   ::umask(077);
   keep_memory_private();
   give_memory_back();
+  MemoryReserve::begin();
   static_cast<void>(this_build());  // while its file is where it was started from
   if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
     return refuse(std::move(options.ready), folder.error());

@@ -1,9 +1,9 @@
 #include "engine/kv/host_store.h"
 
-#include <strings.h>
-
 #include <algorithm>
 #include <cstring>
+
+#include "base/wipe.h"
 
 namespace efimd::engine {
 
@@ -71,14 +71,13 @@ void HostStore::forget(SourceId source) {
       ++at;
       continue;
     }
-    std::vector<std::byte>& bytes = at->second.page.bytes;
-    ::explicit_bzero(bytes.data(), bytes.size());  // purged: not left in freed memory
     at = drop(at);
   }
   if (behind_) behind_->forget(source);
 }
 
 void HostStore::clear() {
+  for (auto& [identity, kept] : pages_) wipe(kept.page.bytes);
   pages_.clear();
   children_.clear();
   leaves_.clear();
@@ -110,7 +109,8 @@ void HostStore::touch(const Digest& page, Kept& kept) {
 }
 
 HostStore::Pages::iterator HostStore::drop(Pages::iterator at) {
-  const auto& [identity, kept] = *at;
+  auto& [identity, kept] = *at;
+  wipe(kept.page.bytes);
   used_bytes_ -= kept.page.bytes.size();
   leaves_.erase({kept.last_use, identity});
   if (kept.page.parent) {

@@ -1,14 +1,31 @@
 #include "engine/kv/kv_pool.h"
 
 #include <fmt/format.h>
+#include <xxhash.h>
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 
 namespace efimd::engine {
 
-KvPool::KvPool(int page_count, Digest root)
-    : root_(root), pages_(static_cast<std::size_t>(page_count > 0 ? page_count : 0)) {
+namespace {
+
+Digest keyed_digest(std::span<const std::byte> bytes, const Digest& parent, const PageKey& key) {
+  static_assert(sizeof(PageKey) >= XXH3_SECRET_SIZE_MIN);
+  std::array<std::byte, sizeof(Digest) + kPageTokens * sizeof(TokenId)> both{};
+  assert(bytes.size() + sizeof(Digest) == both.size());
+  std::memcpy(both.data(), &parent, sizeof parent);
+  std::ranges::copy(bytes, both.begin() + sizeof parent);
+  const XXH128_hash_t hash =
+      XXH3_128bits_withSecret(both.data(), both.size(), key.data(), key.size());
+  return {hash.low64, hash.high64};
+}
+
+}  // namespace
+
+KvPool::KvPool(int page_count, Digest root, const std::optional<PageKey>& key)
+    : root_(root), key_(key), pages_(static_cast<std::size_t>(page_count > 0 ? page_count : 0)) {
   free_.reserve(pages_.size());
   written_.resize(pages_.size());
   for (PageIndex page = this->page_count() - 1; page >= 0; --page) free_.push_back(page);
@@ -72,7 +89,7 @@ int KvPool::resident(std::span<const TokenId> tokens) const {
   Digest parent = root_;
   int held = 0;
   for (; tokens.size() >= kPageTokens; tokens = tokens.subspan(kPageTokens)) {
-    parent = digest_of(std::as_bytes(tokens.first(kPageTokens)), parent);
+    parent = identity_behind(parent, tokens.first(kPageTokens));
     if (!index_.contains(parent)) break;
     held += kPageTokens;
   }
@@ -82,7 +99,7 @@ int KvPool::resident(std::span<const TokenId> tokens) const {
 std::vector<Digest> KvPool::identities(std::span<const TokenId> tokens) const {
   std::vector<Digest> pages;
   for (Digest parent = root_; tokens.size() >= kPageTokens; tokens = tokens.subspan(kPageTokens)) {
-    parent = digest_of(std::as_bytes(tokens.first(kPageTokens)), parent);
+    parent = identity_behind(parent, tokens.first(kPageTokens));
     pages.push_back(parent);
   }
   return pages;
@@ -157,7 +174,12 @@ Digest KvPool::identity(PageIndex page) const {
 
 Digest KvPool::identity_behind(std::optional<PageIndex> parent,
                                std::span<const TokenId> tokens) const {
-  return digest_of(std::as_bytes(tokens), parent ? identity(*parent) : root_);
+  return identity_behind(parent ? identity(*parent) : root_, tokens);
+}
+
+Digest KvPool::identity_behind(const Digest& parent, std::span<const TokenId> tokens) const {
+  return key_ ? keyed_digest(std::as_bytes(tokens), parent, *key_)
+              : digest_of(std::as_bytes(tokens), parent);
 }
 
 void KvPool::offer(PageIndex page) {

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -17,10 +19,13 @@
 
 namespace efimd::engine {
 
+/// Random bytes. Who does not know them cannot look for two texts whose pages have one identity.
+using PageKey = std::array<std::byte, 192>;
+
 /// Bookkeeping of the device's KV pages; the bytes are the Backend's.
 ///
 ///   KV-1  A full page's identity is the digest of (root = model and KV type, parent page's
-///         identity, its token ids).
+///         identity, its token ids), under a key of this user if there is one.
 ///   KV-2  Full pages are immutable and shared by reference count; a partial page belongs to one
 ///         sequence.
 ///   KV-3  A page is evicted only if no sequence uses it and no resident page has it as parent
@@ -35,7 +40,7 @@ namespace efimd::engine {
 /// Thread: engine.  Never fails its owner: if every page is referenced, take() says kWindowFull.
 class KvPool {
  public:
-  KvPool(int page_count, Digest root);
+  KvPool(int page_count, Digest root, const std::optional<PageKey>& key = std::nullopt);
 
   /// A page to write into, evicting one if none is free.
   Result<PageIndex> take();
@@ -107,6 +112,7 @@ class KvPool {
 
   Page& at(PageIndex page) { return pages_[static_cast<std::size_t>(page)]; }
   const Page& at(PageIndex page) const { return pages_[static_cast<std::size_t>(page)]; }
+  Digest identity_behind(const Digest& parent, std::span<const TokenId> tokens) const;
   Digest identity_behind(std::optional<PageIndex> parent, std::span<const TokenId> tokens) const;
   static bool evictable(const Page& page) {
     return page.state == State::kSealed && page.references == 0 && page.children == 0;
@@ -121,6 +127,7 @@ class KvPool {
   std::string check_page(PageIndex page, int children) const;
 
   Digest root_;
+  std::optional<PageKey> key_;
   std::vector<Page> pages_;
   std::vector<PageIndex> free_;  ///< last in, first out: memory that was never touched stays so
   std::vector<bool> written_;    ///< taken since take_stale() had it

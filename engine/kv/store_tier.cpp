@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/wipe.h"
 #include "engine/backend/backend.h"
 
 namespace efimd::engine {
@@ -37,11 +38,13 @@ std::optional<PageIndex> StoreTier::load(const Missing& wanted_page, Wanted want
   if (store_ == nullptr) return std::nullopt;
   if (wanted == Wanted::kNow && !worth_loading(wanted_page.identity)) return std::nullopt;
   if (!store_->holds(wanted_page.identity)) return std::nullopt;
-  const auto bytes = store_->load(wanted_page.identity, patience(wanted, wanted_page.pages), stop);
+  auto bytes = store_->load(wanted_page.identity, patience(wanted, wanted_page.pages), stop);
   if (!bytes || bytes->size() != backend_->page_bytes()) return std::nullopt;
   const Result<PageIndex> page = pool_->take();
+  const bool written = page && backend_->write_page(*page, *bytes);
+  wipe(*bytes);
   if (!page) return std::nullopt;
-  if (!backend_->write_page(*page, *bytes)) {
+  if (!written) {
     pool_->give_back(*page);
     return std::nullopt;
   }

@@ -58,6 +58,22 @@ TEST_CASE("a sealed page is found by root, parent and tokens, and by nothing els
   CHECK(other.identity(same_tokens[0]) != pool.identity(chain[0]));
 }
 
+TEST_CASE("under another key the same tokens are another page (KV-1)") {
+  PageKey key{};
+  key[7] = std::byte{1};
+  std::vector<Digest> identities;
+  for (const auto& each :
+       {std::optional<PageKey>(), std::optional(PageKey{}), std::optional(key)}) {
+    KvPool pool(2, Digest{1, 1}, each);
+    const auto page = sealed_chain(pool, {10})[0];
+    CHECK(pool.identities(page_of(10)) == std::vector<Digest>{pool.identity(page)});
+    CHECK(pool.resident(page_of(10)) == kPageTokens);
+    identities.push_back(pool.identity(page));
+  }
+  CHECK(identities[0] != identities[1]);
+  CHECK(identities[1] != identities[2]);
+}
+
 TEST_CASE("sealing content that is resident shares the resident page (KV-2)") {
   KvPool pool(4, {});
   const PageIndex first = pool.seal(pool.take().value(), std::nullopt, page_of(1));
