@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/wipe.h"
+
 namespace efimd::store {
 
 namespace {
@@ -160,7 +162,12 @@ std::int64_t DiskThread::day_allowance(std::size_t bytes) {
 }
 
 void DiskThread::write_batch() {
-  const std::vector<PageToWrite> batch = take_batch();
+  std::vector<PageToWrite> batch = take_batch();
+  write(batch);
+  for (PageToWrite& page : batch) wipe(page.bytes);
+}
+
+void DiskThread::write(const std::vector<PageToWrite>& batch) {
   std::vector<NewPage> fresh;
   std::size_t bytes = 0;
   for (const PageToWrite& page : batch) {
@@ -202,6 +209,7 @@ void DiskThread::failed(const Error& error) {
                      seconds(settings.retry_after)));
   const std::lock_guard lock(mutex);
   write_after = Clock::now() + settings.retry_after;
+  for (PageToWrite& page : pages) wipe(page.bytes);
   pages.clear();
   queued_bytes = 0;
 }

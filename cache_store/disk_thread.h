@@ -69,6 +69,7 @@ struct DiskThread {
   void stay_in_place();
   void run_task();
   void write_batch();
+  void write(const std::vector<PageToWrite>& batch);
   std::vector<PageToWrite> take_batch();
   bool may_write() const;
   std::int64_t day_allowance(std::size_t bytes);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/wipe.h"
+
 namespace efimd::store {
 
 void Loader::close() {
@@ -17,6 +19,8 @@ void Loader::want(std::span<const Digest> pages) {
   {
     const std::lock_guard lock(mutex_);
     wanted_ = {pages.begin(), pages.end()};
+    for (auto& [page, bytes] : loaded_)
+      if (!wanted_.contains(page)) wipe(bytes);
     std::erase_if(loaded_, [&](const auto& each) { return !wanted_.contains(each.first); });
     loaded_bytes_ = 0;
     for (const auto& [page, bytes] : loaded_) loaded_bytes_ += bytes.size();
@@ -81,6 +85,8 @@ void Loader::run() {
     if (bytes && wanted_.contains(page)) {
       loaded_bytes_ += bytes->size();
       loaded_.insert_or_assign(page, std::move(*bytes));
+    } else if (bytes) {
+      wipe(*bytes);
     }
     changed_.notify_all();
   }

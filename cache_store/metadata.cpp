@@ -105,9 +105,9 @@ Result<Metadata> Metadata::open_with(const fs::path& file, const char* vfs,
   if (*journal != "wal")
     notes.push_back("SQLite keeps the store's database with journal mode " + *journal +
                     " instead of WAL: writing is slower");
+  // FULL: a loss of power takes nothing that was committed. Only this thread waits for it.
   const std::string checkpoint =
-      fmt::format("PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = {}", kWalPages,
-                  *journal == "wal" ? "NORMAL" : "FULL");
+      fmt::format("PRAGMA wal_autocheckpoint = {}; PRAGMA synchronous = FULL", kWalPages);
   if (const auto set = database->run(checkpoint.c_str()); !set) return tl::unexpected(set.error());
   Metadata metadata(std::move(*database));
   if (const auto ready = metadata.prepare_schema(); !ready) return tl::unexpected(ready.error());

@@ -15,8 +15,8 @@ namespace efimd::store {
 //   ST-3  A part with another schema, damage or an arena of another generation is started over, and
 //         the log says so once.
 //
-// If power fails, the last moments of writing are lost. WAL with synchronous=NORMAL keeps the
-// database whole, and a row without its slot's bytes is a miss by ST-1.
+// If power fails, what was being written is lost, and nothing before it: WAL with synchronous=FULL.
+// A row without its slot's bytes is a miss by ST-1.
 
 /// PRAGMA user_version. Any other, higher or lower, is started over, because this is a cache.
 inline constexpr int kSchemaVersion = 1;

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <future>
+#include <system_error>
 #include <thread>
 #include <utility>
 
+#include "base/wipe.h"
 #include "cache_store/disk_thread.h"
 
 namespace efimd::store {
@@ -12,6 +14,17 @@ namespace efimd::store {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+/// Tells both threads to end.
+void close(DiskThread& disk) {
+  {
+    const std::lock_guard lock(disk.mutex);
+    disk.closing = true;
+    disk.close_deadline = Clock::now() + StoreService::kCloseWriteMax;
+  }
+  disk.changed.notify_all();
+  disk.loader.close();
+}
 
 }  // namespace
 
@@ -25,6 +38,11 @@ struct StoreService::Threads {
       ended = task.get_future();
       thread = std::thread(std::move(task));
     }
+    Leavable(const Leavable&) = delete;
+    Leavable& operator=(const Leavable&) = delete;
+    ~Leavable() {
+      if (thread.joinable()) thread.detach();  // the other could not be started
+    }
     void leave(Clock::time_point deadline) {
       if (ended.wait_until(deadline) == std::future_status::ready) {
         thread.join();
@@ -37,19 +55,19 @@ struct StoreService::Threads {
 };
 
 StoreService::StoreService(Settings settings)
-    : disk_(std::make_shared<DiskThread>(std::move(settings))),
-      threads_(new Threads{Threads::Leavable([disk = disk_] { disk->run(); }),
-                           Threads::Leavable([disk = disk_] { disk->loader.run(); })}) {}
+    : disk_(std::make_shared<DiskThread>(std::move(settings))) {
+  try {
+    threads_.reset(new Threads{Threads::Leavable([disk = disk_] { disk->run(); }),
+                               Threads::Leavable([disk = disk_] { disk->loader.run(); })});
+  } catch (const std::system_error&) {
+    close(*disk_);  // the system has a thread less to give than it needs
+    throw;
+  }
+}
 
 StoreService::~StoreService() {
   const auto now = Clock::now();
-  {
-    const std::lock_guard lock(disk_->mutex);
-    disk_->closing = true;
-    disk_->close_deadline = now + kCloseWriteMax;
-  }
-  disk_->changed.notify_all();
-  disk_->loader.close();
+  close(*disk_);
   threads_->disk.leave(now + kCloseMax);
   threads_->loading.leave(now + kCloseMax);
 }
@@ -138,15 +156,17 @@ bool StoreService::run(Task task, std::chrono::milliseconds patience) {
 
 void StoreService::forget_queued(const std::string& uri) {
   const std::lock_guard lock(disk_->mutex);
-  std::erase_if(disk_->pages, [&](const PageToWrite& page) {
+  std::erase_if(disk_->pages, [&](PageToWrite& page) {
     if (std::ranges::find(page.sources, uri) == page.sources.end()) return false;
     disk_->queued_bytes -= page.bytes.size();
+    wipe(page.bytes);
     return true;
   });
 }
 
 void StoreService::forget_queued() {
   const std::lock_guard lock(disk_->mutex);
+  for (PageToWrite& page : disk_->pages) wipe(page.bytes);
   disk_->pages.clear();
   disk_->queued_bytes = 0;
 }

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bitset>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "tests/cache_store/store_fixture.h"
+#include "tests/support/count.h"
 
 using namespace efimd;
 using namespace efimd::test;
@@ -112,8 +114,16 @@ namespace {
 constexpr int kPages = 40;
 constexpr std::size_t kSectorBytes = 512;
 
+/// What the store held when so many operations were noted.
+struct Held {
+  std::size_t operations = 0;
+  std::bitset<kPages> pages;
+  std::bitset<kPages> moved;  ///< those that were given to keep: they may have changed their slots
+};
+
 /// Keeps, gives up and purges pages, so that slots change hands.
-void use_store(const fs::path& folder, unsigned seed) {
+std::vector<Held> use_store(const fs::path& folder, unsigned seed) {
+  std::vector<Held> history;
   const OpenStore store =
       open_store(folder, store::Store::kMetadataBytes + (kPages / 2) * std::size_t{3 * 4096});
   REQUIRE(store);
@@ -124,11 +134,34 @@ void use_store(const fs::path& folder, unsigned seed) {
     const std::string uri = "file:///" + std::to_string(random() % 4);
     std::vector<TestPage> pages;
     std::vector<store::NewPage> fresh;
-    for (int i = 0; i < 3; ++i) pages.push_back(test_page(static_cast<int>(random() % kPages)));
+    std::bitset<kPages> chosen;
+    for (int i = 0; i < 3; ++i) {
+      const auto number = random() % kPages;
+      chosen.set(number);
+      pages.push_back(test_page(static_cast<int>(number)));
+    }
     for (const TestPage& page : pages) fresh.push_back(page.of(uri));
     static_cast<void>(store->keep(*arena, fresh));
     if (random() % 8 == 0) static_cast<void>(store->purge(uri));
+    Held held;
+    held.moved = chosen;
+    for (int number = 0; number < kPages; ++number)
+      held.pages[static_cast<std::size_t>(number)] = store->holds(test_page(number).digest);
+    held.operations = notes().operations.size();
+    history.push_back(held);
   }
+  return history;
+}
+
+/// The pages that a loss after `moment` operations must leave: kept before, and not given up since,
+/// nor by what was going on.
+std::bitset<kPages> lasting(const std::vector<Held>& history, std::size_t moment) {
+  std::bitset<kPages> pages;
+  for (const Held& held : history) {
+    if (held.operations > moment) return pages & held.pages & ~held.moved;
+    pages = held.pages;
+  }
+  return pages;
 }
 
 using Bytes = std::vector<std::byte>;
@@ -192,25 +225,19 @@ void write_disk(const Disk& disk, const fs::path& folder, std::mt19937& random) 
   }
 }
 
-/// As many as $EFIMD_POWER_LOSSES says.
-int losses() {
-  const char* const text = std::getenv("EFIMD_POWER_LOSSES");
-  return text == nullptr ? 200 : std::max(1, std::atoi(text));
-}
-
 }  // namespace
 
-TEST_CASE("a loss of power at any moment leaves a store that opens, without a wrong page") {
-  const int count = losses();
+TEST_CASE("a loss of power at any moment leaves what was kept, and no wrong page") {
+  const int count = times("EFIMD_POWER_LOSSES", 200);
   constexpr int kOfOneRun = 50;
   std::mt19937 random(11);
-  std::size_t right = 0;
+  std::size_t right = 0, lasted = 0;
   for (int done = 0; done < count;) {
     const ScratchFolder written;
     fs::create_directory(written.store());
     fs::permissions(written.store(), fs::perms::owner_all);
     notes() = {fs::canonical(written.store()).string(), {}};
-    use_store(written.store(), static_cast<unsigned>(done));
+    const std::vector<Held> history = use_store(written.store(), static_cast<unsigned>(done));
     const std::vector<Operation> operations = std::move(notes().operations);
     notes() = {};
     REQUIRE(operations.size() > 100);
@@ -224,13 +251,19 @@ TEST_CASE("a loss of power at any moment leaves a store that opens, without a wr
       const OpenStore store = open_store(found.store());
       INFO("loss " << done << ", after operation " << moment << " of " << operations.size());
       REQUIRE(store);
+      const std::bitset<kPages> must_last = lasting(history, moment);
       for (int number = 0; number < kPages; ++number) {
         const Found page = look_up(*store.store, number);
         REQUIRE(page != Found::kWrong);
         right += page == Found::kRight ? 1 : 0;
+        if (must_last[static_cast<std::size_t>(number)]) {
+          ++lasted;
+          REQUIRE(page == Found::kRight);
+        }
       }
       REQUIRE(store->verify());
     }
   }
   CHECK(right > static_cast<std::size_t>(count));  // else nothing was kept that could be wrong
+  CHECK(lasted > static_cast<std::size_t>(count));
 }

@@ -7,6 +7,7 @@
 #include "daemon/client/bridge.h"
 #include "lsp/json_rpc.h"
 #include "tests/support/canary.h"
+#include "tests/support/count.h"
 
 using namespace efimd;
 using service::UniqueFd;
@@ -45,7 +46,8 @@ std::string log_of(const std::string& editor, const std::string& daemon) {
 TEST_CASE("broken frames of an editor and of a daemon leave no text in the bridge's log") {
   CanaryMessages messages(3);
   std::string log;
-  for (int i = 0; i < 2000; ++i) {
+  const int count = test::times("EFIMD_CANARY_MESSAGES", 10000) / 5;
+  for (int i = 0; i < count; ++i) {
     const std::string editor = lsp::framed(CanaryMessages::initialize()) + messages.frame();
     log += log_of(editor, messages.frame());
   }

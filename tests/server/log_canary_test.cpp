@@ -9,6 +9,7 @@
 #include "daemon/server/connection.h"
 #include "tests/server/fake_editor.h"
 #include "tests/support/canary.h"
+#include "tests/support/count.h"
 
 using namespace efimd;
 using test::CanaryMessages;
@@ -38,12 +39,13 @@ void converse(FakeHost& host, const std::string& bytes) {
 
 }  // namespace
 
-TEST_CASE("10,000 broken messages through a session leave no text in its log") {
+TEST_CASE("broken messages through a session leave no text in its log") {
+  const int count = test::times("EFIMD_CANARY_MESSAGES", 10000);
   CanaryMessages messages(1);
   FakeEditor editor;
   editor.host.logger->set_level(spdlog::level::debug);
   editor.send(CanaryMessages::initialize());
-  for (int i = 0; i < 10000; ++i) {
+  for (int i = 0; i < count; ++i) {
     editor.send(messages.body());
     editor.messages.clear();
     editor.host.submitted.clear();
@@ -60,7 +62,8 @@ TEST_CASE("broken frames through a connection leave no text in the log") {
   CanaryMessages messages(2);
   FakeHost host;
   host.logger->set_level(spdlog::level::debug);
-  for (int i = 0; i < 2000; ++i) {
+  const int count = test::times("EFIMD_CANARY_MESSAGES", 10000) / 5;
+  for (int i = 0; i < count; ++i) {
     std::string bytes = lsp::framed(CanaryMessages::initialize());
     for (int frame = 0; frame < 3; ++frame) bytes += messages.frame();
     converse(host, bytes);
