@@ -104,9 +104,11 @@ Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) 
   return fail(Fault::kIo, "the daemon does not start: " + said);
 }
 
+/// Does not wait for the reader of a pipe.
 UniqueFd open_log(const std::filesystem::path& path) {
   make_private_folder(path.parent_path());
-  UniqueFd log(::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  UniqueFd log(::open(path.c_str(),
+                      O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
   return log ? std::move(log) : UniqueFd(::open("/dev/null", O_WRONLY | O_CLOEXEC));
 }
 

@@ -145,12 +145,12 @@ Result<LockFile> LockFile::lock(const fs::path& path, Deadline deadline) {
 }
 
 bool LockFile::is_held(const fs::path& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return file && ::flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 std::optional<int> LockFile::last_holder(const fs::path& path) {
-  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+  const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   std::array<char, 32> text{};
   const ssize_t size = file ? ::read(file.get(), text.data(), text.size()) : 0;
   int pid = 0;
@@ -170,7 +170,11 @@ Result<UniqueFd> listen_at(const fs::path& path) {
   if (!address) return tl::unexpected(address.error());
   auto fd = open_socket();
   if (!fd) return fd;
-  ::unlink(path.c_str());
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT)
+    return fail(
+        Fault::kIo,
+        path.string() + ": what is in the socket's place cannot be removed: " + errno_text(),
+        "remove it by hand, or set EFIMD_RUNTIME_DIR to another folder");
   const auto refuse = [&] {
     return fail(Fault::kIo, path.string() + ": cannot listen: " + errno_text(),
                 "check the folder's permissions, or set EFIMD_RUNTIME_DIR");

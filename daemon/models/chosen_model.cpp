@@ -43,6 +43,8 @@ Result<void> forget_chosen_model(const Paths& paths) {
 
 void take_chosen_model(Config& config, const Paths& paths) {
   if (config.model_source == "EFIMD_MODEL") return;
+  std::error_code error;
+  if (!fs::is_regular_file(file_of(paths), error)) return;  // a pipe would wait for its writer
   std::ifstream stream(file_of(paths), std::ios::binary);
   std::string line(kPathBytesMax, '\0');
   stream.read(line.data(), static_cast<std::streamsize>(line.size()));

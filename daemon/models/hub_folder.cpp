@@ -58,7 +58,10 @@ std::string repository_folder(std::string_view repository) {
 }
 
 std::string referred_commit(const fs::path& repository_folder, std::string_view revision) {
-  std::ifstream stream(repository_folder / "refs" / revision, std::ios::binary);
+  const fs::path file = repository_folder / "refs" / revision;
+  std::error_code error;
+  if (!fs::is_regular_file(file, error)) return "";  // a pipe would wait for its writer
+  std::ifstream stream(file, std::ios::binary);
   std::string commit(kCommitDigits, '\0');
   if (!stream.read(commit.data(), kCommitDigits)) return "";
   const bool plain = commit.find_first_not_of("0123456789abcdef") == std::string::npos;

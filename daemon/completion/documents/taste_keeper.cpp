@@ -28,6 +28,7 @@ Result<void> TasteKeeper::save(const Taste& taste) const {
     return {};
   }
   const fs::path next = fs::path(file_).concat(".next");
+  fs::remove(next, error);  // a pipe would wait for its reader
   {
     std::ofstream stream(next, std::ios::binary | std::ios::trunc);
     fs::permissions(next, fs::perms::owner_read | fs::perms::owner_write, error);
