@@ -5,14 +5,77 @@ import os
 import pathlib
 import re
 import resource
+import shutil
 import signal
+import stat
 import subprocess
 import unittest
 
 from user import UserTest, kCursor, kEfimd, kText, kUri, poll
 
-kNobody = 65534
+kNobody, kOther = 65534, 65532  # another one, whose processes are counted
 kTries = os.environ["EFIMD_SANDBOX_TRIES"]  # set by ctest
+
+
+@unittest.skipUnless(shutil.which("readelf"), "readelf is missing; it comes with the compiler")
+class ProgramTest(unittest.TestCase):
+    """As hardening-check looks at a program."""
+
+    def readelf(self, *options):
+        return subprocess.run(["readelf", "--wide", *options, kEfimd], check=True, capture_output=True, text=True).stdout
+
+    def test_the_program_is_hardened(self):
+        header, dynamic, segments = self.readelf("-h"), self.readelf("-d"), self.readelf("-l")
+        self.assertIn("DYN (Position-Independent Executable", header)
+        self.assertIn("BIND_NOW", dynamic)
+        self.assertIn("GNU_RELRO", segments)
+        self.assertRegex(segments, r"GNU_STACK .* RW ")
+        symbols = self.readelf("--dyn-syms")
+        self.assertIn("__stack_chk_fail", symbols)
+        self.assertRegex(symbols, r"__\w+_chk@")
+        self.assertNotRegex(dynamic, r"R(UN)?PATH")
+
+
+class LimitsTest(UserTest):
+    @unittest.skipUnless(os.geteuid() == 0, "starts a daemon of another user")
+    def test_a_limit_on_threads_ends_with_a_message_or_serves(self):
+        """The kernel does not count root's."""
+        for path in (self.folder, *self.folder.parents[:-1]):
+            if not path.stat().st_mode & stat.S_IXOTH:
+                self.addCleanup(path.chmod, stat.S_IMODE(path.stat().st_mode))
+                path.chmod(stat.S_IMODE(path.stat().st_mode) | stat.S_IXOTH)
+        os.chown(self.folder, kOther, kOther)
+        for limit in range(8):
+            with self.subTest(limit=limit):
+                serving = subprocess.Popen(
+                    [kEfimd, "serve"], env=self.environment, user=kOther, group=kOther, extra_groups=[],
+                    stderr=subprocess.PIPE, text=True,
+                    preexec_fn=lambda limit=limit: resource.setrlimit(resource.RLIMIT_NPROC, (limit, limit)))
+                poll(lambda serving=serving: serving.poll() is not None or (self.runtime / "daemon.sock").exists(), "it ends or listens")
+                ended = serving.poll()
+                serving.terminate()
+                said = serving.communicate()[1]
+                self.assertIn(ended, (None, 1), said)
+                if ended == 1:
+                    self.assertIn("efimd: ", said)
+                (self.runtime / "daemon.sock").unlink(missing_ok=True)
+
+    def test_pipes_in_place_of_files_hold_nothing_up(self):
+        state = self.folder / "state"
+        state.mkdir(exist_ok=True)
+        for name in ("efimd.log", "model", "taste"):
+            os.mkfifo(state / name)
+        (self.folder / "cache").mkdir(exist_ok=True)
+        os.mkfifo(self.folder / "cache" / "page_key")
+        editor = self.ready_editor()
+        self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
+        self.assertEqual(self.run_efimd("doctor", "--json").stderr, "")
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+
+    def test_a_folder_in_place_of_the_socket_is_named(self):
+        (self.runtime / "daemon.sock").mkdir(parents=True)
+        self.runtime.chmod(0o700)
+        self.assert_fails(self.run_efimd("serve"), "daemon.sock", "cannot be removed")
 
 
 class MemoryTest(UserTest):
@@ -57,7 +120,7 @@ class MemoryTest(UserTest):
 class SandboxTest(UserTest):
     config = "[cache]\ngitignore = true\n"
 
-    def tries(self, config=""):
+    def tries(self, config="", by_editor=False):
         """What came of each try from inside a daemon: its errno, 0 where it was done."""
         (self.folder / "config.toml").write_text(self.config + config)
         (self.folder / ".ssh").mkdir(exist_ok=True)
@@ -65,14 +128,25 @@ class SandboxTest(UserTest):
         (self.folder / "notes.txt").write_text("notes")
         self.runtime.mkdir(mode=0o700, exist_ok=True)
         told = self.runtime / "tries"
-        serving = subprocess.Popen([kEfimd, "serve"], stderr=subprocess.PIPE, text=True,
-                                   env=self.environment | {"LD_PRELOAD": kTries, "EFIMD_TRIES": str(told)})
-        self.addCleanup(serving.stderr.close)
-        self.addCleanup(serving.wait)
-        self.addCleanup(serving.kill)
-        poll(lambda: told.exists() and told.read_text().endswith("\n") or serving.poll() is not None,
-             "the daemon has tried")
+        tried = {"LD_PRELOAD": kTries, "EFIMD_TRIES": str(told)}
+        if by_editor:
+            editor = self.editor(**tried)
+            editor.initialize()
+            editor.ask("efim/version", None)
+        else:
+            serving = subprocess.Popen([kEfimd, "serve"], stderr=subprocess.DEVNULL, env=self.environment | tried)
+            self.addCleanup(serving.wait)
+            self.addCleanup(serving.kill)
+        poll(lambda: told.exists() and told.read_text().endswith("\n"), "the daemon has tried")
         return dict((name, int(code)) for name, code in map(str.split, told.read_text().splitlines()))
+
+    def test_a_daemon_that_an_editor_started_is_confined_as_any_other(self):
+        tried = self.tries(by_editor=True)
+        sandbox = self.status()["sandbox"]
+        if not sandbox["calls"] or not sandbox["files"]:
+            self.skipTest(sandbox["why"])
+        refused = {"execve": errno.EPERM, "inet": errno.EAFNOSUPPORT, "ssh": errno.EACCES}
+        self.assertEqual({name: tried[name] for name in refused}, refused)
 
     def test_a_daemon_runs_no_program_and_has_no_network(self):
         tried = self.tries()

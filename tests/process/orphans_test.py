@@ -1,15 +1,19 @@
 """A bridge ends with its editor, whatever the daemon does and whoever else holds its stdin open."""
 
+import errno
 import os
 import pathlib
 import signal
+import socket
 import subprocess
 import sys
+import time
 import unittest
 
 from user import UserTest, kEfimd, poll
 from lsp_peer import framed
 
+kAtOnce = 20
 kEndS = 60  # the bridge's own limit is 2 s; a busy machine may need more
 
 # Starts a bridge, says what it is told to say, hands its own process over and stays until it is killed. Somebody else holds the
@@ -64,6 +68,50 @@ class OrphansTest(UserTest):
         bridge.stdin.flush()
         bridge.stdin.close()
         self.assertEqual(bridge.wait(kEndS), 0)
+
+    def test_many_bridges_end_whatever_the_daemon_does(self):
+        """EFIMD_BRIDGES of them, while the daemon is stopped and its queue is full: their stdin ends, or their parent does."""
+        count = int(os.environ.get("EFIMD_BRIDGES", "20"))
+        pid = self.connected_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        waiting = []  # in the listener's queue
+        for _ in range(200):
+            peer = socket.socket(socket.AF_UNIX)
+            self.addCleanup(peer.close)
+            peer.setblocking(False)
+            waiting.append(peer)
+            if peer.connect_ex(str(self.runtime / "daemon.sock")) == errno.EAGAIN:
+                break
+        self.assertLess(len(waiting), 200, "the queue is never full")
+        message = framed({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}})
+        slowest = 0.0
+        for begin in range(0, count, kAtOnce):
+            started = [self.start_in_shell(message) for _ in range(min(kAtOnce, count - begin))]
+            begun = time.monotonic()
+            for number, (shell, _) in enumerate(started):
+                if number % 2 == 0:
+                    shell.stdin.close()
+                else:
+                    shell.kill()
+            for _, bridge in started:
+                poll(lambda bridge=bridge: is_gone(bridge), "a bridge ends", kEndS)
+                slowest = max(slowest, time.monotonic() - begun)
+            for shell, _ in started:
+                shell.kill()
+                shell.wait()
+                shell.stdin.close()
+                shell.stdout.close()
+        print(f"{count} of {count} bridges ended, the slowest after {slowest:.2f} s")
+
+    def start_in_shell(self, message):
+        """A bridge whose parent is not its editor's end of the pipe."""
+        shell = subprocess.Popen(["/bin/sh", "-c", 'exec 3<&0; "$0" lsp <&3 3<&- >/dev/null 2>&1 & exec 3<&- </dev/null; echo $!; wait', kEfimd],
+                                 env=self.environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        bridge = int(shell.stdout.readline())
+        shell.stdin.write(message)
+        shell.stdin.flush()
+        return shell, bridge
 
     def connected_daemon(self):
         self.ready_editor().ask("efim/version", None)

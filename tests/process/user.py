@@ -18,6 +18,8 @@ from private_daemon import private_daemon  # noqa: E402
 
 kEfimd = os.environ["EFIMD_BINARY"]  # set by ctest
 kModel = kRoot / "models" / "efim-boot.gguf"
+# The longest that one editor may hold another one up. On a quiet machine it is 50 ms; here others compile meanwhile.
+kDelayMs = float(os.environ.get("EFIMD_DELAY_MS", "1000"))
 kUri = "file:///project/fibonacci.py"
 # What stands here makes the bundled model suggest something at kCursor.
 kText = "def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + \n"
@@ -79,6 +81,17 @@ class UserTest(unittest.TestCase):
             os.kill(int(pid), signal.SIGKILL)
             return int(pid)
         return None
+
+    @contextlib.contextmanager
+    def asking_meanwhile(self):
+        """Another client asks the daemon again and again. `waited` is a list that afterwards has the longest wait, in ms."""
+        probe = subprocess.Popen([sys.executable, kRoot / "tests" / "support" / "latency_probe.py", self.runtime / "daemon.sock"],
+                                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(probe.kill)
+        self.assertEqual(probe.stdout.readline(), "asking\n")
+        waited = []
+        yield waited
+        waited.append(float(probe.communicate("", kPatienceS)[0].split()[0]))
 
     def assert_alive(self, pid):
         self.assertEqual(self.daemon_pid(), pid, "the daemon died")
