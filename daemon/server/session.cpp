@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <new>
 #include <utility>
 
 #include "daemon/config/build.h"
@@ -18,9 +17,6 @@ using lsp::ErrorCode;
 using lsp::Json;
 
 namespace {
-
-/// Of a large text that edits read and move: about 10 ms.
-constexpr std::size_t kBytesTouchedAtOnce = std::size_t{32} << 20;
 
 constexpr char kProgressId[] = "efimd/model-progress";
 constexpr char kWatchId[] = "efimd/watched-files";
@@ -118,16 +114,6 @@ Session::Next Session::receive(Prepared prepared) {
   prepared_.reset();
   if (revising_ && large) return Next::kAside;
   return go_on();
-}
-
-Session::Next Session::go_on() {
-  if (state_ == State::kEnded) return Next::kClose;
-  if (revising_ && revising_->lost) throw std::bad_alloc();
-  if (revising_ && !revising_->is_done()) revising_->go_on(kBytesTouchedAtOnce);
-  if (revising_ && !revising_->is_done()) return Next::kUnfinished;
-  if (revising_) revised();
-  tell_state();
-  return Next::kGoOn;
 }
 
 void Session::dispatch(const lsp::Message& message) {

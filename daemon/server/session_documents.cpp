@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <new>
 #include <utility>
 
 #include "daemon/files/secrets.h"
@@ -17,7 +18,8 @@ using lsp::Json;
 
 namespace {
 
-/// Of a large text that the edits of one change read and move: about 5 s.
+/// Of a large text that edits read and move: about 10 ms at once, and 5 s in one change.
+constexpr std::size_t kBytesTouchedAtOnce = std::size_t{32} << 20;
 constexpr std::size_t kBytesTouchedMax = std::size_t{16} << 30;
 
 /// Where `position` is in a text with these lines.
@@ -186,6 +188,16 @@ std::function<void()> Session::work_aside() {
     revising->go_on(kBytesTouchedMax);
     revising->lost = false;
   };
+}
+
+Session::Next Session::go_on() {
+  if (state_ == State::kEnded) return Next::kClose;
+  if (revising_ && revising_->lost) throw std::bad_alloc();
+  if (revising_ && !revising_->is_done()) revising_->go_on(kBytesTouchedAtOnce);
+  if (revising_ && !revising_->is_done()) return Next::kUnfinished;
+  if (revising_) revised();
+  tell_state();
+  return Next::kGoOn;
 }
 
 void Session::Revising::go_on(std::size_t bytes_max) {
