@@ -112,7 +112,7 @@ bool lisp_is_whole(std::string_view text) {
     const char c = text[i];
     const bool is_character =
         c == '?' &&
-        (i == 0 || std::string_view(" \t\n('`,").find(text[i - 1]) != std::string_view::npos);
+        (i == 0 || std::string_view(" \t\n(['`,").find(text[i - 1]) != std::string_view::npos);
     if (c == '\\' || is_character) {  // what follows stands for itself; "?\(" is two of them
       i += is_character && i + 1 < text.size() && text[i + 1] == '\\' ? 2 : 1;
     } else if (c == ';') {
