@@ -88,6 +88,9 @@ class OrphansTest(UserTest):
         slowest = 0.0
         for begin in range(0, count, kAtOnce):
             started = [self.start_in_shell(message) for _ in range(min(kAtOnce, count - begin))]
+            # As above: its watch, a second thread, must have looked at its parent before that ends.
+            for _, bridge in started:
+                poll(lambda bridge=bridge: len(list(pathlib.Path(f"/proc/{bridge}/task").iterdir())) > 1, "a bridge watches its ends")
             begun = time.monotonic()
             for number, (shell, _) in enumerate(started):
                 if number % 2 == 0:
