@@ -60,13 +60,19 @@ TEST_CASE("odds follow what the model chose, for each range of chances") {
 
 TEST_CASE("look-ups that bring nothing become rare, but do not end") {
   DraftOdds odds;
+  const auto table = costs(1, 1.2);
   for (int i = 0; i < 200; ++i) odds.looked_up(0.2, 0);
   int tried = 0;
-  for (int i = 0; i < 100; ++i) tried += odds.is_look_up_worthwhile(1) ? 1 : 0;
+  for (int i = 0; i < 100; ++i) tried += odds.is_look_up_worthwhile(table, 16) ? 1 : 0;
   CHECK(tried > 0);
   CHECK(tried < 10);
   for (int i = 0; i < 200; ++i) odds.looked_up(0.2, 3);
-  CHECK(odds.is_look_up_worthwhile(1));
+  CHECK(odds.is_look_up_worthwhile(table, 16));
+}
+
+TEST_CASE("at first a look-up is tried where a draft that may be wrong spares more than it costs") {
+  CHECK(DraftOdds().is_look_up_worthwhile(costs(10, 12), 16));
+  CHECK_FALSE(DraftOdds().is_look_up_worthwhile(costs(0.3, 2.0), 16));
 }
 
 TEST_CASE("the model's word moves a candidate's chances, and cuts it where they fall") {

@@ -48,9 +48,11 @@ void DraftOdds::judged(double chance, int drafted, int accepted) {
   for (int at = 1; at < std::min(drafted, accepted + 1); ++at) further_.add(at < accepted);
 }
 
-bool DraftOdds::is_look_up_worthwhile(double step_ms) {
-  // At first a look-up is taken to spare one step.
-  if (gain_ms_.value_or(step_ms) > cost_ms_ || ++skipped_ > kLookUpsSkippedMax) {
+bool DraftOdds::is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most) {
+  // At first a look-up is taken to find a draft that is as often right as wrong.
+  constexpr double kEven = 0.5;
+  if (gain_ms_.value_or(worth_of(costs, kEven, most).gain_ms) > cost_ms_ ||
+      ++skipped_ > kLookUpsSkippedMax) {
     skipped_ = 0;
     return true;
   }
@@ -76,18 +78,21 @@ double DraftOdds::token_ms(const prompt::StepCosts& costs) const {
   return token_ms_.value_or((costs.ms(1 + kMeasured) - costs.ms(1)) / kMeasured);
 }
 
-std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, double first,
-                                  std::size_t most) const {
+DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, double first,
+                                     std::size_t most) const {
   const double step = step_ms(costs), token = token_ms(costs);
-  double accepted = first, gain = 0, best_gain = 0;
-  std::size_t best = 0;
+  double accepted = first, gain = 0;
+  Worth best;
   for (std::size_t count = 1; count <= most; ++count, accepted *= further()) {
     gain += accepted * step - token;
-    if (gain <= best_gain) continue;
-    best_gain = gain;
-    best = count;
+    if (gain > best.gain_ms) best = {count, gain};
   }
   return best;
+}
+
+std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, double first,
+                                  std::size_t most) const {
+  return worth_of(costs, first, most).tokens;
 }
 
 void Drafter::expect(std::string text) {
@@ -108,7 +113,7 @@ std::vector<engine::TokenId> Drafter::propose(std::string_view written, std::siz
   if (rest.empty()) {
     // Where even a sure draft does not pay, nothing is looked up.
     if (uses_.odds.worthwhile(uses_.costs, 1, most) == 0) return {};
-    if (!look_up(written)) return {};
+    if (!look_up(written, most)) return {};
     rest = expected_;
   } else if (written.size() > from_) {
     is_begun_ = true;
@@ -123,9 +128,8 @@ std::vector<engine::TokenId> Drafter::propose(std::string_view written, std::siz
 }
 
 /// Whether there is something to expect now.
-bool Drafter::look_up(std::string_view written) {
-  if (uses_.index == nullptr || skip_-- > 0 ||
-      !uses_.odds.is_look_up_worthwhile(uses_.odds.step_ms(uses_.costs)))
+bool Drafter::look_up(std::string_view written, std::size_t most) {
+  if (uses_.index == nullptr || skip_-- > 0 || !uses_.odds.is_look_up_worthwhile(uses_.costs, most))
     return false;
   skip_ = 0;
   if (look_up_ms_ > 0) uses_.odds.looked_up(std::exchange(look_up_ms_, 0), 0);

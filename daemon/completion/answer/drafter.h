@@ -37,13 +37,19 @@ class DraftOdds {
   /// expected to spare, less what the step costs more.
   std::size_t worthwhile(const prompt::StepCosts& costs, double first, std::size_t most) const;
 
-  /// Whether looking for a draft is expected to bring more than it costs, where a step takes
-  /// `step_ms`. Seldom true where it is not, because what is never tried is never learned.
-  bool is_look_up_worthwhile(double step_ms);
+  /// Whether looking for a draft of at most `most` tokens is expected to bring more than it costs.
+  /// Seldom true where it is not, because what is never tried is never learned.
+  bool is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most);
   /// A look-up took `ms`; the steps that it spared were worth `gain_ms`, which may be negative.
   void looked_up(double ms, double gain_ms);
 
  private:
+  struct Worth {
+    std::size_t tokens = 0;
+    double gain_ms = 0;
+  };
+  Worth worth_of(const prompt::StepCosts& costs, double first, std::size_t most) const;
+
   struct Rate {
     double accepted, judged;
     double rate() const { return accepted / judged; }
@@ -82,7 +88,7 @@ class Drafter : public DraftSource {
 
  private:
   std::string_view expected_after(std::string_view written) const;
-  bool look_up(std::string_view written);
+  bool look_up(std::string_view written, std::size_t most);
 
   const Uses uses_;
   const Turn& turn_;
