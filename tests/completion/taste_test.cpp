@@ -132,6 +132,14 @@ TEST_CASE("what becomes of a suggestion is counted once and kept for the next da
       CHECK(kept_in(file).typed_through == 1);
       CHECK(kept_in(file).shown() == 1);
     }
+    SECTION("dismissed, and then written over") {
+      REQUIRE(daemon.harness.ask(kUri).item);
+      daemon.harness.dismiss(kUri);
+      daemon.harness.type("x", kUri);
+      daemon.row();
+      daemon.end();
+      CHECK(kept_in(file).rejected == 1);
+    }
     SECTION("rejected by writing something else") {
       REQUIRE(daemon.harness.ask(kUri).item);
       daemon.harness.type("x", kUri);

@@ -65,6 +65,13 @@ void Worker::focus(const DocumentKey& document) {
 }
 
 void Worker::dismiss(const Dismissal& dismissal) {
+  const DocumentState* known = documents_.find(dismissal.document);
+  if (taste_ != nullptr && known != nullptr && known->asked && known->last && known->last->shown &&
+      known->last->serial == dismissal.snapshot->serial()) {
+    const Shown& shown = *known->last->shown;
+    if (!shown.is_judged && shown.chance > 0)
+      taste_->note(language_of(*known->asked), Verdict::kRejected, shown.chance);
+  }
   documents_.dismiss(dismissal.document, *dismissal.snapshot);
 }
 

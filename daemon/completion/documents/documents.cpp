@@ -136,7 +136,10 @@ void Documents::focus(const DocumentKey& document) {
 void Documents::dismiss(const DocumentKey& document, const text::Snapshot& snapshot) {
   const auto found = states_.find(document);
   if (found == states_.end() || !found->second.last) return;
-  found->second.rejections.dismiss(*found->second.last, snapshot);
+  LastRequest& last = *found->second.last;
+  found->second.rejections.dismiss(last, snapshot);
+  // What became of it is known now, and counts once.
+  if (last.shown && last.serial == snapshot.serial()) last.shown->is_judged = true;
   found->second.shown.reset();
 }
 
