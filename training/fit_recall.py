@@ -4,6 +4,8 @@
     python3 -m training.fit_recall places.txt > daemon/recall/chance_table.h
     efimd-bench places --count 60 --dump judged.txt PROJECT...   # the same, with the bundled model
     python3 -m training.fit_recall --judged judged.txt > daemon/completion/answer/judged_chance_table.h
+    recall_places --count 300 --dump-next next.txt PROJECT...    # the lines under a candidate
+    python3 -m training.fit_recall --next next.txt > daemon/recall/next_table.h
 
 Each line of places.txt is a boundary of a candidate; its label is whether the text before it is what stood there. For each kind of
 place a logistic regression with a little shrinking is fitted. Then it chooses the cuts that save most characters, among those
@@ -234,11 +236,58 @@ def fit_judged(path: str) -> None:
                        f"{cursors} cursors with a candidate or a text of the bundled model."), end="")
 
 
+def next_table(weights: np.ndarray, command: str) -> str:
+    row = ", ".join(f"{value:.4g}" for value in weights)
+    return f"""#pragma once
+
+#include <array>
+
+#include "daemon/recall/candidate.h"
+
+// Written by training/fit_recall.py --next, from places in the training packages. Columns follow
+// next_lines.cpp.
+// {command}
+namespace efimd::recall {{
+
+// clang-format off
+inline constexpr std::array<double, kNextFeatures> kNextWeights = {{{{{row}}}}};
+// clang-format on
+
+}}  // namespace efimd::recall
+"""
+
+
+def fit_next(path: str) -> None:
+    """Lines "cursor number right features...": a line under a candidate, after lines that were right."""
+    rows = np.loadtxt(path)
+    label, features, half = rows[:, 2], rows[:, 3:], rows[:, 0] % 2 == 0
+    sample = 1.0 / np.sqrt(rows[:, 1])
+    tried = logistic(features[half], label[half], sample[half])
+    kept = ~half
+
+    def loss(chance: np.ndarray) -> float:
+        chance = np.clip(chance, 1e-4, 1 - 1e-4)
+        return float(-(label[kept] * np.log(chance) + (1 - label[kept]) * np.log(1 - chance)).mean())
+
+    said = 1 / (1 + np.exp(-(features[kept] @ tried)))
+    print(f"{len(label)} lines, right {label.mean():.3f}; of the held-out half {label[kept].mean():.3f}, said {said.mean():.3f}, "
+          f"loss {loss(said):.3f}, of one chance for all {loss(np.full(kept.sum(), label[half].mean())):.3f}", file=sys.stderr)
+    for low in (0.1, 0.3, 0.5, 0.7, 0.9):
+        here = (said >= low - 0.1) & (said < low + 0.1)
+        print(f"said {low - 0.1:.1f} to {low + 0.1:.1f}: {here.sum()} lines, right {label[kept][here].mean():.3f}", file=sys.stderr)
+    cursors = len(np.unique(rows[:, 0]))
+    print(next_table(logistic(features, label, sample), f"{len(label)} lines under {cursors} candidates whose line was right."), end="")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("places", help="what recall_places --dump wrote")
     parser.add_argument("--judged", action="store_true", help="places is what efimd-bench places --dump wrote")
+    parser.add_argument("--next", action="store_true", help="places is what recall_places --dump-next wrote")
     arguments = parser.parse_args()
+    if arguments.next:
+        fit_next(arguments.places)
+        return 0
     if arguments.judged:
         fit_judged(arguments.places)
         return 0

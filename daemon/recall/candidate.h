@@ -47,6 +47,17 @@ struct Boundary {
   Features features{};  ///< so that a caller with a model can combine them anew
 };
 
+/// The inputs of the chance of a further line, in the order of next_lines.cpp.
+inline constexpr std::size_t kNextFeatures = 12;
+using NextFeatures = std::array<float, kNextFeatures>;
+
+/// A line that comes under a candidate's, elsewhere.
+struct NextLine {
+  std::string text = {};  ///< indented as it would be here; empty: a blank line
+  double chance = 0;      ///< that it comes next, if all before it came
+  NextFeatures features{};
+};
+
 /// A continuation that the user's own text proposes. A value.
 struct Candidate {
   std::string text = {};                  ///< to the end of the line
@@ -55,7 +66,8 @@ struct Candidate {
   std::vector<Boundary> boundaries = {};  ///< ascending, the last one is text.size()
   Evidence evidence = {};
   Source source = Source::kProject;
-  std::string path = {};  ///< of the file it was taken from
+  std::string path = {};            ///< of the file it was taken from
+  std::vector<NextLine> next = {};  ///< the lines under it, as far as they are likely
 };
 
 }  // namespace efimd::recall

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "daemon/recall/chance.h"
+#include "daemon/recall/next_lines.h"
 
 namespace efimd::recall {
 
@@ -13,6 +14,8 @@ namespace {
 constexpr std::size_t kTextsMax = 10;       ///< different continuations that are judged
 constexpr std::size_t kBoundariesMax = 40;  ///< of one
 constexpr std::size_t kSourcesCounted = 8;
+/// Lines are looked for under one that is at least so likely.
+constexpr double kLineChanceMin = 0.3;
 
 /// Where a continuation may be cut: after each word and each sign, but not after a blank.
 std::vector<std::size_t> boundaries_of(std::string_view text) {
@@ -214,6 +217,9 @@ std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> hear
   std::ranges::stable_sort(
       candidates, [](const Candidate& a, const Candidate& b) { return worth_of(a) > worth_of(b); });
   if (candidates.size() > most) candidates.resize(most);
+  for (Candidate& candidate : candidates)
+    if (candidate.boundaries.back().chance >= kLineChanceMin)
+      candidate.next = next_lines(asked, candidate.text, heard);
   return candidates;
 }
 

@@ -85,6 +85,31 @@ TEST_CASE("A-12: a document that became a secret leaves the index") {
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
 
+TEST_CASE("A-12: the lines under a recalled line come with it, as far as the block goes") {
+  const std::string body =
+      "  registry.insert_unique(key, std::move(value));\n  if (registry.is_full()) {\n"
+      "    registry.drop_oldest();\n  }\n}\n";
+  const std::string above =
+      "void first() {\n" + body + "void second() {\n" + body + "void third() {\n" + body;
+  const std::string block = "if (registry.is_full()) {\n    registry.drop_oldest();\n  }";
+  Harness harness(says(""));
+  harness.set(above + "void fourth() {\n  registry.insert_unique(key, std::move(value));\n  ^",
+              kUri);
+  SECTION("where blocks are allowed") {
+    const auto outcome = ask(harness);
+    REQUIRE(outcome.item);
+    CHECK(outcome.item->text.starts_with(block));
+  }
+  SECTION("where a suggestion is a line") {
+    Request request = harness.request(kUri);
+    request.home = {"/project", "/project/a.cpp"};
+    request.options.stop = StopRule::kLine;
+    const auto outcome = harness.submit(std::move(request)).get();
+    REQUIRE(outcome.item);
+    CHECK(outcome.item->text == "if (registry.is_full()) {");
+  }
+}
+
 TEST_CASE("A-12: what the user rejected is not recalled again") {
   Harness harness(says("xyz"));
   harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);

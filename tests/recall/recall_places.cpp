@@ -11,7 +11,8 @@
 //   quiet    of the cursors where nothing is shown
 //
 // --longest: instead of judged candidates, the line that most matches say: a baseline.
-// --dump: what training/fit_recall.py reads.
+// --dump: what training/fit_recall.py reads. --dump-next: what its --next reads; the documents then end at
+// the cursor, as files do that are being written.
 
 #include <algorithm>
 #include <array>
@@ -34,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 struct Options {
   std::size_t count = 80;
   std::uint64_t seed = 1;
-  std::string dump;
+  std::string dump, dump_next;
   bool longest = false;
   std::vector<std::string> folders;
 };
@@ -105,10 +106,30 @@ void dump(std::ostream& out, std::size_t id, const Cursor& cursor,
     }
 }
 
+/// One line for each line under a candidate that is right so far: cursor number right features...
+void dump_next(std::ostream& out, std::size_t id, const Cursor& cursor, std::string_view below,
+               const std::vector<recall::Candidate>& candidates) {
+  for (const recall::Candidate& candidate : candidates) {
+    if (candidate.text != cursor.truth) continue;
+    std::string_view rest = below;
+    for (std::size_t i = 0; i < candidate.next.size(); ++i) {
+      rest.remove_prefix(std::min(rest.size(), rest.find('\n') + 1));
+      std::string_view line = rest.substr(0, rest.find_first_of("\r\n"));
+      line = line.substr(0, line.find_last_not_of(" \t") + 1);
+      const bool right = !rest.empty() && line == candidate.next[i].text;
+      out << id << ' ' << i + 1 << ' ' << (right ? 1 : 0);
+      for (const float feature : candidate.next[i].features) out << ' ' << feature;
+      out << '\n';
+      if (!right) break;
+    }
+  }
+}
+
 class Measurement {
  public:
   explicit Measurement(const Options& options) : options_(options) {
     if (!options.dump.empty()) dump_.open(options.dump);
+    if (!options.dump_next.empty()) dump_next_.open(options.dump_next);
   }
 
   Tallies over(const Project& project) {
@@ -135,6 +156,12 @@ class Measurement {
         options_.longest ? longest_of(index.draft(query, 400).text) : shown_of(index.find(query));
     tally.us.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
     count(tally, cursor, shown);
+    if (dump_next_.is_open()) {
+      const std::string above = cursor.text.substr(0, cursor.at);
+      index.set_document(where, text::Document(above).snapshot());
+      dump_next(dump_next_, cursors_++, cursor, std::string_view(cursor.text).substr(cursor.at),
+                index.find({where, above, cursor.at}));
+    }
     if (dump_.is_open()) {
       query.candidates_max = 16;
       dump(dump_, cursors_++, cursor, index.find(query));
@@ -143,7 +170,7 @@ class Measurement {
   }
 
   const Options& options_;
-  std::ofstream dump_;
+  std::ofstream dump_, dump_next_;
   std::size_t cursors_ = 0;
 };
 
@@ -183,6 +210,8 @@ Options options_of(int argc, char** argv) {
       options.seed = std::stoull(argv[++i]);
     else if (argument == "--dump" && has_value)
       options.dump = argv[++i];
+    else if (argument == "--dump-next" && has_value)
+      options.dump_next = argv[++i];
     else if (argument == "--longest")
       options.longest = true;
     else

@@ -6,6 +6,7 @@
 
 #include "daemon/completion/answer/judged_chance.h"
 #include "daemon/completion/fit/fit.h"
+#include "daemon/completion/fit/stop_rules.h"
 
 namespace efimd::completion {
 
@@ -19,6 +20,17 @@ recall::Where where_of(const TextHome& home) { return {home.project, home.path};
 /// Text that was deleted is offered while the user types, not as an answer to deleting it.
 bool is_typing(Event event) {
   return event == Event::kType || event == Event::kNewline || event == Event::kAccept;
+}
+
+/// The candidate's text, and the lines under it: a model that writes the one often goes on to the
+/// others.
+std::string draft_of(const recall::Candidate& candidate) {
+  std::string draft = candidate.text;
+  for (const recall::NextLine& line : candidate.next) {
+    if (draft.size() >= kDraftBytesMax) break;
+    draft.append("\n").append(line.text);
+  }
+  return draft.substr(0, kDraftBytesMax);
 }
 
 /// Below this a model's text at the end of a finished line is not shown.
@@ -62,9 +74,53 @@ double chance_at(const recall::Candidate& candidate, std::size_t bytes) {
   return chance;
 }
 
-std::optional<Item> fitted(const recall::Candidate& candidate, std::size_t bytes,
-                           const Turn& turn) {
-  Fitted shown = fit(std::string_view(candidate.text).substr(0, bytes), turn.context());
+/// From which chance on a further line is shown: that all of the text up to its end is right.
+double least_chance_of_lines(Eagerness eagerness) {
+  if (eagerness == Eagerness::kLow) return 0.75;
+  return eagerness == Eagerness::kHigh ? 0.35 : 0.5;
+}
+
+/// The text that is shown of a candidate, before it is fitted.
+struct Part {
+  std::string text;
+  double gain = 0;  ///< characters that the user may expect to be spared
+};
+
+/// The first `bytes`, and if they are the whole line, the lines under it as far as they are likely and
+/// as the stop rules let a block go.
+Part part_of(const recall::Candidate& candidate, std::size_t bytes, const Turn& turn) {
+  const Options& options = turn.request().options;
+  Part part{candidate.text.substr(0, bytes), expected_gain(candidate, bytes)};
+  if (options.stop != StopRule::kBlock || bytes < candidate.text.size() || candidate.next.empty())
+    return part;
+  double chance = candidate.boundaries.back().chance;
+  const double least = least_chance_of_lines(options.eagerness);
+  std::string block = part.text;
+  std::vector<double> chances;
+  for (const recall::NextLine& line : candidate.next) {
+    chance *= line.chance;
+    if (chance < least) break;
+    block.append("\n").append(line.text);
+    chances.push_back(chance);
+  }
+  StopRules rules(options.stop, stop_place(turn.context()));
+  rules.feed(block);
+  block = rules.finish();
+  if (!block.starts_with(part.text)) return part;
+  part.text.clear();
+  std::size_t line = 0, begin = bytes;
+  for (const double of_line : chances) {
+    if (begin >= block.size()) break;
+    const std::size_t end = begin + 1 + candidate.next[line++].text.size();
+    part.gain += of_line * static_cast<double>(std::min(end, block.size()) - begin);
+    begin = end;
+  }
+  part.text = std::move(block);
+  return part;
+}
+
+std::optional<Item> fitted(std::string_view text, const Turn& turn) {
+  Fitted shown = fit(text, turn.context());
   if (shown.text.empty()) return std::nullopt;
   return Item{std::move(shown.text), turn.cursor, shown.replace_end};
 }
@@ -84,13 +140,14 @@ void take(Recalled& recalled, const recall::Candidate& found, const Turn& turn) 
   const recall::Candidate candidate = adapted(found, turn);
   const std::size_t bytes = shown_bytes(candidate, turn.request().options.eagerness);
   if (bytes == 0) return;
-  recalled.item = fitted(candidate, bytes, turn);
+  Part part = part_of(candidate, bytes, turn);
+  recalled.item = fitted(part.text, turn);
   if (!recalled.item) return;
   recalled.rejected =
       turn.document.rejections.turned_down(turn.snapshot(), turn.cursor, recalled.item->text);
   if (recalled.rejected) return recalled.item.reset();
   recalled.chance = chance_at(candidate, bytes);
-  recalled.gain = expected_gain(candidate, bytes);
+  recalled.gain = part.gain;
 }
 
 }  // namespace
@@ -116,7 +173,7 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
     if (candidate.source == recall::Source::kDeleted && !is_typing(turn.receipt.event)) continue;
     if (!recalled.item && !recalled.rejected) take(recalled, candidate, turn);
     if (recalled.drafted || candidate.boundaries.empty()) continue;
-    recalled.draft = candidate.text.substr(0, kDraftBytesMax);
+    recalled.draft = draft_of(candidate);
     recalled.draft_chance = candidate.boundaries.front().chance;
     recalled.drafted = std::move(candidate);
   }
@@ -128,8 +185,10 @@ Recalled with_model(const Recalled& recalled, const Turn& turn) {
   Recalled judged = recalled;
   judged.drafted = with_model(*recalled.drafted, turn.judged);
   // Another candidate than the drafted one stays as it was.
-  const bool same = !recalled.item || recalled.drafted->text.starts_with(recalled.item->text);
-  if (!same) return recalled;
+  if (recalled.item) {
+    const std::string& text = recalled.item->text;
+    if (!recalled.drafted->text.starts_with(text.substr(0, text.find('\n')))) return recalled;
+  }
   judged.item.reset();
   judged.chance = judged.gain = 0;
   take(judged, *judged.drafted, turn);

@@ -12,7 +12,7 @@ namespace efimd::completion {
 /// Text of the user's own that may come next.
 struct Recalled {
   std::optional<Item> item;  ///< worth showing alone, fitted to the text; unset: nothing is
-  double chance = 0;         ///< that the user types all of the item
+  double chance = 0;         ///< that the user types all of the item's first line
   double gain = 0;           ///< characters of it that the user may expect to be spared
   bool rejected = false;     ///< the user turned the best candidate down here
   std::string draft;         ///< how the best match goes on: for the model to judge
