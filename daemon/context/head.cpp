@@ -1,0 +1,138 @@
+#include "daemon/context/head.h"
+
+#include <algorithm>
+#include <set>
+#include <unordered_set>
+#include <utility>
+
+namespace efimd::context {
+
+namespace {
+
+/// Shorter names than this are mentioned by chance; so are members' short ones.
+constexpr std::size_t kNameBytesMin = 2;
+constexpr std::size_t kMemberBytesMin = 8;
+
+constexpr bool is_word(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+         c == '$' || static_cast<unsigned char>(c) >= 0x80;
+}
+
+using Words = std::unordered_set<std::string_view>;
+
+Words words_of(std::string_view text) {
+  Words words;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = begin;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end - begin >= kNameBytesMin) words.insert(text.substr(begin, end - begin));
+    begin = std::max(end, begin + 1);
+  }
+  return words;
+}
+
+bool is_mentioned(const std::vector<std::string>& names, const Words& words) {
+  for (std::size_t at = 0; at < names.size(); ++at)
+    if ((at == 0 || names[at].size() >= kMemberBytesMin) && words.contains(names[at])) return true;
+  return false;
+}
+
+/// One file's declarations on their way into a slot.
+struct Choice {
+  const Source* source = nullptr;
+  std::set<std::size_t> taken;  ///< by index, in the file's order
+  std::size_t bytes = 0;
+};
+
+class Chooser {
+ public:
+  Chooser(std::string_view text, std::span<const Source> sources, std::size_t bytes_max)
+      : words_(words_of(text)), left_(bytes_max), of_file_max_(bytes_max / 2) {
+    for (const Source& source : sources) choices_.push_back({&source, {}});
+  }
+
+  Head choose() {
+    for (Choice& choice : choices_)
+      take(choice, [&](const auto& d) { return is_mentioned(d.names, words_); });
+    for (Choice& choice : choices_)
+      if (!choice.taken.empty() && !choice.source->file.is_beside)
+        take(choice, [&](const auto& d) { return is_wanted(choice.source->file.names, d.names); });
+    Head head;
+    for (const Choice& choice : choices_)
+      if (!choice.taken.empty()) head.slots.push_back(slot_of(choice));
+    return head;
+  }
+
+ private:
+  template <class Wanted>
+  void take(Choice& choice, const Wanted& wanted) {
+    const std::vector<syntax::Declaration>& declarations = *choice.source->declarations;
+    for (std::size_t at = 0; at < declarations.size(); ++at) {
+      const std::size_t bytes = declarations[at].text.size() + 1;
+      if (bytes > left_ || choice.bytes + bytes > of_file_max_) continue;
+      if (choice.taken.contains(at) || !wanted(declarations[at])) continue;
+      choice.taken.insert(at);
+      choice.bytes += bytes;
+      left_ -= bytes;
+    }
+  }
+
+  /// Whether the import brings it in: `from a import B` shows no more of a than B.
+  static bool is_wanted(const std::vector<std::string>& imported,
+                        const std::vector<std::string>& names) {
+    return imported.empty() || std::ranges::find(imported, names.front()) != imported.end();
+  }
+
+  static Slot slot_of(const Choice& choice) {
+    Slot slot{choice.source->file.path, {}, {}, choice.source->file.why};
+    for (const std::size_t at : choice.taken) {
+      const syntax::Declaration& declaration = (*choice.source->declarations)[at];
+      slot.text += declaration.text + "\n";
+      slot.names.insert(slot.names.end(), declaration.names.begin(), declaration.names.end());
+    }
+    return slot;
+  }
+
+  const Words words_;
+  std::size_t left_;
+  const std::size_t of_file_max_;
+  std::vector<Choice> choices_;
+};
+
+/// The lines of all slots.
+std::set<std::string_view> lines_of(const Head& head) {
+  std::set<std::string_view> lines;
+  for (const Slot& slot : head.slots) {
+    std::string_view text = slot.text;
+    while (!text.empty()) {
+      const std::size_t end = std::min(text.find('\n'), text.size());
+      lines.insert(text.substr(0, end));
+      text.remove_prefix(std::min(end + 1, text.size()));
+    }
+  }
+  return lines;
+}
+
+}  // namespace
+
+Head make_head(std::string_view text, std::span<const Source> sources, std::size_t bytes_max) {
+  return Chooser(text, sources, bytes_max).choose();
+}
+
+bool is_worth_changing(const Head& old, const Head& now, std::string_view text) {
+  if (old == now) return false;
+  const std::set<std::string_view> there = lines_of(old), wanted = lines_of(now);
+  if (!std::ranges::includes(wanted, there)) return true;
+  const Words words = words_of(text);
+  for (const Slot& slot : now.slots) {
+    const auto same = std::ranges::find(old.slots, slot.path, &Slot::path);
+    for (const std::string& name : slot.names) {
+      if (!words.contains(name)) continue;
+      if (same == old.slots.end() || std::ranges::find(same->names, name) == same->names.end())
+        return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace efimd::context

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/context/resolve.h"
+#include "daemon/syntax/outline.h"
+
+namespace efimd::context {
+
+/// A part of a head: some of what one file declares.
+struct Slot {
+  std::string path;                ///< absolute
+  std::string text;                ///< whole lines; declarations in the file's order
+  std::vector<std::string> names;  ///< what it declares
+  std::string why;                 ///< for people
+  bool operator==(const Slot&) const = default;
+};
+
+/// What a prompt shows of other files, in front of the text's own: a slot for each, in the order
+/// of the imports. A value that does not change.
+struct Head {
+  std::vector<Slot> slots;
+  bool operator==(const Head&) const = default;
+};
+using HeadPtr = std::shared_ptr<const Head>;
+
+/// A file that the text uses, and what it declares. Borrows the declarations.
+struct Source {
+  UsedFile file;
+  const std::vector<syntax::Declaration>* declarations = nullptr;
+};
+
+/// The head for `text`, at most `bytes_max` bytes of declarations.
+///
+/// It is selective: a file of which the text mentions nothing has no slot. What the text mentions comes
+/// first, then what else the mentioned files declare, as far as there is room; each file's declarations
+/// stand in its own order. So the head stays the same while the text is edited, but for an import more or
+/// less, or a first mention.
+Head make_head(std::string_view text, std::span<const Source> sources, std::size_t bytes_max);
+
+/// Whether `now` is worth that everything behind the head is evaluated again: `old` says something that
+/// is not so any more, or lacks what the text mentions.
+bool is_worth_changing(const Head& old, const Head& now, std::string_view text);
+
+}  // namespace efimd::context

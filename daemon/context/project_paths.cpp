@@ -1,0 +1,89 @@
+#include "daemon/context/project_paths.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace efimd::context {
+
+namespace {
+
+/// Whether the path's last parts are those of `end`, which is not empty.
+bool ends_with_parts(std::string_view path, std::string_view end) {
+  if (!path.ends_with(end)) return false;
+  return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
+}
+
+}  // namespace
+
+std::string_view folder_of(std::string_view path) {
+  const std::size_t slash = path.rfind('/');
+  return slash == std::string_view::npos ? std::string_view() : path.substr(0, slash);
+}
+
+std::string_view name_of(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+std::string joined(std::string_view folder, std::string_view path) {
+  std::string out(folder);
+  while (!path.empty()) {
+    const std::size_t slash = std::min(path.find('/'), path.size());
+    const std::string_view part = path.substr(0, slash);
+    path.remove_prefix(std::min(slash + 1, path.size()));
+    if (part.empty() || part == ".") continue;
+    if (part != "..") {
+      out.append("/").append(part);
+      continue;
+    }
+    if (out.empty()) return {};
+    out.resize(folder_of(out).size());
+  }
+  return out;
+}
+
+ProjectPaths::ProjectPaths(std::string root, std::vector<std::string> files)
+    : root_(std::move(root)), files_(std::move(files)) {
+  std::ranges::sort(files_);
+  std::string_view last;
+  for (std::size_t at = 0; at < files_.size(); ++at) {
+    by_name_[name_of(files_[at])].push_back(at);
+    const std::string_view folder = folder_of(files_[at]);
+    if (folder == last) continue;
+    last = folder;
+    std::vector<std::string_view>& same = folders_by_name_[name_of(folder)];
+    if (std::ranges::find(same, folder) == same.end()) same.push_back(folder);
+  }
+}
+
+bool ProjectPaths::has(std::string_view path) const {
+  return std::ranges::binary_search(files_, path, std::less<>());
+}
+
+std::vector<std::string_view> ProjectPaths::ending_with(std::string_view end) const {
+  std::vector<std::string_view> found;
+  const auto same = by_name_.find(name_of(end));
+  if (end.empty() || same == by_name_.end()) return found;
+  for (const std::size_t at : same->second) {
+    if (found.size() >= kFoundMax) break;
+    if (ends_with_parts(files_[at], end)) found.push_back(files_[at]);
+  }
+  return found;
+}
+
+std::vector<std::string_view> ProjectPaths::in_folder(std::string_view folder) const {
+  std::vector<std::string_view> found;
+  const std::string front = std::string(folder) + "/";
+  for (auto at = std::ranges::lower_bound(files_, front);
+       at != files_.end() && at->starts_with(front); ++at)
+    if (folder_of(*at) == folder) found.push_back(*at);
+  return found;
+}
+
+std::vector<std::string_view> ProjectPaths::folders_ending_with(std::string_view end) const {
+  std::vector<std::string_view> found;
+  const auto same = folders_by_name_.find(name_of(end));
+  if (end.empty() || same == folders_by_name_.end()) return found;
+  for (const std::string_view folder : same->second)
+    if (found.size() < kFoundMax && ends_with_parts(folder, end)) found.push_back(folder);
+  return found;
+}
+
+}  // namespace efimd::context

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace efimd::context {
+
+/// The paths of a project's files, to find one by what an import says of it.
+///
+/// A value that does not change; any thread.
+class ProjectPaths {
+ public:
+  /// `root` and `files` are absolute, with "/".
+  ProjectPaths(std::string root, std::vector<std::string> files);
+
+  const std::string& root() const { return root_; }
+  bool has(std::string_view path) const;
+  /// The files whose last folders and name are `end`, such as "a/b.h"; kFoundMax at most.
+  std::vector<std::string_view> ending_with(std::string_view end) const;
+  /// The files right in that folder, by name.
+  std::vector<std::string_view> in_folder(std::string_view folder) const;
+  /// Folders, absolute, whose last ones are `end`, and that have files of their own.
+  std::vector<std::string_view> folders_ending_with(std::string_view end) const;
+
+  static constexpr std::size_t kFoundMax = 64;
+
+ private:
+  std::string root_;
+  std::vector<std::string> files_;  ///< sorted
+  std::unordered_map<std::string_view, std::vector<std::size_t>> by_name_;
+  std::unordered_map<std::string_view, std::vector<std::string_view>> folders_by_name_;
+};
+using ProjectPathsPtr = std::shared_ptr<const ProjectPaths>;
+
+/// The folder of a path, without "/" at its end.
+std::string_view folder_of(std::string_view path);
+std::string_view name_of(std::string_view path);
+/// `folder`/`path` without "." and ".."; empty if that leaves the root.
+std::string joined(std::string_view folder, std::string_view path);
+
+}  // namespace efimd::context

@@ -1,0 +1,299 @@
+#include "daemon/context/resolve.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+namespace efimd::context {
+
+namespace {
+
+using syntax::Grammar;
+using syntax::Import;
+
+/// Files of one package that one import may mean.
+constexpr std::size_t kPackageFilesMax = 24;
+
+std::size_t common_front(std::string_view a, std::string_view b) {
+  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+std::vector<std::string> split(std::string_view text, std::string_view by) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(by, begin), text.size());
+    if (end > begin) parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + by.size();
+  }
+  return parts;
+}
+
+std::string path_of(const std::vector<std::string>& parts, std::size_t count) {
+  std::string path;
+  for (std::size_t i = 0; i < std::min(count, parts.size()); ++i)
+    path += (path.empty() ? "" : "/") + parts[i];
+  return path;
+}
+
+class Resolver {
+ public:
+  Resolver(std::string_view from, Grammar grammar, const ProjectPaths& project)
+      : from_(from), folder_(folder_of(from)), grammar_(grammar), project_(project) {}
+
+  std::vector<UsedFile> resolve(const std::vector<Import>& imports) {
+    for (const Import& import : imports) {
+      why_ = "imported as " + import.what;
+      follow(import);
+    }
+    // Of these only what the text mentions is shown, so that tests and the like do no harm.
+    if (grammar_ == Grammar::kGo || grammar_ == Grammar::kJava) {
+      why_ = "of the same package";
+      is_beside_ = true;
+      add_package(folder_, {});
+    }
+    return std::move(found_);
+  }
+
+ private:
+  void follow(const Import& import) {
+    switch (grammar_) {
+      case Grammar::kC:
+      case Grammar::kCpp:
+        return follow_include(import);
+      case Grammar::kPython:
+        return follow_python(import);
+      case Grammar::kGo:
+        return follow_go(import);
+      case Grammar::kRust:
+        return follow_rust(import);
+      case Grammar::kTypescript:
+      case Grammar::kTsx:
+        return follow_script(import);
+      case Grammar::kJava:
+        return follow_java(import);
+      case Grammar::kNone:
+        return;
+    }
+  }
+
+  /// False if the project has no such file.
+  bool add(std::string_view path, const std::vector<std::string>& names) {
+    if (!project_.has(path)) return false;
+    const auto known = std::ranges::find(found_, path, &UsedFile::path);
+    if (known != found_.end()) {
+      // Imported twice: all that either names.
+      if (names.empty()) known->names.clear();
+      if (!known->names.empty())
+        known->names.insert(known->names.end(), names.begin(), names.end());
+      return true;
+    }
+    if (path != from_ && found_.size() < kUsedFilesMax)
+      found_.push_back({std::string(path), why_, names, is_beside_});
+    return true;
+  }
+
+  bool add_first(const std::vector<std::string>& paths, const std::vector<std::string>& names) {
+    return std::ranges::any_of(paths, [&](const std::string& path) { return add(path, names); });
+  }
+
+  /// Of several files that end so, the one that is nearest to the importing one.
+  std::optional<std::string_view> nearest(const std::vector<std::string_view>& paths) const {
+    if (paths.empty()) return std::nullopt;
+    return *std::ranges::max_element(
+        paths, {}, [&](std::string_view path) { return common_front(path, from_); });
+  }
+
+  bool add_nearest(std::string_view end, const std::vector<std::string>& names) {
+    const auto path = nearest(project_.ending_with(end));
+    return path && add(*path, names);
+  }
+
+  /// The files of that folder in the text's language, but for tests.
+  void add_package(std::string_view folder, const std::vector<std::string>& names) {
+    std::size_t count = 0;
+    for (const std::string_view path : project_.in_folder(folder)) {
+      if (syntax::grammar_of(path) != grammar_ || path.ends_with("_test.go")) continue;
+      if (++count > kPackageFilesMax) return;
+      add(path, names);
+    }
+  }
+
+  void follow_include(const Import& import) {
+    if (import.kind == Import::Kind::kQuoted &&
+        add_first({joined(folder_, import.what), joined(project_.root(), import.what)}, {}))
+      return;
+    // <string.h> is the system's, even if the project has a file of that name somewhere.
+    std::vector<std::string_view> paths = project_.ending_with(import.what);
+    if (import.kind == Import::Kind::kSystem)
+      std::erase_if(paths, [&](std::string_view path) {
+        constexpr auto kRoots = std::to_array<std::string_view>({"include", "inc", "src", "lib"});
+        const std::string_view root = path.substr(0, path.size() - import.what.size() - 1);
+        return root != project_.root() && std::ranges::find(kRoots, name_of(root)) == kRoots.end();
+      });
+    if (const auto path = nearest(paths)) add(*path, {});
+  }
+
+  void follow_python(const Import& import) {
+    std::string_view what = import.what;
+    std::size_t dots = 0;
+    while (what.starts_with('.')) {
+      what.remove_prefix(1);
+      ++dots;
+    }
+    const std::vector<std::string> parts = split(what, ".");
+    const std::string inside = path_of(parts, parts.size());
+    if (dots > 0) {
+      std::string_view base = folder_;
+      for (std::size_t up = 1; up < dots; ++up) base = folder_of(base);
+      return add_python(parts.empty() ? std::string(base) : joined(base, inside), import.names);
+    }
+    // A package's root is a folder without __init__.py; there may be several of that name.
+    for (const std::string& end : {inside + ".py", inside + ".pyi", inside + "/__init__.py"}) {
+      std::vector<std::string_view> paths = project_.ending_with(end);
+      std::erase_if(paths, [&](std::string_view path) {
+        const std::string root(path.substr(0, path.size() - end.size()));
+        return project_.has(root + "__init__.py");
+      });
+      const auto path = nearest(paths);
+      if (!path) continue;
+      const std::size_t ending = end.size() - inside.size();
+      return add_python(std::string(path->substr(0, path->size() - ending)), import.names);
+    }
+  }
+
+  /// `module` is a path without its ending. A name of a package may be a module of its own.
+  void add_python(const std::string& module, const std::vector<std::string>& names) {
+    std::vector<std::string> rest;
+    for (const std::string& name : names)
+      if (!add_first({module + "/" + name + ".py", module + "/" + name + "/__init__.py"}, {}))
+        rest.push_back(name);
+    if (names.empty() || !rest.empty())
+      add_first({module + ".py", module + ".pyi", module + "/__init__.py"}, rest);
+  }
+
+  void follow_go(const Import& import) {
+    const std::vector<std::string> parts = split(import.what, "/");
+    // The standard library's paths have no host in front.
+    if (parts.empty() || parts[0].find('.') == std::string::npos) return;
+    for (std::size_t skipped = 1; skipped < parts.size(); ++skipped) {
+      const std::string end = path_of(
+          {parts.begin() + static_cast<std::ptrdiff_t>(skipped), parts.end()}, parts.size());
+      for (const std::string_view folder : project_.folders_ending_with(end))
+        // A module lies at the project's root or, with others, in a folder of its own.
+        if (skipped + 1 < parts.size() || folder == project_.root() ||
+            folder_of(folder) == project_.root())
+          return add_package(folder, {});
+    }
+  }
+
+  void follow_rust(const Import& import) {
+    // The folder of the text's child modules.
+    const std::string_view name = name_of(from_);
+    const bool is_root = name == "mod.rs" || name == "lib.rs" || name == "main.rs";
+    const std::string own =
+        is_root ? std::string(folder_) : std::string(from_.substr(0, from_.size() - 3));
+    if (import.kind == Import::Kind::kChild)
+      return void(
+          add_first({own + "/" + import.what + ".rs", own + "/" + import.what + "/mod.rs"}, {}));
+    std::vector<std::string> parts = split(import.what, "::");
+    if (!parts.empty() && parts.back() == "self") parts.pop_back();
+    if (parts.empty()) return;
+    const std::string first = parts.front();
+    if (first == "std" || first == "core" || first == "alloc") return;
+    parts.erase(parts.begin());
+    if (first == "self") return add_rust(own, parts);
+    if (first == "super") {
+      std::string_view above = folder_of(own);
+      while (!parts.empty() && parts.front() == "super") {
+        above = folder_of(above);
+        parts.erase(parts.begin());
+      }
+      return add_rust(std::string(above), parts);
+    }
+    if (first == "crate") {
+      std::string_view crate = folder_;
+      while (!crate.empty() && !project_.has(std::string(crate) + "/lib.rs") &&
+             !project_.has(std::string(crate) + "/main.rs"))
+        crate = folder_of(crate);
+      if (!crate.empty()) add_rust(std::string(crate), parts);
+      return;
+    }
+    // Another crate of the workspace; or a module that is in scope.
+    std::string dashed = first;
+    std::ranges::replace(dashed, '_', '-');
+    for (const std::string& crate : {first, dashed})
+      if (const auto lib = nearest(project_.ending_with(crate + "/src/lib.rs")))
+        return add_rust(std::string(folder_of(*lib)), parts);
+  }
+
+  /// As much of `parts` as modules have files for; the rest are names in the last of them.
+  void add_rust(const std::string& base, const std::vector<std::string>& parts) {
+    for (std::size_t count = parts.size(); count > 0; --count) {
+      const std::string module = base + "/" + path_of(parts, count);
+      const std::vector<std::string> names(parts.begin() + static_cast<std::ptrdiff_t>(count),
+                                           parts.end());
+      if (add_first({module + ".rs", module + "/mod.rs"}, names)) return;
+    }
+    if (!parts.empty())
+      add_first({base + ".rs", base + "/mod.rs", base + "/lib.rs"}, {parts.front()});
+  }
+
+  void follow_script(const Import& import) {
+    std::string_view what = import.what;
+    if (what.starts_with("@/") || what.starts_with("~/")) {
+      what.remove_prefix(2);
+      for (const std::string_view root : {"src", ""})
+        if (add_script(joined(joined(project_.root(), root), what), import.names)) return;
+    } else if (what.starts_with('.')) {
+      add_script(joined(folder_, what), import.names);
+    }
+  }
+
+  bool add_script(const std::string& path, const std::vector<std::string>& names) {
+    if (add(path, names)) return true;
+    constexpr auto kEndings = std::to_array<std::string_view>(
+        {".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".mjs", ".cjs"});
+    // "./a.js" may mean a.ts.
+    std::vector<std::string> bases = {path};
+    const std::size_t dot = path.rfind('.');
+    if (dot != std::string::npos && path.substr(dot).find("js") != std::string::npos)
+      bases.push_back(path.substr(0, dot));
+    for (const std::string& base : bases)
+      for (const std::string& front : {base, base + "/index"})
+        for (const std::string_view ending : kEndings)
+          if (add(front + std::string(ending), names)) return true;
+    return false;
+  }
+
+  void follow_java(const Import& import) {
+    std::vector<std::string> parts = split(import.what, ".");
+    if (!parts.empty() && parts.back() == "*") {
+      const std::string end = path_of(parts, parts.size() - 1);
+      const auto folders = project_.folders_ending_with(end);
+      is_beside_ = true;  // of a whole package, what the text mentions
+      if (const auto folder = nearest(folders)) add_package(*folder, {});
+      is_beside_ = false;
+      return;
+    }
+    // A nested class or a static member lies in its class's file.
+    for (std::size_t count = parts.size(); count > 1; --count)
+      if (add_nearest(path_of(parts, count) + ".java", {})) return;
+  }
+
+  const std::string_view from_, folder_;
+  const Grammar grammar_;
+  const ProjectPaths& project_;
+  std::vector<UsedFile> found_;
+  std::string why_;
+  bool is_beside_ = false;
+};
+
+}  // namespace
+
+std::vector<UsedFile> used_files(const std::vector<Import>& imports, std::string_view from,
+                                 Grammar grammar, const ProjectPaths& project) {
+  return Resolver(from, grammar, project).resolve(imports);
+}
+
+}  // namespace efimd::context

@@ -1,0 +1,83 @@
+#include "daemon/context/head.h"
+
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+using namespace efimd;
+using namespace efimd::context;
+
+namespace {
+
+using Declarations = std::vector<syntax::Declaration>;
+
+const Declarations kShapes = syntax::outline_of(
+    syntax::Grammar::kCpp,
+    "struct Shape { int sides_of_it(); };\nint area(const Shape& shape);\nvoid draw();\n");
+const Declarations kOthers = syntax::outline_of(syntax::Grammar::kCpp, "int never_used();\n");
+
+Source source(std::string path, const Declarations& declarations, bool beside = false) {
+  return {{std::move(path), "imported", {}, beside}, &declarations};
+}
+
+Head head(std::string_view text, std::size_t bytes = 4096) {
+  const std::vector<Source> sources = {source("others.h", kOthers), source("shapes.h", kShapes)};
+  return make_head(text, sources, bytes);
+}
+
+}  // namespace
+
+TEST_CASE("a head shows the files that the text mentions something of, whole") {
+  const Head made = head("int n = area(s);\n");
+  REQUIRE(made.slots.size() == 1);
+  CHECK(made.slots[0].path == "shapes.h");
+  CHECK(made.slots[0].text ==
+        "struct Shape { int sides_of_it(); };\nint area(const Shape& shape);\nvoid draw();\n");
+}
+
+TEST_CASE("a text that mentions nothing of its imports has no head") {
+  CHECK(head("int areas = 1; // shape, drawn\n").slots.empty());
+  CHECK(head("").slots.empty());
+}
+
+TEST_CASE("a long name of a member counts as a mention") {
+  CHECK(head("s.sides_of_it()").slots.size() == 1);
+}
+
+TEST_CASE("what the text mentions comes before the rest if room is short") {
+  const Head made = head("area(s);", 70);
+  REQUIRE(made.slots.size() == 1);
+  CHECK(made.slots[0].text == "int area(const Shape& shape);\n");
+}
+
+TEST_CASE(
+    "of files beside the text's own only what it mentions is shown, and of names imported these") {
+  std::vector<Source> sources = {source("beside.go", kShapes, true)};
+  CHECK(make_head("draw()", sources, 4096).slots.at(0).text == "void draw();\n");
+  sources[0].file.is_beside = false;
+  sources[0].file.names = {"area", "draw"};
+  CHECK(make_head("draw()", sources, 4096).slots.at(0).text ==
+        "int area(const Shape& shape);\nvoid draw();\n");
+}
+
+TEST_CASE("editing a text changes its head only at a first mention") {
+  const std::string text = "int n = area(s);\n";
+  CHECK(head(text) == head("int many = 0; area(many); draw();\n" + text));
+  CHECK_FALSE(head(text) == head(text + "never_used();"));
+}
+
+TEST_CASE("a head is changed for what is wrong in it or mentioned, and not for what might help") {
+  const Head now = head("area(s);");
+  Head old = now;
+  CHECK_FALSE(is_worth_changing(old, now, "area(s);"));
+  old.slots[0].text += "int gone();\n";
+  CHECK(is_worth_changing(old, now, "area(s);"));
+  old = now;
+  old.slots[0].text = "int area(const Shape& shape);\n";
+  old.slots[0].names = {"area"};
+  CHECK_FALSE(is_worth_changing(old, now, "area(s);"));
+  CHECK(is_worth_changing(old, now, "area(s); draw();"));
+  CHECK(is_worth_changing({}, now, "area(s);"));
+  CHECK(is_worth_changing(now, {}, ""));
+}
