@@ -98,6 +98,9 @@ struct CompletionService::Impl {
     change.apply(index);
     if (worker != nullptr) publish(*worker);
   }
+  void handle(Worker* worker, HeadAnswer& answer) {
+    if (worker != nullptr) worker->show_head(answer);
+  }
   void handle(Worker* worker, Forgetting& forgetting) {
     if (worker != nullptr) {
       worker->forget(forgetting.uri);
@@ -179,7 +182,8 @@ struct CompletionService::Impl {
     }
     auto worker = std::make_unique<Worker>(
         std::move(*engine), Worker::Settings{*budgets, settings.documents_max, &index,
-                                             settings.keeper, &taste, settings.remote});
+                                             settings.keeper, &taste, settings.remote,
+                                             settings.ask_head});
     board.set_remote(worker->remote());
     board.set_ready(worker->engine(), *budgets);
     return worker;
@@ -283,6 +287,10 @@ void CompletionService::dismiss(Dismissal dismissal) {
 
 void CompletionService::forget(std::string uri, std::function<void()> done) {
   if (!impl_->mailbox.post(Forgetting{std::move(uri), done})) done();
+}
+
+void CompletionService::show_head(HeadAnswer answer) {
+  static_cast<void>(impl_->mailbox.post(std::move(answer)));
 }
 
 void CompletionService::change_index(std::function<void(recall::Index&)> change) {

@@ -52,6 +52,9 @@ class CompletionService {
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };
     std::chrono::milliseconds settle{1000};  ///< Budgets::settle
+    /// Called on the engine thread in idle time, and when a document is opened or closed. It must not
+    /// wait; the answer comes with show_head(). Null: prompts show no other files.
+    std::function<void(HeadQuestion)> ask_head = nullptr;
     /// Idle time after which the device's memory is given back; the next request takes it again. 0:
     /// never.
     std::chrono::seconds release_after{0};
@@ -79,6 +82,8 @@ class CompletionService {
   /// Drops all state of the document, or of all below it, or of all documents if `uri` is empty.
   /// Then calls `done`, on the engine thread, or at once if the service is ending.
   void forget(std::string uri, std::function<void()> done);
+  /// The answer to Settings::ask_head.
+  void show_head(HeadAnswer answer);
   /// Changes the text that recall shows: `change` runs on the engine thread, in the order of posting.
   /// It must be short: batches of files are sorted before (recall::make_batch).
   void change_index(std::function<void(recall::Index&)> change);

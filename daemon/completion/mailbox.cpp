@@ -68,6 +68,8 @@ bool Mailbox::post(Forgetting forgetting) { return post_other(std::move(forgetti
 
 bool Mailbox::post(IndexChange change) { return post_other(std::move(change)); }
 
+bool Mailbox::post(HeadAnswer answer) { return post_other(std::move(answer)); }
+
 void Mailbox::put(Message message, const DocumentKey* document) {
   if (document != nullptr) {
     const auto [place, fresh] = places_.try_emplace({message.index(), *document});

@@ -47,9 +47,9 @@ struct IndexChange {
   std::function<void(recall::Index&)> apply;
 };
 /// A request, a closed document, an opened one, one that the user came to, a dismissal, something
-/// to forget, or a change of the project's text.
-using Message =
-    std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting, IndexChange>;
+/// to forget, a change of the project's text, or a head.
+using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismissal, Forgetting,
+                             IndexChange, HeadAnswer>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
 /// stop of the one before, which waits here or is in work. Stopped jobs stay in line without their
@@ -72,6 +72,7 @@ class Mailbox {
   bool post(Dismissal dismissal);
   bool post(Forgetting forgetting);
   bool post(IndexChange change);
+  bool post(HeadAnswer answer);
 
   /// Fires when the next message arrives, or if one waits already; for work in idle time.
   std::stop_token until_next();

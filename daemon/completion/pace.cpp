@@ -107,7 +107,8 @@ int wide_tokens_within(int room_tokens) {
 
 int engine_window_for(int text_tokens) {
   constexpr int kGenerated = 1024;
-  return text_tokens + text_tokens / kIncrementShare + kGenerated;
+  constexpr int kHeadShare = 6;  // other files take up to 15 %
+  return text_tokens + text_tokens / kIncrementShare + text_tokens / kHeadShare + kGenerated;
 }
 
 void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens) {

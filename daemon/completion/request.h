@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "daemon/completion/source.h"
+#include "daemon/context/head.h"
 #include "daemon/prompt/path_head.h"
 #include "daemon/text/document.h"
 
@@ -92,6 +93,9 @@ struct Receipt {
   /// where the model was not asked.
   std::string_view view;
   double shown = 0;
+  int window_tokens = 0;      ///< of the file's text in it
+  int head_files = 0;         ///< other files that it shows (A-13)
+  int head_tokens = 0;        ///< of these
   double queue_ms = 0;        ///< from the request's arrival to the start of work
   double first_token_ms = 0;  ///< from the request's arrival; 0 when no token was chosen
   double total_ms = 0;
@@ -158,6 +162,20 @@ struct Request {
   bool may_leave = false;      ///< whether its text may go to the engine elsewhere (R-1)
   prompt::FileName file = {};  ///< counts at the document's first opening or request
   TextHome home = {};
+};
+
+/// What do prompts for this document show of other files? Without a snapshot the document was
+/// closed, and nobody waits for an answer.
+struct HeadQuestion {
+  DocumentKey document;
+  text::SnapshotPtr snapshot;
+  prompt::FileName file = {};
+  TextHome home = {};
+};
+/// The answer. Slots are named by the path from the repository's root.
+struct HeadAnswer {
+  DocumentKey document;
+  context::HeadPtr head;
 };
 
 /// The user dismissed the suggestion shown in `document` while its text was that of `snapshot`.

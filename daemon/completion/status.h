@@ -73,6 +73,7 @@ struct ServiceStatus {
     std::string event;
     std::string taken;                    ///< prompt::describe()
     std::vector<std::string> considered;  ///< the others
+    std::vector<std::string> head = {};   ///< other files that it shows, and why
   };
   std::vector<PlanNote> plans;
 };

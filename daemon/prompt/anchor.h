@@ -52,6 +52,7 @@ struct Anchor {
 
   View view = View::kFull;
   State state = State::kGood;
+  bool lacks_head = false;  ///< other files have a newer head than `path` has, or a first one
   std::uint64_t serial = 0;
   std::size_t window_begin = 0;         ///< w0
   std::size_t cut = 0;                  ///< a

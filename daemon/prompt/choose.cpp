@@ -46,8 +46,9 @@ bool has_grown(const Anchor& anchor) {
 
 int view_rank(const Anchor& anchor) {
   const bool may_grow = anchor.view == View::kFull || anchor.view == View::kFirst;
-  const int grown = may_grow && has_grown(anchor) ? 1 : 0;
-  return view_rank_of(anchor.view) + grown;
+  const bool is_outdated =
+      (may_grow && has_grown(anchor)) || (anchor.lacks_head && anchor.view == View::kFull);
+  return view_rank_of(anchor.view) + (is_outdated ? 1 : 0);
 }
 
 std::size_t choose(std::span<const Candidate> candidates) {
@@ -67,10 +68,16 @@ std::size_t choose(std::span<const Candidate> candidates) {
 }
 
 std::string describe(const Candidate& candidate) {
-  return fmt::format("{}, {}: {} of {} tokens, {:.0f} % of the file, {:.0f} ms",
-                     view_name(candidate.plan.anchor.view),
-                     candidate.remembered >= 0 ? "kept" : "new", candidate.evaluated,
-                     candidate.plan.tokens.size(), 100 * candidate.plan.shown, candidate.ms);
+  const Anchor& anchor = candidate.plan.anchor;
+  const std::string head =
+      anchor.path.other_files == 0
+          ? ""
+          : fmt::format(", {} other files in {} tokens{}", anchor.path.other_files,
+                        anchor.path.other_tokens, anchor.lacks_head ? " (as they were)" : "");
+  return fmt::format("{}, {}: {} of {} tokens, {:.0f} % of the file{}, {:.0f} ms",
+                     view_name(anchor.view), candidate.remembered >= 0 ? "kept" : "new",
+                     candidate.evaluated, candidate.plan.tokens.size(), 100 * candidate.plan.shown,
+                     head, candidate.ms);
 }
 
 }  // namespace efimd::prompt

@@ -52,7 +52,7 @@ inline constexpr double kFullerMs = 15;
 std::size_t choose(std::span<const Candidate> candidates);
 
 /// The rank of what an anchor shows, by its view: 0 for the fullest. A full view or the first
-/// window's comes later if its increment has grown.
+/// window's comes later if its increment has grown; a full view also if it lacks a head.
 int view_rank(const Anchor& anchor);
 /// The same of a view without a grown increment.
 constexpr int view_rank_of(View view) { return 2 * static_cast<int>(view); }

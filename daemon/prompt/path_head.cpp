@@ -1,6 +1,7 @@
 #include "daemon/prompt/path_head.h"
 
 #include <algorithm>
+#include <span>
 #include <string_view>
 
 #include "base/utf8.h"
@@ -9,7 +10,11 @@ namespace efimd::prompt {
 
 namespace {
 
+using engine::TokenId;
 using Place = engine::FimFiles::Place;
+
+/// With fewer tokens left a file is not begun.
+constexpr std::size_t kFileTokensMin = 16;
 
 bool can_be_said(std::string_view name) {
   const auto is_control = [](char c) { return static_cast<unsigned char>(c) < 0x20; };
@@ -17,13 +22,34 @@ bool can_be_said(std::string_view name) {
          std::ranges::none_of(name, is_control);
 }
 
+/// `text`, or as many of its first lines as have no more than `most` tokens.
+std::vector<TokenId> lines_within(std::string_view text, std::size_t most,
+                                  const engine::Tokenizer& tokenizer) {
+  std::vector<TokenId> tokens = tokenizer.encode(text, engine::Fragment::kInside);
+  if (tokens.size() <= most) return tokens;
+  std::size_t bytes = 0;
+  for (const TokenId token : std::span(tokens).first(most)) bytes += tokenizer.bytes(token).size();
+  while (true) {
+    const std::size_t line_end = bytes == 0 ? std::string_view::npos : text.rfind('\n', bytes - 1);
+    if (line_end == std::string_view::npos) return {};
+    tokens = tokenizer.encode(text.substr(0, line_end + 1), engine::Fragment::kInside);
+    if (tokens.size() <= most) return tokens;
+    bytes = line_end;
+  }
+}
+
 }  // namespace
 
 PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer) {
+  return path_head(name, {}, 0, tokenizer);
+}
+
+PathHead path_head(const FileName& name, const context::Head& others, std::size_t tokens_max,
+                   const engine::Tokenizer& tokenizer) {
   const engine::FimTokens& fim = tokenizer.fim();
   const engine::FimFiles& files = fim.files;
   PathHead head;
-  const auto say = [&](std::vector<engine::TokenId>& tokens, const std::string& text) {
+  const auto say = [&](std::vector<TokenId>& tokens, const std::string& text) {
     const auto said = tokenizer.encode(text, engine::Fragment::kInside);
     tokens.insert(tokens.end(), said.begin(), said.end());
   };
@@ -33,6 +59,24 @@ PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer) {
     head.front.push_back(fim.repository);
     say(head.front, name.repository + files.after_repository);
   }
+  // A mark stands before the whole prompt, also of other files; without one their text is the prefix's.
+  const bool in_prefix = files.place == Place::kInsidePrefix && files.mark == engine::kNoToken;
+  std::vector<TokenId>& shown = in_prefix ? head.inside : head.front;
+  const std::size_t begin = shown.size();
+  for (const context::Slot& slot : others.slots) {
+    if (!files.shows_others || !can_be_said(slot.path)) continue;
+    std::vector<TokenId> file;
+    if (files.mark != engine::kNoToken) file.push_back(files.mark);
+    say(file, files.before_path + slot.path + files.after_path);
+    const std::size_t used = shown.size() - begin + file.size();
+    if (used + kFileTokensMin > tokens_max) break;
+    const auto text = lines_within(slot.text, tokens_max - used, tokenizer);
+    if (text.empty()) continue;
+    shown.insert(shown.end(), file.begin(), file.end());
+    shown.insert(shown.end(), text.begin(), text.end());
+    ++head.other_files;
+  }
+  head.other_tokens = static_cast<int>(shown.size() - begin);
   if (files.mark != engine::kNoToken) head.front.push_back(files.mark);
   say(files.place == Place::kInsidePrefix ? head.inside : head.front,
       files.before_path + name.path + files.after_path);

@@ -42,8 +42,12 @@ struct Files {
   Place place;
   std::string_view mark, before_path;
   std::optional<std::string_view> after_repository = {};  ///< none: its name is not said
+  bool shows_others = true;                               ///< FimFiles::shows_others
 };
-constexpr Files kNoFiles{Place::kNowhere, "", ""};
+constexpr Files kNoFiles{Place::kNowhere, "", "", {}, false};
+/// Of this project's own models.
+constexpr Files kOwnFiles{Place::kBeforePrefix, "<file_sep>", ""};
+
 constexpr Files kQwenFiles{Place::kBeforePrefix, "<|file_sep|>", "", "\n"};
 constexpr Files kStarcoderFiles{Place::kInsidePrefix, "<file_sep>", "", ""};
 constexpr Files kGemmaFiles{Place::kBeforePrefix, "<|file_separator|>", ""};
@@ -214,6 +218,7 @@ FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vo
                                                                 : by_text(vocabulary, files.mark);
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
+  out.shows_others = files.shows_others;
   out.names_repository = files.after_repository.has_value();
   out.after_repository = files.after_repository.value_or("");
   out.before_path = files.before_path;
@@ -273,6 +278,9 @@ Result<FimFormat> recognize_fim(const GgufFile& file, const Vocabulary& vocabula
   if (auto applied = apply(wanted, found, vocabulary, fim); !applied)
     return tl::unexpected<Error>(std::move(applied.error()));
   if (known != nullptr) fim.files = files_of(known->files, fim, vocabulary);
+  // A model says of itself that it was trained with other files in front.
+  if (file.integer("efim.repository_trained").value_or(0) != 0)
+    fim.files = files_of(kOwnFiles, fim, vocabulary);
   format.frame = {found.fim.prefix, found.fim.suffix,   found.fim.middle,
                   fim.prefix,       fim.suffix,         fim.middle,
                   fim.repository,   fim.file_separator, fim.files.mark,

@@ -27,6 +27,8 @@ struct FimFiles {
   enum class Place { kNowhere, kBeforePrefix, kInsidePrefix };
   Place place = Place::kNowhere;  ///< of the path, after the mark; kNowhere: no form is known
   bool names_repository = false;
+  bool shows_others =
+      false;                ///< was trained with other files, path and text, before the edited one
   TokenId mark = kNoToken;  ///< before the path; kNoToken: none
   std::string after_repository, before_path, after_path;
 };

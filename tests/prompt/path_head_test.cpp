@@ -97,3 +97,44 @@ TEST_CASE("what idle time evaluates of a file begins as its prompts do") {
     CHECK(prompt.starts_with(chain.substr(0, chain.find("b;"))));
   }
 }
+
+namespace {
+
+std::string shown(const context::Head& head, std::size_t tokens_max,
+                  Place place = Place::kBeforePrefix, engine::TokenId mark = kMark,
+                  bool shows_others = true) {
+  engine::FimFiles files;
+  files.place = place;
+  files.shows_others = shows_others;
+  files.mark = mark;
+  files.after_path = "\n";
+  const test::ScriptedTokenizer tokenizer({.order = engine::FimOrder::kPsm, .files = files});
+  const prompt::PathHead path = prompt::path_head({"", "x.c"}, head, tokens_max, tokenizer);
+  return spelled(path.front, tokenizer) + "|" + spelled(path.inside, tokenizer) + "|" +
+         std::to_string(path.other_files);
+}
+
+const context::Head kHead{{{"a.h", "int f();\nint g();\n", {"f", "g"}, "imported"},
+                           {"b.h", "int h();\n", {"h"}, "imported"}}};
+
+}  // namespace
+
+TEST_CASE("A-13: other files stand in front of the text's own path, each with its own") {
+  CHECK(shown(kHead, 1000) == "@a.h\nint f();\nint g();\n@b.h\nint h();\n@x.c\n||2");
+  CHECK(shown(kHead, 1000, Place::kInsidePrefix) ==
+        "@a.h\nint f();\nint g();\n@b.h\nint h();\n@|x.c\n|2");
+  CHECK(shown(kHead, 1000, Place::kInsidePrefix, engine::kNoToken) ==
+        "|a.h\nint f();\nint g();\nb.h\nint h();\nx.c\n|2");
+}
+
+TEST_CASE("A-13: a head keeps to its tokens, and cuts at lines") {
+  CHECK(shown(kHead, 0) == "@x.c\n||0");
+  const context::Head long_one{
+      {{"a.h", "int f();\n" + std::string(200, 'q') + "\nint g();\n", {}, "imported"}}};
+  CHECK(shown(long_one, 60) == "@a.h\nint f();\n@x.c\n||1");
+}
+
+TEST_CASE("A-13: a model that was not trained with other files is shown none") {
+  CHECK(shown(kHead, 1000, Place::kBeforePrefix, kMark, false) == "@x.c\n||0");
+  CHECK(shown(kHead, 1000, Place::kNowhere) == "||0");
+}

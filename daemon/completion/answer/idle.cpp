@@ -59,13 +59,14 @@ Idle::Wanted Idle::anchor_for(DocumentState& document, prompt::View view) {
   const Request& asked = *document.asked;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
   for (KeptAnchor& kept : document.anchors) {
-    if (kept.anchor.view != view) continue;
+    if (kept.anchor.view != view || (view == prompt::View::kFull && kept.anchor.lacks_head))
+      continue;
     auto plan =
         prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, tokenizer, document.windows);
     if (plan && !prompt::has_grown(plan->anchor)) return {&kept, std::move(plan->tokens)};
   }
-  prompt::Plan plan = prompt::anchored(view, *asked.snapshot, asked.cursor, document.spine_of(view),
-                                       tokenizer, document.windows);
+  prompt::Plan plan = prompt::anchored(view, *asked.snapshot, asked.cursor,
+                                       document.newest_spine_of(view), tokenizer, document.windows);
   if (plan.tokens.size() > static_cast<std::size_t>(engine_.window_tokens())) return {};
   // A view that shows all has become another one, which may be there.
   if (plan.anchor.view != view) return anchor_for(document, plan.anchor.view);
@@ -108,6 +109,16 @@ Idle::Wanted Idle::wanted_stage(DocumentState& document) {
   return {};
 }
 
+void Idle::take_head(DocumentState& document) {
+  if (!document.coming || !document.asked || poverty_at_cursor(document) > 0) return;
+  document.spine = std::move(*document.coming);
+  document.coming.reset();
+  // What was made with the older head elsewhere is less than a new one from this spine.
+  documents_.drop_if(document, [](const KeptAnchor& kept) {
+    return kept.anchor.lacks_head && kept.anchor.view == prompt::View::kFull;
+  });
+}
+
 bool Idle::widen_cursor(const std::stop_token& stop, Clock::time_point deadline) {
   const std::vector<DocumentState*> open = documents_.open_by_use();
   if (open.empty()) return true;
@@ -124,6 +135,7 @@ bool Idle::widen_cursor(const std::stop_token& stop, Clock::time_point deadline)
     if (done == Done::kNoRoom && !documents_.make_room(*wanted.kept, &document)) break;
     if (done == Done::kWhole) drop_stages(document);
   }
+  take_head(document);
   return true;
 }
 
@@ -159,7 +171,9 @@ bool Idle::prepare_anchor(DocumentState& document, const std::stop_token& stop) 
   Wanted wanted = wanted_anchor(document);
   if (wanted.kept == nullptr) return true;
   const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
-  return evaluate(sequence, wanted.tokens, stop) != Done::kStopped;
+  const Done done = evaluate(sequence, wanted.tokens, stop);
+  if (done == Done::kWhole) take_head(document);
+  return done != Done::kStopped;
 }
 
 bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
@@ -177,9 +191,10 @@ bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
       kept.anchor.state = prompt::Anchor::State::kLost;
       continue;
     }
-    prompt::Plan plan = prompt::anchored(view, snapshot, cursor, document.spine_of(view), tokenizer,
-                                         document.windows);
+    prompt::Plan plan = prompt::anchored(view, snapshot, cursor, document.newest_spine_of(view),
+                                         tokenizer, document.windows);
     kept.anchor = std::move(plan.anchor);
+    document.judge_head(kept.anchor);
     const engine::SequenceId sequence = documents_.sequence_of(kept);
     if (evaluate(sequence, plan.tokens, stop) == Done::kStopped) return false;
   }
@@ -205,7 +220,7 @@ std::vector<engine::TokenId> Idle::spine_tokens(DocumentState& document) {
                     (document.asked && document.widening_cpu_s < budgets_.widening_cpu_s_max) ||
                     (!document.asked && !document.spine.tokens().empty());
   const prompt::View view = wide ? prompt::View::kFull : prompt::View::kFirst;
-  prompt::Spine& spine = document.spine_of(view);
+  prompt::Spine& spine = document.newest_spine_of(view);
   const std::size_t cursor = document.asked ? document.asked->cursor : 0;
   // A window that was restored stands until a request says where the cursor is.
   if (document.asked || spine.tokens().empty())

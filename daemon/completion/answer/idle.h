@@ -52,6 +52,9 @@ class Idle {
   /// A message was handled: what was learned of the documents is of the past.
   void wake(Clock::time_point now = Clock::now()) { woken_ = now; }
 
+  /// Whether nobody has typed for Budgets::settle.
+  bool has_settled() const { return Clock::now() >= woken_ + budgets_.settle; }
+
   /// I-0 and I-1 for the document used last; false when `stop` fired or the device failed.
   bool prepare_cursor(const std::stop_token& stop);
   /// I-5, until `deadline`; false likewise.
@@ -102,6 +105,8 @@ class Idle {
   Wanted anchor_for(DocumentState& document, prompt::View view);
   /// The least of anchors that serve the document's cursor and are whole in KV.
   int poverty_at_cursor(const DocumentState& document) const;
+  /// the newer head serves all requests once the cursor's anchor is whole with it.
+  void take_head(DocumentState& document);
   /// Drops the stages that a whole, fuller anchor made needless.
   void drop_stages(DocumentState& document);
   /// What evaluating a prompt came to.

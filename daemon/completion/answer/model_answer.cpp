@@ -37,6 +37,10 @@ void note_work(Receipt& receipt, const GenerationWork& work) {
 void note_window(Turn& turn, const prompt::Anchor& anchor) {
   turn.receipt.view = prompt::view_name(anchor.view);
   turn.receipt.shown = prompt::shown_part(anchor, turn.snapshot(), turn.cursor);
+  turn.receipt.window_tokens =
+      static_cast<int>(anchor.before.size() + anchor.after.size() + anchor.increment.size());
+  turn.receipt.head_files = anchor.path.other_files;
+  turn.receipt.head_tokens = anchor.path.other_tokens;
 }
 
 /// Tokens of the generation that lie in its first `typed` bytes.
@@ -89,6 +93,7 @@ Or<prompt::Candidate> ModelAnswer::plan(Turn& turn) {
   for (std::size_t at = 0; at < candidates.size(); ++at)
     if (at != taken) note.considered.push_back(prompt::describe(candidates[at]));
   note.taken = prompt::describe(candidates[taken]);
+  if (candidates[taken].plan.anchor.path.other_files > 0) note.head = turn.document.head_files;
   return std::move(candidates[taken]);
 }
 

@@ -16,6 +16,7 @@ constexpr int kCheapTokens = 8;
 prompt::Candidate candidate_of(const PlanPlace& place, const DocumentState& document,
                                prompt::Plan plan, const KeptAnchor* kept, int remembered) {
   prompt::Candidate candidate;
+  document.judge_head(plan.anchor);
   candidate.evaluated = tokens_missing(place.engine, kept, plan.tokens);
   if (kept == nullptr) {
     const int start = place.documents.best_start(document, plan.tokens).tokens;

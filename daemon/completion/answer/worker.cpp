@@ -19,6 +19,9 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
+/// Of a window, for what is shown of other files.
+constexpr std::size_t kHeadPercent = 15;
+
 /// BOS and the three of the format, and what a text may gain when it is tokenized in two parts.
 constexpr int kFramingTokens = 16;
 
@@ -37,6 +40,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       index_(settings.index),
       taste_(settings.taste) {
   if (settings.remote.engine) remote_.emplace(engine_->tokenizer(), std::move(settings.remote));
+  if (engine_->tokenizer().fim().files.shows_others) ask_head_ = std::move(settings.ask_head);
 }
 
 void Worker::close(const DocumentKey& document) {
@@ -46,6 +50,7 @@ void Worker::close(const DocumentKey& document) {
   documents_.close(document);
   memory_.close(document);
   if (remote_) remote_->close(document);
+  if (ask_head_) ask_head_({document, nullptr});
 }
 
 void Worker::open(const OpenedDocument& opened) {
@@ -57,6 +62,32 @@ void Worker::open(const OpenedDocument& opened) {
   document.home = opened.home;
   if (index_ != nullptr && !opened.home.path.empty())
     index_->set_document({opened.home.project, opened.home.path}, opened.snapshot);
+  ask_head(opened.document, document);
+}
+
+void Worker::ask_head(const DocumentKey& document, DocumentState& state) {
+  if (!ask_head_ || !state.snapshot || state.home.path.empty() ||
+      state.head_asked == state.snapshot->serial())
+    return;
+  state.head_asked = state.snapshot->serial();
+  ask_head_({document, state.snapshot, state.file, state.home});
+}
+
+void Worker::ask_heads() {
+  if (!ask_head_ || !idle_.has_settled()) return;
+  documents_.for_each([this](const DocumentKey& document, DocumentState& state) {
+    if (state.open) ask_head(document, state);
+  });
+}
+
+void Worker::show_head(const HeadAnswer& answer) {
+  DocumentState* const document = documents_.find_open(answer.document);
+  if (document == nullptr || !answer.head) return;
+  const int window = std::max(budgets_.wide_tokens_max, budgets_.prompt_tokens_max);
+  documents_.show_head(*document, *answer.head,
+                       static_cast<std::size_t>(std::max(0, window)) * kHeadPercent / 100);
+  document->windows =
+      windows_for(document->asked ? document->asked->options : Options(), *document);
 }
 
 void Worker::focus(const DocumentKey& document) {
@@ -77,6 +108,7 @@ void Worker::dismiss(const Dismissal& dismissal) {
 
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
+  ask_heads();
   if (!idle_.prepare_cursor(stop)) return later;
   // In the pauses of typing the wide window comes first: it makes this suggestion better, and what
   // is looked ahead for is only shown to who accepts this one.
@@ -191,12 +223,14 @@ void Worker::note_taste(Turn& turn) const {
 
 prompt::Windows Worker::windows_for(const Options& options, const DocumentState& document) const {
   const int window = engine_->window_tokens();
-  const int head = static_cast<int>(document.spine.path().size());
+  const int path = static_cast<int>(document.first_spine.path().size());
+  const int head =
+      static_cast<int>(std::max(document.newest_path().size(), document.spine.path().size()));
   const int room = window - reserved(options, window) - head;
   // The path is read first, too; at least half of a first answer's time stays for text.
   const int near = budgets_.near_tokens_max;
-  const auto first = prompt::Windows::of(std::min(room, budgets_.prompt_tokens_max - head),
-                                         std::max(near - head, near / 2));
+  const auto first = prompt::Windows::of(std::min(room, budgets_.prompt_tokens_max - path),
+                                         std::max(near - path, near / 2));
   const int wide = std::min(budgets_.wide_tokens_max, wide_tokens_within(room - kFramingTokens));
   return wide > first.before_max + first.after_max ? prompt::Windows::wide(wide, first) : first;
 }

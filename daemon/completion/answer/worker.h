@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -43,6 +44,7 @@ class Worker {
     std::shared_ptr<PageKeeper> keeper = nullptr;  ///< null: nothing is stored
     Taste* taste = nullptr;  ///< outlives the worker; null: nothing is learned
     RemoteSettings remote = {};
+    std::function<void(HeadQuestion)> ask_head = nullptr;  ///< null: no other files are shown
   };
   Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
@@ -51,6 +53,7 @@ class Worker {
   void open(const OpenedDocument& opened);
   void focus(const DocumentKey& document);
   void dismiss(const Dismissal& dismissal);
+  void show_head(const HeadAnswer& answer);
   void forget(const std::string& uri) { memory_.forget(uri); }
 
   /// Idle time's work, in pieces. Restores a prompt, or a part of it when `stop` fires; false when
@@ -83,6 +86,9 @@ class Worker {
                                   const Recalled& recalled) const;
   Or<std::vector<Item>> answer_from(Turn& turn, const KnownSuggestion& known);
   void note_request(Turn& turn);
+  /// Asks what the documents' prompts show of other files, for texts that were not asked for yet.
+  void ask_heads();
+  void ask_head(const DocumentKey& document, DocumentState& state);
   /// What became of the suggestion that was shown before.
   void note_taste(Turn& turn) const;
   Answer answer_of(Turn&& turn, Or<std::vector<Item>> items) const;
@@ -94,6 +100,7 @@ class Worker {
   SessionMemory memory_;
   recall::Index* const index_;
   Taste* const taste_;
+  std::function<void(HeadQuestion)> ask_head_;
   Idle idle_{*engine_, documents_, budgets_};
   std::optional<RemoteAnswer> remote_;
   ModelAnswer model_{{*engine_, documents_, budgets_, idle_, index_}};

@@ -63,8 +63,7 @@ Documents::~Documents() {
 DocumentState& Documents::use(const DocumentKey& document, const prompt::FileName& file) {
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
   auto found = states_.find(document);
-  if (found == states_.end())
-    found = states_.try_emplace(document, tokenizer, prompt::path_head(file, tokenizer)).first;
+  if (found == states_.end()) found = states_.try_emplace(document, tokenizer, file).first;
   DocumentState& state = found->second;
   state.used = ++uses_;
   state.used_at = std::chrono::steady_clock::now();
@@ -84,6 +83,11 @@ const DocumentState* Documents::find(const DocumentKey& document) const {
   return found == states_.end() ? nullptr : &found->second;
 }
 
+DocumentState* Documents::find_open(const DocumentKey& document) {
+  const auto found = states_.find(document);
+  return found == states_.end() || !found->second.open ? nullptr : &found->second;
+}
+
 void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
   for (KeptAnchor& kept : state.anchors) {
@@ -95,13 +99,30 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   }
   // A text that was closed is another one when it is opened again; its versions count from 1.
   if (!state.open) {
-    state.spine = prompt::Spine(tokenizer, state.spine.path());
-    state.first_spine = state.spine;
+    state.spine = prompt::Spine(tokenizer, state.newest_path());
+    state.first_spine = prompt::Spine(tokenizer, state.first_spine.path());
+    state.coming.reset();
     state.suggestions.clear();
     state.asked.reset();
   }
   state.open = true;
   drop_lost(state);
+}
+
+void Documents::show_head(DocumentState& state, const context::Head& head, std::size_t tokens_max) {
+  const engine::Tokenizer& tokenizer = engine_.tokenizer();
+  prompt::PathHead path = prompt::path_head(state.file, head, tokens_max, tokenizer);
+  state.head_files.clear();
+  for (const context::Slot& slot : head.slots)
+    if (state.head_files.size() < static_cast<std::size_t>(path.other_files))
+      state.head_files.push_back(slot.path + " (" + slot.why + ")");
+  if (path == state.newest_path()) return;
+  state.coming.reset();
+  if (state.anchors.empty())
+    state.spine = prompt::Spine(tokenizer, std::move(path));
+  else if (path != state.spine.path())
+    state.coming.emplace(tokenizer, std::move(path));
+  for (KeptAnchor& kept : state.anchors) state.judge_head(kept.anchor);
 }
 
 void Documents::drop_lost(DocumentState& state) {
@@ -163,6 +184,7 @@ KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int 
     std::rotate(anchors.begin(), anchors.begin() + remembered, anchors.begin() + remembered + 1);
   }
   anchors.front().anchor = plan.anchor;
+  state.judge_head(anchors.front().anchor);
   anchors.front().used = ++uses_;
   engine_.set_source(sequence_of(anchors.front()), state.source);
   return anchors.front();
@@ -175,6 +197,7 @@ KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan
   KeptAnchor& kept = *state.anchors.emplace(at);
   kept.sequence = sequence;
   kept.anchor = plan.anchor;
+  state.judge_head(kept.anchor);
   kept.used = ++uses_;
   engine_.set_source(sequence_of(kept), state.source);
   return kept;

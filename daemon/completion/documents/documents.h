@@ -37,15 +37,22 @@ struct KeptAnchor {
 
 /// The state of one document between requests.
 struct DocumentState {
-  /// `path`: path_head() of its file.
-  DocumentState(const engine::Tokenizer& tokenizer, prompt::PathHead path)
-      : spine(tokenizer, path), first_spine(tokenizer, std::move(path)) {
+  DocumentState(const engine::Tokenizer& tokenizer, const prompt::FileName& file_)
+      : file(file_),
+        spine(tokenizer, prompt::path_head(file, tokenizer)),
+        first_spine(tokenizer, spine.path()) {
     anchors.reserve(kAnchorsMax);  // the first one stays where it is while others come and go
   }
 
   std::vector<KeptAnchor> anchors;  ///< the last one used first; its memory does not move
-  prompt::Spine spine;              ///< of the window
-  prompt::Spine first_spine;        ///< of the first window, if there is one (Windows::has_first())
+  prompt::FileName file;
+  prompt::Spine spine;  ///< of the window, with other files in front
+  prompt::Spine
+      first_spine;  ///< of the first window (Windows::has_first()) and near views, without
+  /// With a newer head, until idle time has made the cursor's anchor whole with it.
+  std::optional<prompt::Spine> coming;
+  std::vector<std::string> head_files;  ///< of the newest head, with the reasons; for people
+  std::uint64_t head_asked = 0;         ///< version of the text for which a head was asked; 0: none
   std::optional<engine::SequenceId> spine_sequence;
   double widening_cpu_s = 0;     ///< what idle time spent on widening, less what requests gave back
   prompt::Windows windows;       ///< of the last request
@@ -68,7 +75,17 @@ struct DocumentState {
   std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
 
   prompt::Spine& spine_of(prompt::View view) {
-    return windows.has_first() && prompt::is_of_first_window(view) ? first_spine : spine;
+    const bool is_first = windows.has_first() && prompt::is_of_first_window(view);
+    return is_first || view == prompt::View::kNear ? first_spine : spine;
+  }
+  /// The one that idle time makes whole.
+  prompt::Spine& newest_spine_of(prompt::View view) {
+    prompt::Spine& now = spine_of(view);
+    return coming && &now == &spine ? *coming : now;
+  }
+  const prompt::PathHead& newest_path() const { return (coming ? *coming : spine).path(); }
+  void judge_head(prompt::Anchor& anchor) const {
+    anchor.lacks_head = anchor.path != newest_path();
   }
 };
 
@@ -97,6 +114,7 @@ class Documents {
   /// The state of `document`, made if there is none. The reference lives until the next use().
   DocumentState& use(const DocumentKey& document, const prompt::FileName& file);
   const DocumentState* find(const DocumentKey& document) const;  ///< null if it is not known
+  DocumentState* find_open(const DocumentKey& document);         ///< null if no editor has it open
   /// Carries the document's anchors over to `snapshot`: a version of the same text, or another text
   /// if the document was closed meanwhile. Drops anchors that lost their place.
   void follow(DocumentState& state, const text::Snapshot& snapshot);
@@ -115,6 +133,9 @@ class Documents {
   /// The documents that an editor has open, the last used first.
   std::vector<DocumentState*> open_by_use();
 
+  /// Other files that prompts for the document show, from idle time's next full anchor on; at most
+  /// `tokens_max` tokens of them. Nothing that is in KV is dropped before that is whole.
+  void show_head(DocumentState& state, const context::Head& head, std::size_t tokens_max);
   /// Makes the anchor of `plan` the document's last used one. It replaces the anchor at index
   /// `remembered`, or is new (-1). If there are too many, the one used longest ago is dropped.
   KeptAnchor& keep(DocumentState& state, const prompt::Plan& plan, int remembered);

@@ -14,7 +14,9 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kHead = "3";  ///< the form's version
+constexpr std::string_view kHead = "4";  ///< the form's version
+
+constexpr std::string_view kPath = "path";
 
 /// Takes fields off a line, each up to the next blank.
 class Fields {
@@ -51,14 +53,37 @@ class Fields {
 std::optional<NotedAnchor> parse_anchor(std::string_view line) {
   Fields fields(line);
   NotedAnchor anchor;
-  unsigned view = 0;
+  unsigned view = 0, has_head = 0;
   if (!fields.number(view) || view > static_cast<unsigned>(prompt::View::kNear) ||
       !fields.number(anchor.window_begin) || !fields.number(anchor.cut) ||
       !fields.number(anchor.resume) || !fields.number(anchor.window_end) ||
-      !fields.digest(anchor.before) || !fields.digest(anchor.after) || !fields.over())
+      !fields.digest(anchor.before) || !fields.digest(anchor.after) || !fields.number(has_head) ||
+      has_head > 1 || !fields.over())
     return std::nullopt;
+  anchor.has_head = has_head == 1;
   anchor.view = static_cast<prompt::View>(view);
   return anchor;
+}
+
+/// "path FILES TOKENS INSIDE ID ..."; the last INSIDE ids stand after the prefix token.
+std::optional<prompt::PathHead> parse_path(std::string_view line) {
+  Fields fields(line);
+  prompt::PathHead path;
+  std::size_t inside = 0;
+  if (fields.next() != kPath || !fields.number(path.other_files) ||
+      !fields.number(path.other_tokens) || !fields.number(inside))
+    return std::nullopt;
+  std::vector<engine::TokenId> tokens;
+  while (!fields.over()) {
+    engine::TokenId id = engine::kNoToken;
+    if (tokens.size() >= kNotedPathTokensMax || !fields.number(id) || id < 0) return std::nullopt;
+    tokens.push_back(id);
+  }
+  if (inside > tokens.size()) return std::nullopt;
+  const auto border = tokens.end() - static_cast<std::ptrdiff_t>(inside);
+  path.front.assign(tokens.begin(), border);
+  path.inside.assign(border, tokens.end());
+  return path;
 }
 
 Digest digest_of_tokens(const std::vector<engine::TokenId>& tokens) {
@@ -78,10 +103,16 @@ std::string note_text(const Note& note) {
                                  note.window_begin, note.window_end);
   for (const NotedAnchor& anchor :
        std::span(note.anchors).first(std::min(note.anchors.size(), kNotedAnchorsMax)))
-    text += fmt::format("{} {} {} {} {} {} {}\n", static_cast<unsigned>(anchor.view),
+    text += fmt::format("{} {} {} {} {} {} {} {:d}\n", static_cast<unsigned>(anchor.view),
                         anchor.window_begin, anchor.cut, anchor.resume, anchor.window_end,
-                        anchor.before.hex(), anchor.after.hex());
-  return text;
+                        anchor.before.hex(), anchor.after.hex(), anchor.has_head);
+  const prompt::PathHead& path = note.path;
+  if (path.other_files == 0 || path.size() > kNotedPathTokensMax) return text;
+  text +=
+      fmt::format("{} {} {} {}", kPath, path.other_files, path.other_tokens, path.inside.size());
+  for (const auto* const part : {&path.front, &path.inside})
+    for (const engine::TokenId id : *part) text += fmt::format(" {}", id);
+  return text + "\n";
 }
 
 std::optional<Note> parse_note(std::string_view text) {
@@ -101,6 +132,12 @@ std::optional<Note> parse_note(std::string_view text) {
       first = false;
       continue;
     }
+    if (line.starts_with(kPath)) {
+      auto path = parse_path(line);
+      if (!path || note.path.size() > 0) return std::nullopt;
+      note.path = std::move(*path);
+      continue;
+    }
     const auto anchor = parse_anchor(line);
     if (!anchor || note.anchors.size() >= kNotedAnchorsMax) return std::nullopt;
     note.anchors.push_back(*anchor);
@@ -116,7 +153,8 @@ NotedAnchor noted(const prompt::Anchor& anchor) {
           anchor.resume,
           anchor.window_end,
           digest_of_tokens(anchor.before),
-          digest_of_tokens(anchor.after)};
+          digest_of_tokens(anchor.after),
+          true};
 }
 
 std::optional<prompt::Anchor> anchor_from(const NotedAnchor& noted, const text::Snapshot& snapshot,

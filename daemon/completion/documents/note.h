@@ -18,6 +18,7 @@ struct NotedAnchor {
   prompt::View view = prompt::View::kFull;
   std::size_t window_begin = 0, cut = 0, resume = 0, window_end = 0;
   Digest before, after;  ///< of their tokens
+  bool has_head = true;  ///< Note::path stands in front of it
   bool operator==(const NotedAnchor&) const = default;
 };
 
@@ -28,13 +29,17 @@ struct Note {
   std::size_t text_bytes = 0;                    ///< of the whole text
   std::size_t window_begin = 0, window_end = 0;  ///< of the spine
   std::vector<NotedAnchor> anchors;              ///< the last one used first
+  /// Shown of other files, if anything is; else the path is made from the file's name.
+  prompt::PathHead path = {};
   bool operator==(const Note&) const = default;
 };
 
+/// Most tokens of a note's path; a longer one is neither written nor read.
+inline constexpr std::size_t kNotedPathTokensMax = 16384;
 /// Most anchors of a note; more are neither written nor read.
 inline constexpr std::size_t kNotedAnchorsMax = 16;
 
-/// One line for the document and one for each anchor, numbers in decimal, digests in hexadecimal.
+/// One line for the document, one for each anchor, and two for the path's tokens, numbers in decimal, digests in hexadecimal.
 std::string note_text(const Note& note);
 /// nullopt for anything that note_text() did not write.
 std::optional<Note> parse_note(std::string_view text);

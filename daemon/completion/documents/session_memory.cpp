@@ -21,8 +21,17 @@ Note note_of(const DocumentState& state) {
   note.window_end = spine.end();
   for (const KeptAnchor& kept : state.anchors)
     if (kept.anchor.state == prompt::Anchor::State::kGood && note.anchors.size() < kNotedAnchorsMax)
-      note.anchors.push_back(noted(kept.anchor));
+      note.anchors.emplace_back(noted(kept.anchor)).has_head =
+          kept.anchor.path == state.spine.path();
+  if (state.spine.path().other_files > 0) note.path = state.spine.path();
   return note;
+}
+
+/// Whether the tokens are the model's, and leave room for a text.
+bool is_of(const engine::Engine& engine, const prompt::PathHead& path) {
+  const auto is_token = [&](engine::TokenId id) { return id < engine.tokenizer().size(); };
+  return path.size() < static_cast<std::size_t>(engine.window_tokens()) / 2 &&
+         std::ranges::all_of(path.front, is_token) && std::ranges::all_of(path.inside, is_token);
 }
 
 }  // namespace
@@ -57,13 +66,16 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
   state.recalled_cursor = cursor;
   const auto grown = static_cast<std::ptrdiff_t>(snapshot.bytes().size()) -
                      static_cast<std::ptrdiff_t>(note.text_bytes);
+  if (note.path.size() > 0 && is_of(engine_, note.path))
+    state.spine = prompt::Spine(tokenizer, note.path);
   for (const NotedAnchor& each : note.anchors) {
     std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
     // Text that was typed last and not saved, or typed elsewhere, is usually at the cursor's old
     // place.
     if (!anchor && grown != 0) anchor = anchor_from(each, snapshot, grown, tokenizer);
     if (!anchor) continue;
-    anchor->path = state.spine.path();
+    anchor->path = (each.has_head ? state.spine : state.first_spine).path();
+    state.judge_head(*anchor);
     if (auto plan = prompt::continued(
             *anchor, snapshot, std::clamp(cursor, anchor->cut, anchor->resume), tokenizer, windows))
       want(std::move(plan->tokens), state.source);
