@@ -180,4 +180,18 @@ std::size_t disk_budget_bytes(const Config& config, const fs::path& cache_dir) {
                   kAutoDiskMax);
 }
 
+std::string config_table() {
+  // A bar inside a cell would end it.
+  const auto cell = [](std::string_view text) {
+    std::string escaped;
+    for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
+    return escaped;
+  };
+  std::string table = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
+  for (const ConfigKey& key : config_keys())
+    table += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(key.type), key.default_value,
+                         cell(key.meaning));
+  return table;
+}
+
 }  // namespace efimd::service

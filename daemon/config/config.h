@@ -59,6 +59,7 @@ struct Config {
   bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;
   std::optional<int> window_tokens;  ///< nullopt: automatic, see completion::set_pace()
+  bool context_files = true;         ///< "auto": other files are shown to models trained so (A-13)
   int idle_exit_s = 900;             ///< 0: never
   bool sandbox = true;               ///< see sandbox.h
   HttpConfig http;

@@ -1,7 +1,5 @@
 #include "daemon/config/config_keys.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -39,6 +37,13 @@ bool set_kv_type(Config& config, const toml::node& node) {
   std::string value;
   if (!one_of(node, {"f16", "q8"}, value)) return false;
   config.kv_type = value == "q8" ? engine::KvType::kQ8 : engine::KvType::kF16;
+  return true;
+}
+
+bool set_context_files(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"auto", "off"}, value)) return false;
+  config.context_files = value == "auto";
   return true;
 }
 
@@ -249,6 +254,10 @@ constexpr std::array kKeys = {
         "each "
         "request, none on battery), memory and disk (12 KB a token of a 0.5B model)",
         integer_or_auto<&Config::window_tokens, 256, 131072>},
+    ConfigKey{"context.files", "\"auto\" | \"off\"", "\"auto\"",
+              "whether prompts show what files that yours imports declare. auto: to models trained "
+              "so, with `completion.recall`; at most 15 % of the window, evaluated in idle time",
+              set_context_files},
     ConfigKey{
         "completion.secret_files", "boolean", "false",
         "whether files that may hold secrets by their name (`.env`, `id_rsa`, ...) are completed",
@@ -318,20 +327,6 @@ bool is_config_table(std::string_view name) {
   const std::string prefix = std::string(name) + ".";
   return std::ranges::any_of(kKeys,
                              [&](const ConfigKey& key) { return key.name.starts_with(prefix); });
-}
-
-std::string config_table() {
-  // A bar inside a cell would end it.
-  const auto cell = [](std::string_view text) {
-    std::string escaped;
-    for (const char c : text) escaped += c == '|' ? std::string("\\|") : std::string(1, c);
-    return escaped;
-  };
-  std::string table = "| key | type | default | meaning |\n| --- | --- | --- | --- |\n";
-  for (const ConfigKey& key : kKeys)
-    table += fmt::format("| `{}` | {} | {} | {} |\n", key.name, cell(key.type), key.default_value,
-                         cell(key.meaning));
-  return table;
 }
 
 }  // namespace efimd::service

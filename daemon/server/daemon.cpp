@@ -58,15 +58,33 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     }
     return !battery;
   };
+  if (settings_.config.context_files && settings_.config.completion.recall) {
+    keep_heads();
+    limits.ask_head = [this](completion::HeadQuestion asked) { heads_->ask(std::move(asked)); };
+  }
   service_ = std::make_unique<completion::CompletionService>(watched(settings_.engine), limits,
                                                              [this] { post_change(); });
   if (settings_.config.completion.recall) read_projects();
+}
+
+void Daemon::Impl::keep_heads() {
+  const auto threads =
+      settings_.project_threads ? settings_.project_threads : settings_.file_threads;
+  heads_ = std::make_unique<HeadKeeper>(HeadKeeper::Settings{
+      .exclusions = Exclusions(settings_.config.cache_exclude, /*gitignore=*/true),
+      .threads = threads,
+      .files =
+          [this](const std::string& project) {
+            return projects_ ? projects_->files(project) : std::vector<std::string>();
+          },
+      .deliver = [this](completion::HeadAnswer head) { service_->show_head(std::move(head)); }});
 }
 
 void Daemon::Impl::read_projects() {
   projects_ = std::make_unique<ProjectReader>(
       Exclusions(settings_.config.cache_exclude, /*gitignore=*/true),
       [this](ProjectUpdate update) {
+        if (update.is_last && heads_) heads_->project_changed(update.project);
         service_->change_index(
             [update = std::move(update)](recall::Index& index) { apply(update, index); });
       },
@@ -110,6 +128,7 @@ Daemon::Impl::~Impl() {
   aside_.stop();
   aside_.join();
   judge_.reset();
+  if (heads_) heads_->stop();
   projects_.reset();
   service_.reset();
   // The store's last pages are written while the lock is held: the next daemon finds it free.

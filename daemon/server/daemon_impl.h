@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/files/head_keeper.h"
 #include "daemon/server/connection.h"
 #include "daemon/server/daemon.h"
 #include "daemon/server/file_judge.h"
@@ -79,6 +80,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void begin_store();
   void purge_excluded(std::vector<std::string> uris);
   void read_projects();
+  void keep_heads();
   using Answered = std::function<void(Result<lsp::Json>)>;
   void ask_store(const CacheRequest& request, Answered done);
   /// Finds every spelling of the file that the store or a session knows, then does what is asked.
@@ -105,6 +107,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::unique_ptr<FileJudge> judge_;
   std::string remote_trouble_;  ///< of the engine elsewhere, as the log has it
   std::atomic<bool> change_posted_ = false;
+  std::unique_ptr<HeadKeeper> heads_;  ///< null: prompts show no other files. service_ asks it
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first
   std::unique_ptr<ProjectReader> projects_;  ///< null: nothing is recalled. Delivers to service_
   boost::asio::thread_pool aside_{1};        ///< parses large messages, and posts to io_

@@ -6,6 +6,7 @@
 #include <deque>
 #include <future>
 #include <mutex>
+#include <ranges>
 #include <thread>
 #include <utility>
 
@@ -19,7 +20,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-using SteadyClock = std::chrono::steady_clock;
+using Clock = std::chrono::steady_clock;
 
 /// How long a destructor waits for the thread. A stalled file system may hold it for minutes.
 constexpr std::chrono::milliseconds kFarewell{500};
@@ -42,8 +43,6 @@ void lower_priority() {
 #endif
 }
 
-bool changes_ignoring(const std::string& file) { return fs::path(file).filename() == ".gitignore"; }
-
 }  // namespace
 
 struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State> {
@@ -61,13 +60,13 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void stop();
   bool wait_until_done(std::chrono::milliseconds time);
   std::vector<ProjectStatus> status() const;
+  std::vector<std::string> files(const std::string& root) const;
 
  private:
   /// The known files of a project. Only the files thread changes it.
   struct Project {
     std::map<std::string, FileStamp> files;
     ProjectStatus status;
-
     void know(const std::string& path, const FileStamp& stamp) {
       forget(path);
       files[path] = stamp;
@@ -89,7 +88,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void look(const Job& job);
   void look_at_file(const Job& job);
   void read(const std::string& root, const Files& files);
-  bool has_room(const std::string& root, const FileStamp& stamp, SteadyClock::time_point deadline);
+  bool has_room(const std::string& root, const FileStamp& stamp, Clock::time_point deadline);
   void remove(const std::string& root, const std::string& path);
   Files news(const std::string& root, const ProjectListing& listing) const;
   void note(const std::string& root, const std::function<void(Project&)>& change);
@@ -143,10 +142,9 @@ void ProjectReader::State::run() {
 }
 
 void ProjectReader::State::serve(const Job& job) {
-  if (job.kind == Job::Kind::kMerge) {
+  if (job.kind == Job::Kind::kMerge)
     return deliver(
         {.project = job.root, .files = job.merge->made(), .removed = {}, .merge = job.merge});
-  }
   on_file_thread([&] { job.kind == Job::Kind::kLook ? look(job) : look_at_file(job); });
   deliver({.project = job.root, .files = nullptr, .removed = {}, .is_last = true});
 }
@@ -163,12 +161,12 @@ void ProjectReader::State::ask(Job job) {
   const std::lock_guard lock(mutex_);
   if (job.kind == Job::Kind::kLook) projects_[job.root].status.project = job.root;
   if (job.kind == Job::Kind::kChanged &&
-      (jobs_.size() >= kNoticesMax || changes_ignoring(job.file)))
+      (jobs_.size() >= kNoticesMax || fs::path(job.file).filename() == ".gitignore"))
     job.kind = Job::Kind::kLook;
   const bool waits = std::ranges::any_of(jobs_, [&](const Job& other) {
     return other.root == job.root && other.kind != Job::Kind::kMerge &&
-           (other.kind == Job::Kind::kLook || other.file == job.file) &&
-           (job.kind == Job::Kind::kChanged || other.kind == Job::Kind::kLook);
+           (other.kind == Job::Kind::kLook ||
+            (job.kind == Job::Kind::kChanged && other.file == job.file));
   });
   if (!waits) jobs_.push_back(std::move(job));
   changed_.notify_all();
@@ -208,6 +206,14 @@ std::vector<ProjectStatus> ProjectReader::State::status() const {
   std::vector<ProjectStatus> rows;
   for (const auto& [root, project] : projects_) rows.push_back(project.status);
   return rows;
+}
+
+std::vector<std::string> ProjectReader::State::files(const std::string& root) const {
+  const std::lock_guard lock(mutex_);
+  const auto project = projects_.find(root);
+  if (project == projects_.end()) return {};
+  const auto paths = std::views::keys(project->second.files);
+  return {paths.begin(), paths.end()};
 }
 
 bool ProjectReader::State::is_stopped() const {
@@ -263,7 +269,7 @@ void ProjectReader::State::look(const Job& job) {
 }
 
 void ProjectReader::State::read(const std::string& root, const Files& files) {
-  const auto deadline = SteadyClock::now() + limits_.time;
+  const auto deadline = Clock::now() + limits_.time;
   recall::Gathering gathering;
   for (const auto& file : files) {
     if (!has_room(root, file.second, deadline)) break;
@@ -279,11 +285,11 @@ void ProjectReader::State::read(const std::string& root, const Files& files) {
 }
 
 bool ProjectReader::State::has_room(const std::string& root, const FileStamp& stamp,
-                                    SteadyClock::time_point deadline) {
+                                    Clock::time_point deadline) {
   bool room = false;
   note(root, [&](Project& project) {
     if (stopped_) return;
-    const bool late = SteadyClock::now() > deadline;
+    const bool late = Clock::now() > deadline;
     room = !late && project.status.bytes + stamp.bytes <= limits_.bytes;
     if (!room) project.status.left_out = late ? "time" : "bytes";
   });
@@ -337,14 +343,8 @@ void ProjectReader::changed(const fs::path& file) {
 
 std::vector<ProjectStatus> ProjectReader::status() const { return state_->status(); }
 
-void apply(const ProjectUpdate& update, recall::Index& index) {
-  for (const std::string& path : update.removed) index.remove_file({update.project, path});
-  if (update.merge)
-    index.take_merged(*update.merge, update.files);
-  else if (update.files)
-    index.add_files(update.project, update.files);
-  if (!update.merger) return;
-  if (auto merge = index.merge_wanted()) update.merger(std::move(*merge));
+std::vector<std::string> ProjectReader::files(const std::string& root) const {
+  return state_->files(root);
 }
 
 }  // namespace efimd::service

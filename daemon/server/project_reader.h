@@ -11,28 +11,9 @@
 #include "daemon/files/exclusions.h"
 #include "daemon/files/file_threads.h"
 #include "daemon/files/project_files.h"
-#include "daemon/recall/batch.h"
-#include "daemon/recall/index.h"
+#include "daemon/files/project_update.h"
 
 namespace efimd::service {
-
-/// Has small batches merged, and the result delivered as an update. Any thread; does nothing once the
-/// reader is gone.
-using Merger = std::function<void(recall::Merge)>;
-
-/// The changes of a project's files, for recall::Index.
-struct ProjectUpdate {
-  std::string project;               ///< its root's path
-  recall::BatchPtr files;            ///< new, or in place of those of the same path; may be null
-  std::vector<std::string> removed;  ///< paths: gone, or excluded now
-  bool is_last = false;              ///< this look is complete
-  /// Set: `files` stand for the batches that this merges.
-  std::shared_ptr<const recall::Merge> merge = nullptr;
-  Merger merger = nullptr;  ///< for a merge that the update makes worthwhile
-};
-
-/// Brings the update into the index, and has merged what is worth merging then.
-void apply(const ProjectUpdate& update, recall::Index& index);
 
 /// The result of reading a project, for people.
 struct ProjectStatus {
@@ -73,6 +54,8 @@ class ProjectReader {
   void changed(const std::filesystem::path& file);
 
   std::vector<ProjectStatus> status() const;
+  /// The files of the project that were read, absolute.
+  std::vector<std::string> files(const std::string& root) const;
 
  private:
   struct State;

@@ -32,13 +32,21 @@ constexpr ReceiptMember kMembers[] = {
      [](const Answered& a) -> Value { return a.receipt.reused_tokens; }},
     {"evaluatedTokens", "integer", "prompt tokens that were evaluated for this request",
      [](const Answered& a) -> Value { return a.receipt.evaluated_tokens; }},
-    {"window", "`{view, shown}`; absent if the model was not asked",
+    {"window", "`{view, shown, tokens}`; absent if the model was not asked",
      "what the prompt shows: `full`, `part of after`, `short after`, `first window`, `first "
      "window, "
-     "short after` or `near`, and its part of the file's bytes, 0 to 1",
+     "short after` or `near`, its part of the file's bytes, 0 to 1, and its tokens of the file",
      [](const Answered& a) -> Value {
        if (a.receipt.view.empty()) return std::nullopt;
-       return Json{{"view", a.receipt.view}, {"shown", a.receipt.shown}};
+       return Json{{"view", a.receipt.view},
+                   {"shown", a.receipt.shown},
+                   {"tokens", a.receipt.window_tokens}};
+     }},
+    {"head", "`{files, tokens}`; absent if the prompt shows no other files",
+     "how many other files' declarations stand in front of the text, and their tokens",
+     [](const Answered& a) -> Value {
+       if (a.receipt.head_files == 0) return std::nullopt;
+       return Json{{"files", a.receipt.head_files}, {"tokens", a.receipt.head_tokens}};
      }},
     {"generatedTokens", "integer", "generated tokens that go on after the cursor",
      [](const Answered& a) -> Value { return a.receipt.generated_tokens; }},

@@ -119,7 +119,8 @@ Json plan_json(const completion::ServiceStatus::PlanNote& plan) {
   return {{"uri", plan.uri},
           {"event", plan.event},
           {"taken", plan.taken},
-          {"considered", plan.considered}};
+          {"considered", plan.considered},
+          {"head", plan.head}};
 }
 
 /// Suggestions by where they came from.

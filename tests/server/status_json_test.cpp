@@ -68,7 +68,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
                "folders": [{"project": "/p", "files": 20, "bytes": 3000, "reading": false, "leftOut": ""}]},
     "taste": {"languages": [{"language": "py", "accepted": 4.0, "typedThrough": 3.0, "ignored": 2.0,
                              "rejected": 1.0, "shift": 0.5}], "trouble": ""},
-    "plans": [{"uri": "file:///a", "event": "type", "taken": "full, kept",
+    "plans": [{"uri": "file:///a", "event": "type", "head": [], "taken": "full, kept",
                "considered": ["full, new"]}],
     "sessions": [{"id": 1, "client": "Neovim 0.12", "documents": 2, "requests": 30, "shown": 9, "dismissed": 2,
                   "accepted": 4, "acceptedPartly": 5, "focus": "file:///a"}],

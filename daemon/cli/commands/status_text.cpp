@@ -308,6 +308,7 @@ std::string plans_text(const Json& status) {
   for (const Json& plan : plans) {
     out += fmt::format("{}  {}\n    {}\n", text(at(plan, "event")), text(at(plan, "uri")),
                        text(at(plan, "taken")));
+    for (const Json& file : at(plan, "head")) out += fmt::format("    shows {}\n", text(file));
     for (const Json& other : at(plan, "considered"))
       out += fmt::format("    not {}\n", text(other));
   }

@@ -1,0 +1,243 @@
+#include "daemon/files/head_keeper.h"
+
+#include <algorithm>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "daemon/context/head.h"
+#include "daemon/context/project_paths.h"
+#include "daemon/context/resolve.h"
+#include "daemon/files/project_files.h"
+#include "daemon/recall/batch.h"
+#include "daemon/syntax/imports.h"
+
+namespace efimd::service {
+
+namespace {
+
+using completion::DocumentKey;
+using completion::HeadQuestion;
+
+/// No editor's session: heads never take an editor's threads.
+constexpr std::uint64_t kThreadKey = ~std::uint64_t{0};
+
+using Declarations = std::shared_ptr<const std::vector<syntax::Declaration>>;
+
+/// The path from the repository's root, of which `question` has that of its own file; else from the
+/// project's.
+std::string name_in(const HeadQuestion& question, const std::string& path) {
+  std::string root = question.home.project + "/";
+  if (!question.file.path.empty() && question.home.path.ends_with("/" + question.file.path))
+    root = question.home.path.substr(0, question.home.path.size() - question.file.path.size());
+  return path.starts_with(root) ? path.substr(root.size()) : path;
+}
+
+}  // namespace
+
+struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
+  explicit State(Settings settings) : settings_(std::move(settings)) {}
+
+  void ask(HeadQuestion question);
+  void project_changed(const std::string& project);
+  void stop();
+
+ private:
+  struct Known {
+    HeadQuestion question;
+    std::vector<std::string> uses = {};  ///< paths of other files
+    context::HeadPtr head = nullptr;     ///< the last that was delivered
+    bool is_due = true;
+    std::uint64_t asked = 0;  ///< order of asking
+  };
+  struct Outline {
+    FileStamp stamp;
+    std::uint64_t serial = 0;  ///< of the editor's text; 0: the file's
+    Declarations declarations;
+    std::uint64_t used = 0;
+  };
+
+  bool is_stopped();
+  void begin_work();  ///< under the lock
+  void work();
+  std::optional<HeadQuestion> take_due();
+  void make(const HeadQuestion& question);
+  context::ProjectPathsPtr paths_of(const std::string& project);
+  Declarations declarations_of(const std::string& path, const std::string& project);
+  text::SnapshotPtr open_text_of(const std::string& path);
+  void finish(const HeadQuestion& question, std::vector<std::string> uses, context::Head head);
+
+  const Settings settings_;
+  std::mutex calling_;  ///< held while files or deliver run, so that stop() outlasts them
+  std::mutex mutex_;    ///< guards all below; no file system is asked under it
+  std::map<DocumentKey, Known> known_;
+  std::map<std::string, context::ProjectPathsPtr> paths_;
+  std::uint64_t asked_ = 0;
+  bool works_ = false;
+  bool stopped_ = false;
+  std::map<std::string, Outline> outlines_;  ///< the working thread's alone; there is one at a time
+  std::uint64_t uses_ = 0;                   ///< likewise
+};
+
+void HeadKeeper::State::ask(HeadQuestion question) {
+  const std::lock_guard lock(mutex_);
+  if (!question.snapshot) {
+    known_.erase(question.document);
+    return;
+  }
+  for (auto& [document, known] : known_)
+    if (std::ranges::find(known.uses, question.home.path) != known.uses.end()) known.is_due = true;
+  Known& known = known_[question.document];
+  known.question = std::move(question);
+  known.is_due = true;
+  known.asked = ++asked_;
+  if (known_.size() > kDocumentsMax)
+    known_.erase(
+        std::ranges::min_element(known_, {}, [](const auto& entry) { return entry.second.asked; }));
+  begin_work();
+}
+
+void HeadKeeper::State::project_changed(const std::string& project) {
+  const std::lock_guard lock(mutex_);
+  paths_.erase(project);
+  for (auto& [document, known] : known_) known.is_due |= known.question.home.project == project;
+  begin_work();
+}
+
+void HeadKeeper::State::stop() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    known_.clear();
+  }
+  const std::lock_guard lock(calling_);
+}
+
+bool HeadKeeper::State::is_stopped() {
+  const std::lock_guard lock(mutex_);
+  return stopped_;
+}
+
+void HeadKeeper::State::begin_work() {
+  if (works_ || stopped_) return;
+  works_ = settings_.threads->post(kThreadKey, [self = shared_from_this()] { self->work(); });
+}
+
+std::optional<HeadQuestion> HeadKeeper::State::take_due() {
+  const std::lock_guard lock(mutex_);
+  const auto due =
+      std::ranges::find_if(known_, [](const auto& entry) { return entry.second.is_due; });
+  if (due == known_.end() || stopped_) {
+    works_ = false;
+    return std::nullopt;
+  }
+  due->second.is_due = false;
+  return due->second.question;
+}
+
+void HeadKeeper::State::work() {
+  while (const auto question = take_due()) make(*question);
+}
+
+context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = paths_.find(project); found != paths_.end()) return found->second;
+  }
+  std::vector<std::string> files;
+  {
+    const std::lock_guard calling(calling_);
+    if (!is_stopped()) files = settings_.files(project);
+  }
+  if (files.empty()) return nullptr;
+  auto paths = std::make_shared<const context::ProjectPaths>(project, std::move(files));
+  const std::lock_guard lock(mutex_);
+  return paths_[project] = std::move(paths);
+}
+
+text::SnapshotPtr HeadKeeper::State::open_text_of(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  for (const auto& [document, known] : known_)
+    if (known.question.home.path == path) return known.question.snapshot;
+  return nullptr;
+}
+
+Declarations HeadKeeper::State::declarations_of(const std::string& path,
+                                                const std::string& project) {
+  // Whether it may be read can change, so it is asked each time.
+  const auto stamp = stamp_of(project, path, settings_.exclusions);
+  if (!stamp) return nullptr;
+  const text::SnapshotPtr open = open_text_of(path);
+  Outline& outline = outlines_[path];
+  outline.used = ++uses_;
+  const std::uint64_t serial = open ? open->serial() : 0;
+  if (outline.declarations && outline.stamp == *stamp && outline.serial == serial)
+    return outline.declarations;
+  const auto text = open ? std::optional(std::string(open->bytes())) : read_code(path);
+  if (!text) return nullptr;
+  outline = {*stamp, serial,
+             std::make_shared<const std::vector<syntax::Declaration>>(
+                 syntax::outline_of(syntax::grammar_of(path), *text)),
+             uses_};
+  const Declarations made = outline.declarations;
+  if (outlines_.size() > kOutlinesMax)
+    outlines_.erase(std::ranges::min_element(outlines_, {},
+                                             [](const auto& entry) { return entry.second.used; }));
+  return made;
+}
+
+void HeadKeeper::State::make(const HeadQuestion& question) {
+  const std::string& own = question.home.path;
+  const std::string_view text = question.snapshot->bytes();
+  const syntax::Grammar grammar = syntax::grammar_of(own);
+  if (grammar == syntax::Grammar::kNone || text.size() > recall::kFileBytesMax) return;
+  const context::ProjectPathsPtr paths = paths_of(question.home.project);
+  if (!paths) return;
+  std::vector<context::Source> sources;
+  std::vector<Declarations> held;
+  std::vector<std::string> uses;
+  for (context::UsedFile& file :
+       context::used_files(syntax::imports_of(grammar, text), own, grammar, *paths)) {
+    uses.push_back(file.path);
+    Declarations declarations = declarations_of(file.path, question.home.project);
+    if (!declarations || declarations->empty()) continue;
+    file.path = name_in(question, file.path);
+    sources.push_back({std::move(file), declarations.get()});
+    held.push_back(std::move(declarations));
+  }
+  finish(question, std::move(uses), context::make_head(text, sources, kHeadBytesMax));
+}
+
+void HeadKeeper::State::finish(const HeadQuestion& question, std::vector<std::string> uses,
+                               context::Head head) {
+  context::HeadPtr made;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = known_.find(question.document);
+    if (found == known_.end()) return;
+    Known& known = found->second;
+    known.uses = std::move(uses);
+    const context::Head none;
+    if (!context::is_worth_changing(known.head ? *known.head : none, head,
+                                    question.snapshot->bytes()))
+      return;
+    made = known.head = std::make_shared<const context::Head>(std::move(head));
+  }
+  const std::lock_guard calling(calling_);
+  if (!is_stopped()) settings_.deliver({question.document, std::move(made)});
+}
+
+HeadKeeper::HeadKeeper(Settings settings) : state_(std::make_shared<State>(std::move(settings))) {}
+
+HeadKeeper::~HeadKeeper() { state_->stop(); }
+
+void HeadKeeper::ask(HeadQuestion question) { state_->ask(std::move(question)); }
+
+void HeadKeeper::project_changed(const std::string& project) { state_->project_changed(project); }
+
+void HeadKeeper::stop() { state_->stop(); }
+
+}  // namespace efimd::service

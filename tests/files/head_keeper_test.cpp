@@ -1,0 +1,140 @@
+#include "daemon/files/head_keeper.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <chrono>
+#include <condition_variable>
+#include <filesystem>
+#include <fstream>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "daemon/syntax/grammar.h"
+#include "tests/support/temp_dir.h"
+
+using namespace efimd;
+using namespace efimd::service;
+
+namespace {
+
+/// A project with files, and what its keeper delivers.
+class Project {
+ public:
+  Project()
+      : keeper_({.exclusions = Exclusions({}, true),
+                 .threads = std::make_shared<FileThreads>(),
+                 .files = [this](const std::string&) { return listing(); },
+                 .deliver = [this](completion::HeadAnswer answer) { take(std::move(answer)); }}) {}
+  ~Project() { keeper_.stop(); }
+
+  std::string path(const std::string& name) const { return (folder_.path() / name).string(); }
+  void write(const std::string& name, const std::string& text) {
+    std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());
+    std::ofstream(path(name)) << text;
+    const std::lock_guard lock(mutex_);
+    if (std::ranges::find(files_, path(name)) == files_.end()) files_.push_back(path(name));
+  }
+  void remove(const std::string& name) {
+    std::filesystem::remove(path(name));
+    const std::lock_guard lock(mutex_);
+    std::erase(files_, path(name));
+  }
+  void changed() { keeper_.project_changed(folder_.path().string()); }
+  void open(const std::string& name, const std::string& text) {
+    keeper_.ask({{1, "file://" + path(name)},
+                 text::Document(text).snapshot(),
+                 {"repository", name},
+                 {folder_.path().string(), path(name)}});
+  }
+  /// The text of the next head: "path:declarations" of each slot; "none" for an empty one.
+  std::string next() {
+    std::unique_lock lock(mutex_);
+    const bool came =
+        arrived_.wait_for(lock, std::chrono::seconds(60), [&] { return !heads_.empty(); });
+    if (!came) return "nothing came";
+    const context::HeadPtr head = heads_.front();
+    heads_.erase(heads_.begin());
+    std::string text;
+    for (const context::Slot& slot : head->slots) text += slot.path + ":" + slot.text;
+    return text.empty() ? "none" : text;
+  }
+  HeadKeeper& keeper() { return keeper_; }
+
+ private:
+  std::vector<std::string> listing() {
+    const std::lock_guard lock(mutex_);
+    return files_;
+  }
+  void take(completion::HeadAnswer answer) {
+    const std::lock_guard lock(mutex_);
+    heads_.push_back(std::move(answer.head));
+    arrived_.notify_all();
+  }
+
+  test::TempDir folder_;
+  std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::vector<std::string> files_;
+  std::vector<context::HeadPtr> heads_;
+  HeadKeeper keeper_;
+};
+
+bool has_grammars() { return syntax::grammar_of("a.h") != syntax::Grammar::kNone; }
+
+constexpr char kUser[] = "#include \"shape.h\"\nint main() { return area(1); }\n";
+
+}  // namespace
+
+TEST_CASE("a document's head comes from the files that it includes, and follows them") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.open("src/main.c", kUser);
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
+  // A signature changed.
+  project.write("src/shape.h", "int area(long long_side);\n");
+  project.changed();
+  CHECK(project.next() == "src/shape.h:int area(long long_side);\n");
+  // The editor's text of a file comes before the file's, also unsaved.
+  project.open("src/shape.h", "int area(int unsaved);\n");
+  CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+  // An import more.
+  project.write("src/more.h", "int volume(int a);\n");
+  project.changed();
+  project.open("src/main.c", std::string("#include \"more.h\"\nint v = volume(2);\n") + kUser);
+  CHECK(project.next() == "src/more.h:int volume(int a);\nsrc/shape.h:int area(int unsaved);\n");
+  // A file is gone, as after a switch of branches.
+  project.remove("src/more.h");
+  project.changed();
+  CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+}
+
+TEST_CASE("a secret, an excluded file and one outside the listing are in no head") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.write(".gitignore", "ignored.h\n");
+  std::filesystem::create_directories(project.path(".git"));
+  project.write("src/ignored.h", "int ignored_by_git(int a);\n");
+  project.write("src/secret.h",
+                "int in_secret(int a);\n-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq3\n");
+  project.open("src/main.c", std::string("#include \"ignored.h\"\n#include \"secret.h\"\n") +
+                                 "int a = ignored_by_git(in_secret(1));\n" + kUser);
+  const std::string head = project.next();
+  CHECK(head.find("shape.h:int area(int a);\n") != std::string::npos);
+  CHECK(head.find("ignored_by_git") == std::string::npos);
+  CHECK(head.find("in_secret") == std::string::npos);
+}
+
+TEST_CASE("nothing is delivered after stop, and a closed document is forgotten") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.open("src/main.c", kUser);
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
+  project.keeper().ask({{1, "file://" + project.path("src/main.c")}, nullptr});
+  project.keeper().stop();
+  project.changed();
+}
