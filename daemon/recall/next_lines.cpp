@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kVotersMax = 32;
 /// Less likely lines, all before them counted, are no help.
 constexpr double kChanceMin = 0.2;
-constexpr std::size_t kLineBytesMax = 256;
+constexpr std::size_t kNextLineBytesMax = 256;
 
 std::string_view blanks_of(std::string_view text, std::size_t begin) {
   std::size_t end = begin;
@@ -73,7 +73,7 @@ class Reading {
       const std::string_view text = voter.match->text;
       voter.line = text.substr(voter.at, line_end(text, voter.at) - voter.at);
       all += voter.match->weight;
-      if (voter.at == text.size() || voter.line.size() > kLineBytesMax) continue;
+      if (voter.at == text.size() || voter.line.size() > kNextLineBytesMax) continue;
       const std::string_view content = trimmed(voter.line);
       auto found = std::ranges::find(ballots, content, &Ballot::content);
       if (found == ballots.end()) found = ballots.insert(found, Ballot{content});

@@ -27,9 +27,9 @@ std::string unquoted(std::string_view text) {
   return std::string(text);
 }
 
-class Reader {
+class ImportReader {
  public:
-  Reader(Grammar grammar, const Tree& tree) : grammar_(grammar), tree_(tree) {}
+  ImportReader(Grammar grammar, const Tree& tree) : grammar_(grammar), tree_(tree) {}
 
   std::vector<Import> read() {
     walk(tree_.root(), 0);
@@ -216,7 +216,7 @@ class Reader {
 std::vector<Import> imports_of(Grammar grammar, std::string_view text) {
   const std::optional<Tree> tree = Tree::of(grammar, text);
   if (!tree) return {};
-  return Reader(grammar, *tree).read();
+  return ImportReader(grammar, *tree).read();
 }
 
 }  // namespace efimd::syntax

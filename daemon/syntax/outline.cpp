@@ -207,10 +207,9 @@ class Cutter {
   std::size_t at_ = 0;
 };
 
-class Reader {
+class OutlineReader {
  public:
-  Reader(Grammar grammar, const Tree& tree)
-      : grammar_(grammar), tree_(tree), cutter_(grammar, tree) {}
+  OutlineReader(Grammar grammar, const Tree& tree) : tree_(tree), cutter_(grammar, tree) {}
 
   std::vector<Declaration> read() {
     walk(tree_.root(), 0);
@@ -305,7 +304,6 @@ class Reader {
 
   static constexpr int kNameDepthMax = 8;
 
-  const Grammar grammar_;
   const Tree& tree_;
   Cutter cutter_;
   std::vector<Declaration> declarations_;
@@ -317,7 +315,7 @@ class Reader {
 std::vector<Declaration> outline_of(Grammar grammar, std::string_view text) {
   const std::optional<Tree> tree = Tree::of(grammar, text);
   if (!tree) return {};
-  return Reader(grammar, *tree).read();
+  return OutlineReader(grammar, *tree).read();
 }
 
 }  // namespace efimd::syntax
