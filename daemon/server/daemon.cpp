@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <spdlog/logger.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include <atomic>
 #include <boost/asio/io_context.hpp>
@@ -26,6 +29,20 @@ namespace efimd::service {
 namespace asio = boost::asio;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// After the last session that ended. What it had freed lies between what others have, and glibc
+/// keeps it: 252 MiB of 15 after 80 clients without measure.
+constexpr auto kTrimAfter = std::chrono::seconds(1);
+
+void give_free_memory_back() {
+#ifdef __GLIBC__
+  ::malloc_trim(0);
+#endif
+}
+
+}  // namespace
 
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     : settings_(std::move(settings)),
@@ -206,6 +223,10 @@ bool Daemon::Impl::make_room() {
 void Daemon::Impl::ended(std::uint64_t id) {
   connections_.erase(id);
   lifetime_.session_ended();
+  trim_clock_.expires_after(kTrimAfter);
+  trim_clock_.async_wait([this](error_code cancelled) {
+    if (!cancelled) asio::post(aside_, give_free_memory_back);
+  });
 }
 
 void Daemon::Impl::end_sessions() {

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 #include <chrono>
 #include <cstdint>
@@ -100,6 +101,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   boost::asio::io_context io_{1};
   Lifetime lifetime_;
   boost::asio::signal_set signals_{io_};
+  boost::asio::steady_timer trim_clock_{io_};
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
