@@ -6,7 +6,6 @@
 #include <deque>
 #include <future>
 #include <mutex>
-#include <ranges>
 #include <thread>
 #include <utility>
 
@@ -212,8 +211,9 @@ std::vector<std::string> ProjectReader::State::files(const std::string& root) co
   const std::lock_guard lock(mutex_);
   const auto project = projects_.find(root);
   if (project == projects_.end()) return {};
-  const auto paths = std::views::keys(project->second.files);
-  return {paths.begin(), paths.end()};
+  std::vector<std::string> paths;
+  for (const auto& [path, stamp] : project->second.files) paths.push_back(path);
+  return paths;
 }
 
 bool ProjectReader::State::is_stopped() const {
