@@ -181,9 +181,9 @@ struct CompletionService::Impl {
       return nullptr;
     }
     auto worker = std::make_unique<Worker>(
-        std::move(*engine), Worker::Settings{*budgets, settings.documents_max, &index,
-                                             settings.keeper, &taste, settings.remote,
-                                             settings.ask_head});
+        std::move(*engine),
+        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper, &taste,
+                         settings.remote, settings.ask_head});
     board.set_remote(worker->remote());
     board.set_ready(worker->engine(), *budgets);
     return worker;
