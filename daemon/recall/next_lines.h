@@ -15,7 +15,7 @@ namespace efimd::recall {
 inline constexpr std::size_t kNextLinesMax = 16;
 
 /// The lines that stand under `line` where matches end their lines with it too, as far as most of
-/// them agree, with the indentation that they would have under the cursor's line. None if text
+/// them agree. They have the indentation that they would have under the cursor's line. None if text
 /// follows the cursor on its line. They end before a line that stands under the cursor already.
 ///
 /// Cost: some microseconds. `heard` has the weightiest matches first.

@@ -54,6 +54,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
               "fim": {"prefix": "<P>", "suffix": "<S>", "middle": "<M>", "fileSeparator": ""}},
     "device": {"kind": "cpu", "name": "a processor", "reason": "configured", "weights": "panels of 525 MB",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
+    "elsewhere": null,
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
                "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true},
                "disk": {"budgetBytes": 0, "usedBytes": 0}},
