@@ -3,7 +3,8 @@
 namespace efimd::engine::gpu {
 
 /// Kernels that replace plain ones. By counted bytes and instructions each takes at most 1 / 1.3 of
-/// a plain one's time; the count stands beside the kernel.
+/// a plain one's time in prompts; the count stands beside the kernel. Where models have one or two
+/// heads to a KV head, attention of one token gains nothing. It must have the bits of prompts.
 struct Variants {
   bool quantized_products = false;  ///< on tensor cores: kernels/matmul_few.cuh, matmul_tiles.cuh
   bool half_products = false;       ///< of f16 and bf16 weights: kernels/matmul_halves.cuh
