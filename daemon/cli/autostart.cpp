@@ -50,7 +50,8 @@ RestartSec=1
 UMask=0077
 # What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
 # A user's manager ignores what it cannot do, as namespaces where the system forbids them; not so CapabilityBoundingSet= and
-# what implies it: then the daemon would not start. A user's processes have no capabilities, and NoNewPrivileges keeps it so.
+# what implies it, and not so ProtectKernelTunables= in a container: then the daemon would not start. A user's processes have
+# no capabilities, NoNewPrivileges keeps it so, and landlock lets the daemon write nothing under /proc and /sys.
 # Nothing here hides /home, /tmp and devices: projects lie there, and GPUs.
 KeyringMode=private
 LockPersonality=yes
@@ -58,7 +59,6 @@ NoNewPrivileges=yes
 PrivateNetwork=yes
 ProtectControlGroups=yes
 ProtectHostname=yes
-ProtectKernelTunables=yes
 ProtectProc=invisible
 ProtectSystem=full
 RestrictAddressFamilies=AF_UNIX

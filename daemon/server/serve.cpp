@@ -122,7 +122,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();
   engine.keeper = settings.keeper;
-  if (settings.store) engine.page_key_file = paths.cache_dir / "page_key";
+  if (settings.store) engine.page_key_file = paths.page_key_file();
   engine.cache_dir = paths.cache_dir;
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;

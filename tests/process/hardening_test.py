@@ -63,10 +63,8 @@ class LimitsTest(UserTest):
     def test_pipes_in_place_of_files_hold_nothing_up(self):
         state = self.folder / "state"
         state.mkdir(exist_ok=True)
-        for name in ("efimd.log", "model", "taste"):
+        for name in ("efimd.log", "model", "page_key", "taste"):
             os.mkfifo(state / name)
-        (self.folder / "cache").mkdir(exist_ok=True)
-        os.mkfifo(self.folder / "cache" / "page_key")
         editor = self.ready_editor()
         self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
         self.assertEqual(self.run_efimd("doctor", "--json").stderr, "")

@@ -80,7 +80,10 @@ class Life {
     settings.keeper = keeper;
     service = std::make_unique<completion::CompletionService>(
         service::make_engine_factory(
-            {.model = kModel, .kv_budget_bytes = setting.kv_bytes, .keeper = keeper},
+            {.model = kModel,
+             .kv_budget_bytes = setting.kv_bytes,
+             .keeper = keeper,
+             .page_key_file = setting.stores ? setting.folder / "page_key" : ""},
             std::make_shared<service::OpenedModel>()),
         settings, [&] { loaded.set_value(); });
     loaded.get_future().wait();
