@@ -197,6 +197,7 @@ Result<InlineCompletionParams> params_of(const Json& params) {
   const Field context = root.member("context");
   out.triggerKind = trigger_in(context);
   out.selectedCompletionInfo = selected_in(context.member("selectedCompletionInfo"));
+  out.partialResultToken = id_in(root.member("partialResultToken"));
   return reading.finish(std::move(out));
 }
 
@@ -218,6 +219,16 @@ Result<DidChangeWorkspaceFoldersParams> params_of(const Json& params) {
   const Field event = root_of(reading, params).member("event");
   DidChangeWorkspaceFoldersParams out{folders_in(event.member("added")),
                                       folders_in(event.member("removed"))};
+  return reading.finish(std::move(out));
+}
+
+template <>
+Result<FindDocumentParams> params_of(const Json& params) {
+  Reading reading;
+  const Field root = root_of(reading, params);
+  constexpr std::size_t kMax = FindDocumentParams::kBytesMax;
+  FindDocumentParams out{root.member("above").optional_string(kMax).value_or(""),
+                         root.member("below").optional_string(kMax).value_or("")};
   return reading.finish(std::move(out));
 }
 

@@ -117,6 +117,15 @@ struct InlineCompletionParams {
   Position position;
   InlineCompletionTriggerKind triggerKind = InlineCompletionTriggerKind::kAutomatic;
   std::optional<SelectedCompletionInfo> selectedCompletionInfo;
+  /// Under it, $/progress tells what the answer begins with. LSP has it for other requests.
+  std::optional<Id> partialResultToken;
+};
+
+/// efim/findDocument: lines that stand above and below the cursor, each a whole number of them.
+struct FindDocumentParams {
+  static constexpr std::size_t kBytesMax = 4096;
+  std::string above;
+  std::string below;
 };
 
 struct CancelParams {
@@ -197,6 +206,8 @@ Json progress_begin_params(const Id& token, std::string_view title);
 /// `percentage` is clamped to 0..100.
 Json progress_report_params(const Id& token, std::string_view message, int percentage);
 Json progress_end_params(const Id& token, std::string_view message);
+/// A part of a request's result; `token` is the request's own.
+Json partial_result_params(const Id& token, std::span<const InlineCompletionItem> items);
 
 enum class MessageType { kError = 1, kWarning = 2, kInfo = 3, kLog = 4 };
 /// Of window/showMessage and window/logMessage.

@@ -87,6 +87,10 @@ Json progress_end_params(const Id& token, std::string_view message) {
   return progress(token, {{"kind", "end"}, {"message", message}});
 }
 
+Json partial_result_params(const Id& token, std::span<const InlineCompletionItem> items) {
+  return progress(token, inline_completion_list(items));
+}
+
 Json message_params(MessageType type, std::string_view message) {
   return {{"type", static_cast<int>(type)}, {"message", message}};
 }

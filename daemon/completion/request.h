@@ -4,6 +4,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -162,6 +163,9 @@ struct Request {
   bool may_leave = false;      ///< whether its text may go to the engine elsewhere (R-1)
   prompt::FileName file = {};  ///< counts at the document's first opening or request
   TextHome home = {};
+  /// Hears what the answer's item begins with, each time longer, before the answer; on the engine
+  /// thread. Null: nobody wants to know.
+  std::function<void(const Item&)> partial = nullptr;
 };
 
 /// What do prompts for this document show of other files? Without a snapshot the document was

@@ -252,6 +252,12 @@ void Daemon::Impl::complete(completion::Request request,
   lifetime_.request_began();
   served_.insert(request.document.uri);
   const std::uint64_t session = request.document.session;
+  if (request.partial)
+    request.partial = [this, session,
+                       partial = std::move(request.partial)](const completion::Item& item) {
+      asio::post(io_,
+                 [this, session, partial, item] { work_for(session, [&] { partial(item); }); });
+    };
   service_->submit(std::move(request), [this, session, done = std::move(done)](
                                            completion::Outcome outcome) mutable {
     asio::post(io_, [this, session, done = std::move(done), outcome = std::move(outcome)] {

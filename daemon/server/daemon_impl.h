@@ -52,6 +52,13 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void forget_text(const completion::TextHome& home) override;
   void cache(std::uint64_t session, CacheRequest request,
              std::function<void(Result<lsp::Json>)> done) override;
+  std::optional<FoundDocument> find_document(std::uint64_t session,
+                                             const lsp::FindDocumentParams& sought) const override {
+    std::optional<FoundDocument> best;
+    for (const auto& [id, connection] : connections_)
+      if (id != session) connection->session().find_document(sought, best);
+    return best;
+  }
   void count_silence(const std::string& reason) override { ++silence_[reason]; }
   ModelProgress model_progress() const override;
   lsp::Json status() const override;

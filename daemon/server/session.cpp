@@ -67,6 +67,7 @@ std::span<const Session::Method> Session::requests() {
       {"efim/stop", &Session::stop, When::kAlways},
       {"efim/retire", &Session::retire, When::kAlways},
       {"efim/cache", &Session::cache, When::kAlways},
+      {"efim/findDocument", &Session::find_document, When::kServing},
   };
   return kMethods;
 }

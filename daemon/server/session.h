@@ -40,13 +40,22 @@ struct ModelProgress {
   std::string remote_trouble = {};  ///< of the engine elsewhere; empty: none
 };
 
+/// An open document of an editor, and how many bytes of what was sought it has.
+struct FoundDocument {
+  std::size_t alike = 0;
+  std::string uri;
+  std::string language_id;
+  text::SnapshotPtr text;
+};
+
 /// A session's view of the daemon around it. Thread: io. Outlives every session.
 class SessionHost {
  public:
   virtual ~SessionHost() = default;
   virtual const Config& config() const = 0;
   virtual spdlog::logger& log() = 0;
-  /// `done` is called on io, later, exactly once, never from inside this call.
+  /// `done` is called on io, later, exactly once, never from inside this call; so is the request's
+  /// `partial` before it, any number of times.
   virtual void complete(completion::Request request,
                         std::function<void(completion::Outcome)> done) = 0;
   virtual void close_document(completion::DocumentKey document) = 0;
@@ -67,6 +76,9 @@ class SessionHost {
   virtual void file_changed(const std::string& path) = 0;
   /// Recall forgets this text at once: it became secret or excluded.
   virtual void forget_text(const completion::TextHome& home) = 0;
+  /// The document of another session than `session` that is most like what is sought, if any is.
+  virtual std::optional<FoundDocument> find_document(
+      std::uint64_t session, const lsp::FindDocumentParams& sought) const = 0;
   /// Counts a request that was answered with nothing before it reached the completion service.
   /// `reason` is one of a few.
   virtual void count_silence(const std::string& reason) = 0;
@@ -132,6 +144,9 @@ class Session : public std::enable_shared_from_this<Session> {
   SessionInfo info() const;
   /// Whether initialize was answered: an editor, no passing command.
   bool is_initialized() const { return state_ != State::kFresh; }
+  /// The open document that is most like what is sought, if it is more so than `best`.
+  void find_document(const lsp::FindDocumentParams& sought,
+                     std::optional<FoundDocument>& best) const;
 
  private:
   enum class State { kFresh, kServing, kShutDown, kEnded };
@@ -208,6 +223,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void stop(const lsp::Message& message);
   void retire(const lsp::Message& message);
   void cache(const lsp::Message& message);
+  void find_document(const lsp::Message& message);
 
   void initialized(const lsp::Message& message);
   void did_open(const lsp::Message& message);
@@ -248,6 +264,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void become_usable(const std::string& uri, OpenDocument& open);
   void answer_unusable(const Asked& asked, const OpenDocument& open);
   void submit(const Asked& asked, const lsp::InlineCompletionParams& params);
+  /// The answer begins with this item.
+  void begun(const Asked& asked, const lsp::Id& token, const completion::Item& item);
   void finished(const Asked& asked, const completion::Outcome& outcome);
   lsp::InlineCompletionItem item_of(const Asked& asked, const text::Snapshot& snapshot,
                                     const completion::Item& item) const;

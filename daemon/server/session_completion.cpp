@@ -1,4 +1,4 @@
-// The part of Session that asks for completions and sends what comes of them.
+// The part of Session that finds documents, asks for completions, and sends what comes of them.
 #include <algorithm>
 #include <utility>
 
@@ -16,11 +16,43 @@ constexpr char kSecretFile[] = "the file may hold secrets";
 constexpr char kTooLarge[] = "the document is too large";
 constexpr char kSuperseded[] = "superseded by a newer request";
 
+/// Shorter samples are in many texts.
+constexpr std::size_t kSampleBytesMin = 16;
+
+/// Bytes of `sample` that `text` has: all or none.
+std::size_t bytes_in(std::string_view text, std::string_view sample) {
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  if (sample.size() - static_cast<std::size_t>(std::ranges::count_if(sample, is_blank)) <
+      kSampleBytesMin)
+    return 0;
+  return text.find(sample) != std::string_view::npos ? sample.size() : 0;
+}
+
 Json version_json(const std::optional<std::int32_t>& version) {
   return version ? Json(*version) : Json(nullptr);
 }
 
 }  // namespace
+
+void Session::find_document(const lsp::Message& message) {
+  const auto sought = params_of<lsp::FindDocumentParams>(message);
+  if (!sought) return;
+  const auto found = host_.find_document(id_, *sought);
+  if (!found) return answer(message.id, nullptr);
+  answer(message.id,
+         {{"uri", found->uri}, {"languageId", found->language_id}, {"text", found->text->bytes()}});
+}
+
+void Session::find_document(const lsp::FindDocumentParams& sought,
+                            std::optional<FoundDocument>& best) const {
+  for (const auto& [uri, open] : documents_) {
+    if (!open.unusable.empty() || !open.judged) continue;
+    const text::SnapshotPtr& text = open.document.snapshot();
+    const std::size_t alike =
+        bytes_in(text->bytes(), sought.above) + bytes_in(text->bytes(), sought.below);
+    if (alike > (best ? best->alike : 0)) best = {alike, uri, open.language_id, text};
+  }
+}
 
 void Session::inline_completion(const lsp::Message& message) {
   const auto params = params_of<lsp::InlineCompletionParams>(message);
@@ -67,6 +99,11 @@ void Session::submit(const Asked& asked, const lsp::InlineCompletionParams& para
     request.file = open->second.file;
     request.home = open->second.home;
   }
+  if (const auto& token = params.partialResultToken)
+    request.partial = [self = weak_from_this(), asked,
+                       token = *token](const completion::Item& item) {
+      if (const auto session = self.lock()) session->begun(asked, token, item);
+    };
   host_.complete(std::move(request),
                  [self = weak_from_this(), asked](const completion::Outcome& outcome) {
                    if (const auto session = self.lock()) session->finished(asked, outcome);
@@ -78,6 +115,14 @@ std::optional<Session::Pending> Session::take_pending(const std::string& uri) {
   if (taken.empty()) return std::nullopt;
   taken.mapped().stop.request_stop();
   return std::move(taken.mapped());
+}
+
+void Session::begun(const Asked& asked, const lsp::Id& token, const completion::Item& item) {
+  const auto found = pending_.find(asked.uri);
+  if (state_ == State::kEnded || found == pending_.end() || found->second.number != asked.number)
+    return;
+  const std::vector items{item_of(asked, *found->second.snapshot, item)};
+  notify("$/progress", lsp::partial_result_params(token, items));
 }
 
 void Session::finished(const Asked& asked, const completion::Outcome& outcome) {

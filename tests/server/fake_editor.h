@@ -52,6 +52,10 @@ class FakeHost : public service::SessionHost {
   }
   void file_changed(const std::string& path) override { changed_files.push_back(path); }
   void forget_text(const completion::TextHome& home) override { forgotten.push_back(home.path); }
+  std::optional<service::FoundDocument> find_document(
+      std::uint64_t, const lsp::FindDocumentParams&) const override {
+    return found;
+  }
   void count_silence(const std::string& reason) override { silences.push_back(reason); }
   service::ModelProgress model_progress() const override { return model; }
   Json status() const override { return {{"pid", 1}}; }
@@ -72,6 +76,7 @@ class FakeHost : public service::SessionHost {
   service::Exclusions excluded{{"private/"}, false};
   std::vector<service::CacheRequest> cache_requests;
   std::vector<std::string> silences;
+  std::optional<service::FoundDocument> found;
   std::vector<std::string> projects;
   std::vector<std::string> changed_files;
   std::vector<std::string> forgotten;

@@ -140,6 +140,67 @@ TEST_CASE("a change to a document that is not open is ignored, with a line in th
   CHECK(editor.host.silences == std::vector<std::string>{"the document is not open"});
 }
 
+TEST_CASE("what an answer begins with is told under the request's token, until it is answered") {
+  FakeEditor editor;
+  editor.initialize();
+  editor.open("xy\n");
+  const auto ask = [&](int id, const Json& token) {
+    editor.request(id, "textDocument/inlineCompletion",
+                   {{"textDocument", {{"uri", FakeEditor::kUri}}},
+                    {"position", {{"line", 0}, {"character", 2}}},
+                    {"context", {{"triggerKind", 2}}},
+                    {"partialResultToken", token}});
+  };
+  ask(5, "part");
+  const auto submitted = editor.last_submitted();
+  REQUIRE(submitted.request.partial);
+  submitted.request.partial({"a;", 2, 2});
+  CHECK(editor.answers(5).empty());
+  const std::vector<Json> told = editor.sent("$/progress");
+  REQUIRE(told.size() == 1);
+  CHECK(told[0]["token"] == "part");
+  CHECK(told[0]["value"]["items"][0]["insertText"] == "a;");
+  CHECK(told[0]["value"]["items"][0]["range"] == test::range(0, 2, 0, 2));
+  submitted.done(test::suggestion("a;b;", 2, 2));
+  CHECK(editor.answer(5)["result"]["items"][0]["insertText"] == "a;b;");
+  submitted.request.partial({"a;b", 2, 2});
+  CHECK(editor.sent("$/progress").size() == 1);
+  ask(6, nullptr);
+  CHECK_FALSE(editor.last_submitted().request.partial);
+}
+
+TEST_CASE("efim/findDocument gives another session's document that has the lines") {
+  FakeEditor editor;
+  editor.initialize();
+  const auto find = [&](int id) {
+    editor.request(id, "efim/findDocument", {{"above", "int first_line;\n"}, {"below", ""}});
+    return editor.answer(id)["result"];
+  };
+  CHECK(find(5) == nullptr);
+  const text::Document other("int first_line;\nint second;\n");
+  editor.host.found = service::FoundDocument{16, "file:///src/b.cpp", "cpp", other.snapshot()};
+  CHECK(find(6) == Json{{"uri", "file:///src/b.cpp"},
+                        {"languageId", "cpp"},
+                        {"text", "int first_line;\nint second;\n"}});
+}
+
+TEST_CASE("a document is found by its lines, the one that has more of them first") {
+  FakeEditor editor;
+  editor.initialize();
+  editor.open("int the_first_line;\nint a;\n", "file:///src/a.cpp");
+  editor.open("int the_first_line;\nint b;\nint the_last_line_of_it;\n", "file:///src/b.cpp");
+  const auto found = [&](std::string above, std::string below) {
+    std::optional<service::FoundDocument> best;
+    editor.session->find_document({std::move(above), std::move(below)}, best);
+    return best ? best->uri : std::string();
+  };
+  CHECK(found("int the_first_line;\nint a;\n", "") == "file:///src/a.cpp");
+  CHECK(found("int the_first_line;\nint b;\n", "int the_last_line_of_it;\n") ==
+        "file:///src/b.cpp");
+  CHECK(found("int another_line_of_it;\n", "").empty());
+  CHECK(found("}\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "").empty());  // too many texts have it
+}
+
 TEST_CASE("what the editor has selected and whether it was asked by hand travel with a request") {
   OpenEditor editor("\U0001F600 pu()\n");
   editor.complete(1, 0, 5);

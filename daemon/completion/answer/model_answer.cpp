@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "daemon/completion/answer/partial.h"
 #include "daemon/completion/answer/plans.h"
 #include "daemon/completion/answer/selected.h"
 #include "daemon/completion/fit/stop_rules.h"
@@ -20,18 +21,16 @@ constexpr std::size_t kDraftTokensMax = engine::Engine::kLogitsRowsMax - 1;
 /// A prompt of which idle time must evaluate more than this is not likely to come next.
 constexpr int kAheadTokensMax = 64;
 
-using Clock = std::chrono::steady_clock;
-
-double ms_between(Clock::time_point begin, Clock::time_point end) {
-  return std::chrono::duration<double, std::milli>(end - begin).count();
-}
-
 bool is_greedy(const Options& options) { return options.temperature <= 0; }
 
-void note_work(Receipt& receipt, const GenerationWork& work) {
-  receipt.steps = work.steps;
-  receipt.drafted_tokens = work.drafted;
-  receipt.accepted_tokens = work.accepted;
+void note_work(Turn& turn, const Generated& generated) {
+  turn.receipt.steps = generated.work.steps;
+  turn.receipt.drafted_tokens = generated.work.drafted;
+  turn.receipt.accepted_tokens = generated.work.accepted;
+  if (generated.first_token)
+    turn.receipt.first_token_ms =
+        std::chrono::duration<double, std::milli>(*generated.first_token - turn.request().arrived)
+            .count();
 }
 
 void note_window(Turn& turn, const prompt::Anchor& anchor) {
@@ -211,6 +210,7 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   Or<std::optional<TypedEnd>> typed = typed_end(turn, prompted);
   if (!typed) return tl::unexpected(typed.error());
   GenerationSetting setting{engine_, *kept.sequence, turn.job.stop.get_token()};
+  setting.heard = partial_teller(turn);
   setting.make_room = [this, &kept = kept] { return documents_.make_room(kept); };
   Idle::Piggyback piggyback(idle_, turn.document, kept);
   setting.piggyback = [&] { return piggyback.next(); };
@@ -224,11 +224,9 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   if (!all) return failed(kept, all.error());
   for (const Generated& each : *all) turn.receipt.generated_tokens += each.new_tokens;
   const Generated& first = all->front();
-  note_work(turn.receipt, first.work);
+  note_work(turn, first);
   turn.judged = first.judged;
   turn.receipt.healed_tokens = first.healed;
-  if (first.first_token)
-    turn.receipt.first_token_ms = ms_between(request.arrived, *first.first_token);
   // also when superseded, because the KV of these tokens is there.
   if (!first.tokens.empty()) prompt::offer(kept.anchor, first.tokens, first.healed);
   if (!request.selected)
@@ -275,14 +273,13 @@ Or<Generated> ModelAnswer::go_on(Turn& turn, Suggestion suggestion, std::size_t 
   Idle::Piggyback piggyback(idle_, turn.document, kept);
   setting.piggyback = [&] { return piggyback.next(); };
   setting.begun = begun;
+  setting.heard = partial_teller(turn, typed);
   Drafter drafter = drafter_for(turn);
   setting.drafts = &drafter;
   Result<Generated> generated = generate(setting, options, rules);
   if (!generated) return failed(kept, generated.error());
   turn.receipt.generated_tokens = generated->new_tokens - begun.new_tokens;
-  note_work(turn.receipt, generated->work);
-  if (generated->first_token)
-    turn.receipt.first_token_ms = ms_between(request.arrived, *generated->first_token);
+  note_work(turn, *generated);
   kept.anchor.offered = generated->tokens;
   suggestion.generated = *generated;
   remember(turn.document, std::move(suggestion));

@@ -39,6 +39,8 @@ CursorContext context_of(const Request& request, const text::Snapshot& snapshot,
 /// What Taste knows the request's language by.
 std::string language_of(const Request& request);
 
+struct Recalled;
+
 /// One request on its way through the engine thread, and its results so far.
 ///
 /// Borrows the job and the document's state: both outlive it.
@@ -51,6 +53,8 @@ struct Turn {
   std::vector<JudgedToken> judged = {};  ///< of recall's draft, if the model was asked with it
   const Taste* taste = nullptr;          ///< of the user; null: unknown
   std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
+  /// What may be answered instead of the model's text; null: nothing is told before the answer.
+  const Recalled* rival = nullptr;
 
   const Request& request() const { return job.request; }
   const text::Snapshot& snapshot() const { return *job.request.snapshot; }

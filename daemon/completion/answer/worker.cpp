@@ -194,6 +194,7 @@ void Worker::note_request(Turn& turn) {
   document.last->cursor = turn.cursor;
   document.snapshot = request.snapshot;
   document.asked = request;
+  document.asked->partial = nullptr;
   document.shown.reset();
   document.asked->cursor = turn.cursor;
   document.widening_cpu_s = std::max(0.0, document.widening_cpu_s - Idle::kWideningBackS);
@@ -244,6 +245,7 @@ Or<std::vector<Item>> Worker::complete(Turn& turn) {
   if (request.by_hand || request.selected) return ask_model(turn);
   turn.taste = taste_;
   const Recalled recalled = index_ != nullptr ? propose(*index_, turn) : Recalled{};
+  turn.rival = &recalled;
   Or<std::vector<Item>> written = find_items(turn, recalled);
   return better_of(turn, std::move(written), with_model(recalled, turn));
 }
@@ -274,6 +276,7 @@ Or<std::vector<Item>> Worker::find_items(Turn& turn, const Recalled& recalled) {
   const Suggestion& suggestion = *known.suggestion;
   if (model_.sees_more_than(suggestion, turn)) {
     const std::string& text = suggestion.generated.text;
+    turn.rival = nullptr;  // it is there in one step, or another text is
     auto items = ask_model(turn, {text.substr(std::min(known.typed, text.size()))});
     turn.judged.clear();  // another draft than recall's
     return items;

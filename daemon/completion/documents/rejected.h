@@ -41,6 +41,8 @@ class Rejections {
   void dismiss(const LastRequest& last, const text::Snapshot& snapshot);
   /// Whether `text` was rejected at the byte `begin` of `snapshot`.
   bool turned_down(const text::Snapshot& snapshot, std::size_t begin, std::string_view text) const;
+  /// Whether any text was.
+  bool turned_down_at(const text::Snapshot& snapshot, std::size_t begin) const;
 
  private:
   struct Suggestion {

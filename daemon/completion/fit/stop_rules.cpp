@@ -92,6 +92,15 @@ std::string StopRules::finish() {
   return text_.substr(0, kept_end_);
 }
 
+std::string_view StopRules::settled() const {
+  const std::string_view all = text_;
+  if (ended_) return all.substr(0, kept_end_);
+  if (rule_ == StopRule::kNone) return all;
+  // The first line is always a part of it; a later one may turn out not to be when it is whole.
+  if (rule_ == StopRule::kLine || lines_ == 0) return all.substr(0, all.find_first_of("\r\n"));
+  return all.substr(0, kept_end_);
+}
+
 StopRules::Line StopRules::current_line() const {
   const std::size_t end = text_.find_first_of("\r\n", line_begin_);
   const std::string_view rest = std::string_view(text_).substr(line_begin_);

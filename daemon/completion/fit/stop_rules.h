@@ -53,6 +53,8 @@ class StopRules {
   bool feed(std::string_view bytes);
   /// The text that is kept, once no more will come.
   std::string finish();
+  /// The text that finish() will have, whatever comes.
+  std::string_view settled() const;
   /// All that was fed.
   const std::string& text() const { return text_; }
 

@@ -66,6 +66,10 @@ class DraftSource {
   virtual void stepped(int drafted, int accepted, double ms) = 0;
 };
 
+/// Hears of each token that does not end the generation: the text so far, and all but the text of the
+/// result so far.
+using TokenHeard = std::function<void(const StopRules& rules, const Generated& so_far)>;
+
 /// The prompt's end that may be healed (healing.h).
 struct TypedEnd {
   const engine::ByteOrder& order;
@@ -92,6 +96,7 @@ struct GenerationSetting {
   /// Tokens of another sequence to evaluate in the next token's step, if that is free; empty
   /// if there are none.
   std::function<engine::BatchItem()> piggyback = nullptr;
+  TokenHeard heard = nullptr;  ///< null: nobody listens; not for several generations
   /// Frees KV memory for one more token; false if there is none to free.
   std::function<bool()> make_room = [] { return false; };
   std::function<std::chrono::steady_clock::time_point()> now = std::chrono::steady_clock::now;

@@ -58,6 +58,7 @@ Result<void> Generation::begin() {
   if (setting_.begun) {
     result_ = *setting_.begun;
     result_.first_token.reset();
+    result_.judged.clear();
     result_.work = {};
     if (rules_.feed(result_.all_text)) end_ = End::kRule;
   }
@@ -258,6 +259,8 @@ void Generation::take(TokenId token, double probability) {
     end_ = End::kRule;
   } else if (result_.confidence < least_confidence(options_)) {
     end_ = End::kUnsure;
+  } else if (setting_.heard) {
+    setting_.heard(rules_, result_);
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/completion/answer/partial.h"
 #include "daemon/completion/fit/stop_rules.h"
 
 namespace efimd::completion {
@@ -28,8 +29,9 @@ bool is_blank(std::string_view text) {
 /// Takes text until a rule ends it.
 class Taking {
  public:
-  explicit Taking(const Turn& turn)
+  explicit Taking(Turn& turn)
       : options_(turn.request().options),
+        heard_(partial_teller(turn)),
         rules_(options_.stop, stop_place(turn.context())),
         deadline_(Clock::time_point::max()) {}
 
@@ -51,6 +53,8 @@ class Taking {
       end_ = End::kUnsure;
     else if (now >= deadline_)
       end_ = End::kTime;
+    else if (heard_)
+      heard_(rules_, result_);
     return !end_;
   }
 
@@ -74,6 +78,7 @@ class Taking {
 
  private:
   const Options& options_;
+  const TokenHeard heard_;
   StopRules rules_;
   Clock::time_point deadline_;
   Generated result_;
