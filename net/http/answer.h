@@ -34,17 +34,25 @@ std::string insertable(std::string_view text, std::string_view covered);
 std::string_view before_stops(std::string_view text, const std::vector<std::string>& stops,
                               std::string& stop);
 
+/// Bytes of `text` that are the answer's whatever follows it: none of `stops` may begin in them.
+std::size_t sayable(std::string_view text, const std::vector<std::string>& stops);
+
 /// The answer in the form that the request's clients parse. `model`: the name of the model in use,
-/// for requests that name none. `created_s`: seconds since 1970.
-///
-/// A stream comes whole: the text in one chunk, then what ends it.
+/// for requests that name none. `created_s`: seconds since 1970. A stream is in one piece here.
 Answer answer_of(const CompletionRequest& request, const Completed& completed,
                  std::string_view model, std::int64_t created_s);
 
+// The same in pieces, of which the first come before the answer is known.
+const char* stream_type(Form form);
+std::string stream_piece(const CompletionRequest& request, std::string_view text,
+                         std::string_view model, std::int64_t created_s);
+/// What follows the pieces, whose text is `said`.
+std::string stream_end(const CompletionRequest& request, const Completed& completed,
+                       std::string_view said, std::string_view model, std::int64_t created_s);
+/// In place of stream_end(), if the answer failed after a piece.
+std::string stream_error(std::string_view message, unsigned status, Form form);
+
 /// An error in the form of `form`; of llama-server's where there is none.
 Answer refusal(unsigned status, std::string_view message, std::optional<Form> form = {});
-
-/// "2026-11-23T19:00:00Z".
-std::string timestamp(std::int64_t seconds);
 
 }  // namespace efimd::http

@@ -23,6 +23,29 @@ constexpr char kNoModel[] = "no model";
 /// Of an answer whose receipt does not come, because the daemon died between them.
 constexpr auto kReceiptMax = std::chrono::seconds(2);
 
+/// A daemon that is starting, or loading, answers later; then no editor's document is waited for.
+constexpr auto kSeekMax = std::chrono::seconds(10);
+
+constexpr std::size_t kSampleBytesMax = 1024;
+
+/// Whole lines before the cursor's, at most kSampleBytesMax.
+std::string_view lines_above(std::string_view before) {
+  before = before.substr(0, before.rfind('\n') + 1);
+  if (before.size() <= kSampleBytesMax) return before;
+  before.remove_prefix(before.size() - kSampleBytesMax);
+  return before.substr(std::min(before.find('\n') + 1, before.size()));
+}
+
+/// Whole lines after the cursor's.
+std::string_view lines_below(std::string_view after) {
+  const std::size_t end = after.find('\n');
+  if (end == std::string_view::npos) return {};
+  after.remove_prefix(end + 1);
+  return after.size() <= kSampleBytesMax
+             ? after
+             : after.substr(0, after.rfind('\n', kSampleBytesMax - 1) + 1);
+}
+
 /// The options of a request that LSP has words for. All of them each time, because a later request
 /// that leaves one open must not get an earlier one's.
 Json options_of(const CompletionRequest& request, const Completer::Defaults& defaults) {
@@ -56,33 +79,66 @@ Completer::Completer(asio::io_context& io, DaemonLink::Ends ends, Defaults defau
   tick();
 }
 
-Completer::Ticket Completer::ask(const CompletionRequest& request, Done done) {
+Completer::Ticket Completer::ask(const CompletionRequest& request, Done done, Begun begun) {
   const Ticket ticket = ++last_ticket_;
   used_ = Clock::now();
-  Placed placed = documents_.place(request.text, used_);
+  Waiter waiter{ticket, std::move(done), used_, std::move(begun)};
+  if (auto placed = documents_.place_in_open(request.text, used_))
+    ask_at(std::move(*placed), request, std::move(waiter));
+  else
+    seek({request, std::move(waiter)});
+  return ticket;
+}
+
+void Completer::seek(Sought sought) {
+  const Surroundings& text = sought.request.text;
+  const std::int64_t id = ++last_id_;
+  link_.say(
+      lsp::request_body(id, "efim/findDocument",
+                        {{"above", lines_above(text.before)}, {"below", lines_below(text.after)}}));
+  sought_.emplace(id, std::move(sought));
+}
+
+void Completer::found(Sought sought, const Json& document) {
+  const auto text_of = [&](const char* name) {
+    return document.is_object() && document.contains(name) && document[name].is_string()
+               ? document[name].get<std::string>()
+               : std::string();
+  };
+  const Surroundings& text = sought.request.text;
+  const auto now = Clock::now();
+  // Another request may have opened it meanwhile.
+  auto placed = documents_.place_in_open(text, now);
+  if (std::string uri = text_of("uri"); !placed && !uri.empty())
+    for (std::string& message :
+         documents_.adopt({std::move(uri), text_of("languageId"), text_of("text")}, text, now))
+      link_.say(std::move(message));
+  ask_at(placed ? std::move(*placed) : documents_.place(text, now), sought.request,
+         std::move(sought.waiter));
+}
+
+void Completer::ask_at(Placed placed, const CompletionRequest& request, Waiter waiter) {
   const Json options = options_of(request, defaults_);
   for (std::string& message : placed.messages) link_.say(std::move(message));
-  Waiter waiter{ticket, std::move(done), used_};
   const auto same = std::ranges::find_if(asked_, [&](const auto& each) {
     const Asked& other = each.second;
     return other.uri == placed.uri && other.version == placed.version &&
            other.cursor == placed.cursor && other.options == options && !other.waiters.empty();
   });
-  if (same != asked_.end()) {
-    same->second.waiters.push_back(std::move(waiter));
-    return ticket;
-  }
+  if (same != asked_.end()) return same->second.waiters.push_back(std::move(waiter));
   set_options(options);
   const std::int64_t id = ++last_id_;
   Asked& asked = asked_[id];
-  asked = {placed.uri, placed.version, placed.cursor,     options, placed.rest,
-           {},         std::nullopt,   used_ + kAnswerMax};
+  asked = {placed.uri,    placed.version,
+           placed.cursor, options,
+           placed.rest,   {},
+           std::nullopt,  waiter.arrived + kAnswerMax};
+  Json params = {{"textDocument", {{"uri", placed.uri}}},
+                 {"position", lsp::to_json(placed.cursor)},
+                 {"context", {{"triggerKind", 2}}}};
+  if (waiter.begun) params["partialResultToken"] = id;
   asked.waiters.push_back(std::move(waiter));
-  link_.say(lsp::request_body(id, "textDocument/inlineCompletion",
-                              {{"textDocument", {{"uri", placed.uri}}},
-                               {"position", lsp::to_json(placed.cursor)},
-                               {"context", {{"triggerKind", 2}}}}));
-  return ticket;
+  link_.say(lsp::request_body(id, "textDocument/inlineCompletion", std::move(params)));
 }
 
 /// They hold for the requests that follow.
@@ -95,6 +151,7 @@ void Completer::set_options(const Json& options) {
 
 void Completer::withdraw(Ticket ticket) {
   std::erase_if(looks_, [&](const Look& each) { return each.ticket == ticket; });
+  std::erase_if(sought_, [&](const auto& each) { return each.second.waiter.ticket == ticket; });
   for (auto& [id, asked] : asked_) {
     if (std::erase_if(asked.waiters, [&](const Waiter& each) { return each.ticket == ticket; }) ==
         0)
@@ -124,12 +181,15 @@ void Completer::heard(const lsp::Message& message) {
   if (message.kind == Kind::kRequest) return link_.say(lsp::response_body(message.id, nullptr));
   if (message.kind == Kind::kNotification) {
     if (message.method == "efim/receipt") return receipt(message.params);
+    if (message.method == "$/progress") return begun(message.params);
     if (message.method == "efim/state" && message.params.is_object())
       note_state(message.params.value("name", ""));
     return;
   }
   const auto* const id = std::get_if<std::int64_t>(&message.id);
   if (id == nullptr) return;
+  if (auto sought = sought_.extract(*id))
+    return found(std::move(sought.mapped()), message.error ? Json() : message.result);
   if (status_id_ != *id) return answered(*id, message);
   status_id_.reset();
   pages_ = ModelPages(message.error ? Json() : message.result, defaults_.started_s);
@@ -151,6 +211,18 @@ void Completer::answered(std::int64_t id, const lsp::Message& message) {
   Asked& asked = found->second;
   asked.text = text_in(message.result, asked.cursor, asked.rest);
   asked.deadline = std::min(asked.deadline, Clock::now() + kReceiptMax);
+}
+
+void Completer::begun(const Json& params) {
+  if (!params.is_object() || !params.contains("token") || !params["token"].is_number_integer())
+    return;
+  const auto found = asked_.find(params["token"].get<std::int64_t>());
+  if (found == asked_.end() || found->second.text) return;
+  const Asked& asked = found->second;
+  std::string text = text_in(params.value("value", Json()), asked.cursor, asked.rest);
+  for (const Waiter& waiter : asked.waiters)
+    if (waiter.begun && !text.empty())
+      asio::post(io_, [begun = waiter.begun, text] { begun(text); });
 }
 
 void Completer::receipt(const Json& params) {
@@ -188,6 +260,11 @@ void Completer::lost(const std::string& why) {
   pages_ = ModelPages(nullptr, defaults_.started_s);
   for (auto& [id, asked] : std::exchange(asked_, {}))
     hand_out(std::move(asked.waiters), {Outcome::Kind::kFailed, {}, why});
+  for (auto& [id, sought] : std::exchange(sought_, {})) {
+    std::vector<Waiter> waiters;
+    waiters.push_back(std::move(sought.waiter));
+    hand_out(std::move(waiters), {Outcome::Kind::kFailed, {}, why});
+  }
   for (Look& look : std::exchange(looks_, {}))
     asio::post(io_, [done = std::move(look.done), pages = pages_] { done(pages); });
 }
@@ -210,6 +287,8 @@ void Completer::tick() {
     for (const auto& [id, asked] : asked_)
       if (now >= asked.deadline) late.push_back(id);
     for (const std::int64_t id : late) end_late(id);
+    while (!sought_.empty() && now >= sought_.begin()->second.waiter.arrived + kSeekMax)
+      found(std::move(sought_.extract(sought_.begin()).mapped()), nullptr);
     for (std::string& message : documents_.close_idle(now)) link_.say(std::move(message));
     // A daemon without editors ends after a while; an idle server does not keep it.
     if (!link_.is_resting() && now - used_ >= Documents::kIdleMax && asked_.empty()) {

@@ -32,7 +32,9 @@ struct Outcome {
 ///   C-1  A request for the text, cursor and settings of one that waits shares its answer: some
 ///        clients ask several times at once.
 ///   C-2  A request that nobody waits for any more is cancelled in the daemon.
-///   C-3  Each request is told what became of it exactly once, within kAnswerMax, unless it was
+///   C-3  A request that wants pieces hears what its answer begins with, each time longer, before the
+///        answer.
+///   C-4  Each request is told what became of it exactly once, within kAnswerMax, unless it was
 ///        withdrawn.
 ///
 /// Thread: that of the io context.
@@ -52,8 +54,10 @@ class Completer {
   /// Of `ends`, on_message and on_lost are its own.
   Completer(boost::asio::io_context& io, DaemonLink::Ends ends, Defaults defaults);
 
-  /// `done` is called later, never from inside this call, unless the ticket is withdrawn before.
-  Ticket ask(const CompletionRequest& request, Done done);
+  using Begun = std::function<void(const std::string& text)>;
+  /// `done` is called later, never from inside this call, unless the ticket is withdrawn before; so
+  /// is `begun`, before it, if the request is for a stream (C-3).
+  Ticket ask(const CompletionRequest& request, Done done, Begun begun = nullptr);
   void withdraw(Ticket ticket);
   /// The daemon's word on its model, asked for now; `done` gets an empty one if it cannot be had.
   Ticket look(std::function<void(const ModelPages&)> done);
@@ -65,6 +69,7 @@ class Completer {
     Ticket ticket = 0;
     Done done;
     Clock::time_point arrived;
+    Begun begun = nullptr;
   };
   /// A request that the daemon has.
   struct Asked {
@@ -78,9 +83,18 @@ class Completer {
     Clock::time_point deadline;
   };
 
+  /// A request whose text no document of ours has; the daemon looks whether an editor's has it.
+  struct Sought {
+    CompletionRequest request;
+    Waiter waiter;
+  };
+  void seek(Sought sought);
+  void found(Sought sought, const lsp::Json& document);
+  void ask_at(Placed placed, const CompletionRequest& request, Waiter waiter);
   void heard(const lsp::Message& message);
   void answered(std::int64_t id, const lsp::Message& message);
   void receipt(const lsp::Json& params);
+  void begun(const lsp::Json& params);
   void finish(std::int64_t id, Outcome outcome);
   void lost(const std::string& why);
   void hand_out(std::vector<Waiter> waiters, const Outcome& outcome);
@@ -99,6 +113,7 @@ class Completer {
   std::int64_t last_id_ = 0;
   Ticket last_ticket_ = 0;
   std::map<std::int64_t, Asked> asked_;
+  std::map<std::int64_t, Sought> sought_;
   struct Look {
     Ticket ticket = 0;
     std::function<void(const ModelPages&)> done;

@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/write.hpp>
+#include <boost/beast/core/buffers_to_string.hpp>
+#include <boost/beast/http/chunk_encode.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/error.hpp>
 #include <boost/beast/http/read.hpp>
 #include <boost/beast/http/write.hpp>
 #include <cerrno>
 #include <memory>
+#include <sstream>
 #include <string>
 #include <utility>
 
@@ -150,12 +154,49 @@ void Connection::complete(const Route& route) {
   if (warms_up || empty)
     return answer(answer_of(*request_, {}, completer_.pages().name(), now_s()));
   watch();
+  said_.clear();
+  Completer::Begun begun;
+  // HTTP/1.0 has no chunks: such a client gets its answer whole.
+  if (request_->stream && parser_->get().version() >= 11)
+    begun = [self = shared_from_this()](const std::string& text) { self->begun(text); };
   ticket_ = completer_.ask(
-      *request_, [self = shared_from_this()](const Outcome& outcome) { self->completed(outcome); });
+      *request_, [self = shared_from_this()](const Outcome& outcome) { self->completed(outcome); },
+      std::move(begun));
+}
+
+void Connection::begun(const std::string& text) {
+  if (!ticket_ || !text.starts_with(said_)) return;
+  const std::size_t size = sayable(text, request_->stops);
+  if (size <= said_.size()) return;
+  if (said_.empty()) {
+    beast::http::response<beast::http::empty_body> head(beast::http::status::ok, 11);
+    head.set("Content-Type", stream_type(request_->form));
+    head.set("Cache-Control", "no-store");
+    head.set("X-Content-Type-Options", "nosniff");
+    if (!request_->ignored.empty()) head.set("Efimd-Ignored", joined(request_->ignored));
+    head.keep_alive(parser_->get().keep_alive());
+    head.chunked(true);
+    std::ostringstream bytes;
+    bytes << head.base();
+    unsent_ = bytes.str();
+    ended_stream_ = false;
+  }
+  const std::string more = text.substr(said_.size(), size - said_.size());
+  said_ = text.substr(0, size);
+  send(stream_piece(*request_, more, completer_.pages().name(), now_s()));
+}
+
+void Connection::end_stream(const Outcome& outcome) {
+  const bool whole = outcome.kind == Outcome::Kind::kCompleted;
+  const unsigned status = outcome.kind == Outcome::Kind::kTooLate ? 504 : 503;
+  send(whole ? stream_end(*request_, outcome.completed, said_, completer_.pages().name(), now_s())
+             : stream_error(outcome.why, status, request_->form));
+  send({});
 }
 
 void Connection::completed(const Outcome& outcome) {
   ticket_.reset();
+  if (!said_.empty()) return end_stream(outcome);
   const Form form = request_->form;
   switch (outcome.kind) {
     case Outcome::Kind::kCompleted:
@@ -199,11 +240,34 @@ void Connection::watch() {
         char byte = 0;
         const ssize_t size =
             ::recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) {
-          self->completer_.withdraw(*std::exchange(self->ticket_, std::nullopt));
-          self->close();
-        }
+        if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR)) self->leave();
       });
+}
+
+/// The client is gone.
+void Connection::leave() {
+  if (const auto ticket = std::exchange(ticket_, std::nullopt)) completer_.withdraw(*ticket);
+  close();
+}
+
+void Connection::send(const std::string& data) {
+  ended_stream_ = data.empty();
+  unsent_ += data.empty() ? beast::buffers_to_string(beast::http::make_chunk_last())
+                          : beast::buffers_to_string(beast::http::make_chunk(asio::buffer(data)));
+  if (writing_.empty()) write();
+}
+
+void Connection::write() {
+  writing_ = std::exchange(unsent_, {});
+  stream_.expires_after(kBodyMax);
+  asio::async_write(stream_, asio::buffer(writing_),
+                    [self = shared_from_this()](error_code error, std::size_t) {
+                      self->writing_.clear();
+                      if (error) return self->leave();
+                      if (!self->unsent_.empty()) return self->write();
+                      self->stream_.expires_never();
+                      if (self->ended_stream_) self->answered(self->parser_->get().keep_alive());
+                    });
 }
 
 void Connection::answer(const Answer& answer) {
@@ -220,16 +284,20 @@ void Connection::answer(const Answer& answer) {
   const bool head_only = asked.method() == beast::http::verb::head;
   if (head_only) wire->body().clear();
   stream_.expires_after(kBodyMax);
-  beast::http::async_write(
-      stream_, *wire, [self = shared_from_this(), wire](error_code error, std::size_t) {
-        self->request_.reset();
-        if (error) return self->close();
-        if (wire->keep_alive()) return self->read_head();
-        error_code ignored;
-        self->stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
-        self->stream_.expires_after(kLeaveMax);
-        self->drain(kDrainedBytesMax);
-      });
+  beast::http::async_write(stream_, *wire,
+                           [self = shared_from_this(), wire](error_code error, std::size_t) {
+                             if (error) return self->close();
+                             self->answered(wire->keep_alive());
+                           });
+}
+
+void Connection::answered(bool keep_alive) {
+  request_.reset();
+  if (keep_alive) return read_head();
+  error_code ignored;
+  stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+  stream_.expires_after(kLeaveMax);
+  drain(kDrainedBytesMax);
 }
 
 /// A client that is still sending would lose its answer if the connection ended at once.

@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "net/http/completer.h"
 #include "net/http/guard.h"
@@ -19,7 +20,8 @@ namespace efimd::http {
 
 /// One client's connection: requests one after another, each checked before its body is read.
 ///
-/// If the client closes while its request is being answered, the request is withdrawn (C-2).
+/// If the client closes while its request is being answered, the request is withdrawn (C-2). A
+/// stream begins with the first piece of the answer.
 ///
 /// Thread: that of the io context. Held by its own handlers. Limits: below; what is over them is
 /// refused with the reason, and the connection ends.
@@ -54,9 +56,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void serve();
   void complete(const Route& route);
   void look(const Route& route);
+  void begun(const std::string& text);
   void completed(const Outcome& outcome);
+  void end_stream(const Outcome& outcome);
   void watch();
+  void leave();
   void answer(const Answer& answer);
+  /// Sends a chunk of a stream, after those before it; "" ends the stream.
+  void send(const std::string& data);
+  void write();
+  void answered(bool keep_alive);
   void drain(std::size_t bytes_left);
   void answer_and_close(const Answer& answer);
   void refuse(unsigned status, std::string_view why);
@@ -70,6 +79,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::optional<Parser> parser_;
   std::optional<CompletionRequest> request_;
   std::optional<Completer::Ticket> ticket_;
+  std::string said_;              ///< text of the stream's pieces; empty: none was begun
+  std::string writing_, unsent_;  ///< bytes of the stream
+  bool ended_stream_ = false;     ///< its last chunk is among them
   bool close_after_ = false;
   bool first_ = true;
 };

@@ -76,8 +76,13 @@ void finish(Placed& placed, std::string_view text, std::size_t cursor) {
 }  // namespace
 
 Placed Documents::place(const Surroundings& text, Clock::time_point now) {
+  auto placed = place_in_open(text, now);
+  return placed ? std::move(*placed) : opened(text, now);
+}
+
+std::optional<Placed> Documents::place_in_open(const Surroundings& text, Clock::time_point now) {
   Match match = best_match(text);
-  if (match.open == open_.end()) return opened(text, now);
+  if (match.open == open_.end()) return std::nullopt;
   open_.splice(open_.begin(), open_, match.open);
   Open& open = open_.front();
   std::string changed = edited(open.text, match.laid.edits);
@@ -123,19 +128,42 @@ Placed Documents::opened(const Surroundings& text, Clock::time_point now) {
   open.text = text.before + text.after;
   open.before_max = text.before.size();
   open.after_max = text.after.size();
-  open.used = now;
   Placed placed{open.uri, open.version, {}, {}, {}};
+  placed.messages = add(std::move(open), "", now);
+  finish(placed, open_.front().text, text.before.size());
+  return placed;
+}
+
+std::vector<std::string> Documents::adopt(Edited document, const Surroundings& text,
+                                          Clock::time_point now) {
+  Window window{text.before + text.after, text.before.size()};
+  window.cut_above = window.cut_below = true;
+  if (document.text.size() > kTextBytesMax ||
+      std::ranges::find(open_, document.uri, &Open::uri) != open_.end() ||
+      lay_over(document.text, window).likeness < kLikenessMin)
+    return {};
+  Open open;
+  open.uri = std::move(document.uri);
+  open.path = text.path;
+  open.text = std::move(document.text);
+  return add(std::move(open), document.language_id, now);
+}
+
+std::vector<std::string> Documents::add(Open open, const std::string& language_id,
+                                        Clock::time_point now) {
+  std::vector<std::string> messages;
   if (open_.size() >= kDocumentsMax) {
-    placed.messages.push_back(close_body(open_.back().uri));
+    messages.push_back(close_body(open_.back().uri));
     open_.pop_back();
   }
-  placed.messages.push_back(lsp::notification_body(
-      "textDocument/didOpen",
-      {{"textDocument",
-        {{"uri", open.uri}, {"languageId", ""}, {"version", open.version}, {"text", open.text}}}}));
-  finish(placed, open.text, text.before.size());
+  messages.push_back(lsp::notification_body("textDocument/didOpen", {{"textDocument",
+                                                                      {{"uri", open.uri},
+                                                                       {"languageId", language_id},
+                                                                       {"version", open.version},
+                                                                       {"text", open.text}}}}));
+  open.used = now;
   open_.push_front(std::move(open));
-  return placed;
+  return messages;
 }
 
 std::vector<std::string> Documents::close_idle(Clock::time_point now) {

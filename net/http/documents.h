@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,7 +35,10 @@ struct Placed {
 /// documents: each request is laid over the text that it continues (window.h), so that the daemon
 /// sees the small edit that the user made.
 ///
-///   URIs are efimd-http:/N/NAME. The scheme is none that a file has, so that no KV of them comes to
+///   If an editor has the file open, its document is copied whole, under its own URI, so that its
+///   prompts, and with them their KV, are those of the editor's.
+///
+///   Other URIs are efimd-http:/N/NAME. The scheme is none that a file has, so that no KV of them comes to
 ///   the disk (ST-2) and none is taken for a file of the user's.
 ///
 /// Thread: its owner's. Limits: kDocumentsMax, the one that was not used for longest is closed
@@ -48,7 +52,16 @@ class Documents {
   /// Windows of one file share at least so much of their text.
   static constexpr double kLikenessMin = 0.5;
 
+  /// In an open document, or in a new one.
   Placed place(const Surroundings& text, Clock::time_point now);
+  /// nullopt: no open document goes on so.
+  std::optional<Placed> place_in_open(const Surroundings& text, Clock::time_point now);
+  /// An editor's document; place() goes on with a copy of it if `text` shows a part of it. The
+  /// didOpen body, or nothing if it does not.
+  struct Edited {
+    std::string uri, language_id, text;
+  };
+  std::vector<std::string> adopt(Edited document, const Surroundings& text, Clock::time_point now);
   /// didClose bodies of the documents that were not used for kIdleMax.
   std::vector<std::string> close_idle(Clock::time_point now);
   /// The daemon forgot them all.
@@ -71,6 +84,8 @@ class Documents {
   };
   Match best_match(const Surroundings& text);
   Placed opened(const Surroundings& text, Clock::time_point now);
+  /// As the first, in place of the last one if there are too many; the bodies that tell it.
+  std::vector<std::string> add(Open open, const std::string& language_id, Clock::time_point now);
 
   std::list<Open> open_;  ///< the one used last first
   std::uint64_t opened_ = 0;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/config/version.h"
+#include "net/http/forms.h"
 
 namespace efimd::http {
 

@@ -99,6 +99,24 @@ TEST_CASE("files that clients name are kept apart by their names, which become t
   CHECK(lsp::base_name(documents.place({text, "", "../../.env"}, kNow).uri) == ".env");
 }
 
+TEST_CASE(
+    "a document of an editor's is copied if the text is a part of it, and goes on from there") {
+  Documents documents;
+  Daemon daemon;
+  const Surroundings text{lines(20, 30) + "x", "\n" + lines(30, 40)};
+  CHECK(documents.adopt({"file:///b.cpp", "cpp", lines(900, 990)}, text, kNow).empty());
+  Placed placed;
+  placed.messages = documents.adopt({"file:///a.cpp", "cpp", lines(0, 90)}, text, kNow);
+  REQUIRE(placed.messages.size() == 1);
+  daemon.take(placed);
+  CHECK(documents.adopt({"file:///a.cpp", "cpp", lines(0, 90)}, text, kNow).empty());
+  placed = documents.place(text, kNow);
+  daemon.take(placed);
+  CHECK(placed.uri == "file:///a.cpp");
+  CHECK(placed.cursor == lsp::Position{30, 1});
+  CHECK(daemon.text_of(placed.uri) == lines(0, 30) + "x\n" + lines(30, 90));
+}
+
 TEST_CASE("documents are bounded in number and in time") {
   Documents documents;
   std::vector<std::string> uris;

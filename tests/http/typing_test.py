@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A keystroke by HTTP costs what it costs by LSP: receipts of code that is typed as llama.vim sends it."""
+"""A keystroke by HTTP costs what it costs by LSP, also in a file that an editor has open: receipts of code that is typed as llama.vim sends it."""
 
 import json
 import pathlib
@@ -58,6 +58,29 @@ class Typing(HttpTest):
             answer = self.infill(*window(before, "\n" + "\n".join(lines[line + 1:])), response_fields=["efim"])
             evaluated.append(answer["efim"])
         self.assertEqual(len({receipt["uri"] for receipt in evaluated}), 1)
+
+
+class OpenInAnEditor(HttpTest):
+    options = "[completion]\nrecall = false\n[window]\ntokens = 256"  # so small that every prompt shows all of it
+
+    def test_a_key_by_http_in_a_file_that_an_editor_has_open_uses_what_the_editors_prompts_left(self):
+        folder = self.folder / "project"
+        folder.mkdir()
+        file = folder / "session.cpp"
+        file.write_text(kSource)
+        start = kSource.index("host_.log().info(\"session {}: {}, {}\"")
+        text = kSource[:start] + kSource[start + kTyped:]
+        editor = self.editor()
+        editor.initialize(stop="block", maxTokens=128)  # as llama.vim: the window depends on it
+        editor.open(file.as_uri(), text)
+        before, after = text[:start], text[start:]
+        editor.complete_when_loaded(file.as_uri(), before.count("\n"), start - before.rindex("\n") - 1)
+        answer = self.infill(*window(before + kSource[start], after), response_fields=["efim"])
+        print(f"\nfirst key by HTTP: {answer['efim']['evaluatedTokens']} of {answer['efim']['promptTokens']} evaluated")
+        self.assertEqual(answer["efim"]["uri"], file.as_uri())
+        self.assertGreater(answer["efim"]["reusedTokens"], 0)
+        again = self.infill(*window(before + kSource[start: start + 2], after), response_fields=["efim"])["efim"]
+        self.assertLessEqual(again["evaluatedTokens"], 4)
 
 
 if __name__ == "__main__":
