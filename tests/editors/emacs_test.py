@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""editors/README.md's lines for Emacs, in a real Emacs with lsp-mode 10: a suggestion is seen in a terminal and taken by lsp-mode's key.
+"""The lines that `efimd setup` writes for Emacs, which are editors/README.md's, in a real Emacs with lsp-mode 10: a suggestion is seen in a terminal and taken by lsp-mode's key.
 
     emacs_test.py EFIMD DIRECTORY
 
@@ -49,12 +49,22 @@ class Emacs(unittest.TestCase):
         environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
         self.home = pathlib.Path(environment["HOME"])
         self.environment = environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LSP_MODE": str(self.lisp)}
-        (self.home / "init.el").write_text(kInit % readme_lines(), encoding="utf-8")
+        (self.home / "init.el").write_text(kInit % self.written_by_setup(), encoding="utf-8")
         (self.home / ".git").mkdir()  # for lsp-mode a project begins there
         (self.home / "settings.py").write_text(kSettings, encoding="utf-8")
         self.tmux("new-session", "-d", "-x", str(kColumns), "-y", str(kRows), "emacs", "-nw", "-Q", "-l", str(self.home / "init.el"),
                   str(self.home / "settings.py"))
         self.addCleanup(subprocess.run, ["tmux", "-S", str(self.home / "tmux"), "kill-server"], check=False, capture_output=True)
+
+    def written_by_setup(self):
+        only_emacs = self.home / "bin"
+        only_emacs.mkdir()
+        (only_emacs / "emacs").symlink_to(shutil.which("emacs"))
+        subprocess.run([self.efimd, "setup", "--yes", "--no-model"], env=self.environment | {"PATH": str(only_emacs)},
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        lines = (self.home / ".emacs.d" / "init.el").read_text(encoding="utf-8")
+        self.assertIn(readme_lines(), lines.replace(str(self.efimd.resolve()), "efimd"))
+        return lines
 
     def tmux(self, *arguments):
         return subprocess.run(["tmux", "-S", str(self.home / "tmux"), "-f", "/dev/null", *arguments], check=True,

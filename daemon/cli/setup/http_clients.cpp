@@ -21,11 +21,14 @@ std::string zed_member(int port) {
       port);
 }
 
+/// Vim starts no daemon, so it starts efimd-http; that ends at once if it runs already.
 std::string vim_lines(const SetupPlaces& places, int port) {
   return fmt::format(
       "if !exists('g:llama_config')\n"
-      "  let g:llama_config = {{'endpoint_fim': 'http://127.0.0.1:{}/infill',\n"
-      "      \\ 'api_key': trim(system(shellescape({}) . ' http --print-token'))}}\n"
+      "  call job_start([{1}, 'http', '--background'],\n"
+      "      \\ {{'in_io': 'null', 'out_io': 'null', 'err_io': 'null', 'stoponexit': ''}})\n"
+      "  let g:llama_config = {{'endpoint_fim': 'http://127.0.0.1:{0}/infill',\n"
+      "      \\ 'api_key': trim(system(shellescape({1}) . ' http --print-token'))}}\n"
       "endif\n",
       port, in_quotes(places.program.string()));
 }
@@ -58,7 +61,8 @@ Steps http_client_steps(const SetupPlaces& places, const fs::path& config_file,
     steps.push_back(block_step(
         {"Zed", places.config / "zed/settings.json", Syntax::kJson, zed_member(port),
          "edit_prediction",
-         "Zed wants the token in its environment:\n  export "
+         "Zed starts nothing and wants the token in its environment. Write into your login "
+         "profile:\n  efimd http --background\n  export "
          "ZED_OPEN_AI_COMPATIBLE_EDIT_PREDICTION_API_KEY=\"$(efimd http --print-token)\""},
         direction));
   }
