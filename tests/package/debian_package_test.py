@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Debian package: lintian finds no error in it, and in a clean Debian it installs and completes at once.
+"""The Debian package: lintian finds no error in it, and in a clean Debian it installs, completes at once and has VS Code's extension.
 
     debian_package_test.py BUILD
 
@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tempfile
 
+kRoot = pathlib.Path(__file__).resolve().parents[2]
 kSkipped = 77
 kSuite = "bookworm"
 # In the clean root, as its first user: everything that the package brings, and one completion.
@@ -36,6 +37,12 @@ bash -c 'source /usr/share/bash-completion/completions/efimd
 bash -c 'source /usr/share/bash-completion/completions/efimd-bench
   COMP_WORDS=(efimd-bench rep); COMP_CWORD=1; _efimd_bench; test "${COMPREPLY[*]}" = replay'
 """
+# If VS Code's extension could be packed: it is in the package, and setup would install it into a VS Code.
+kExtension = """printf '#!/bin/sh\\n' > /usr/local/bin/code
+chmod +x /usr/local/bin/code
+efimd setup --dry-run | grep -F 'code --install-extension /usr/share/efimd/efimd.vsix'
+test -s /usr/share/efimd/efimd.vsix
+"""
 
 
 def skip(reason):
@@ -55,12 +62,17 @@ def main():
             skip(f"{tool} is missing; scripts/deps --tests installs it")
     if os.geteuid() != 0:
         skip("a clean root is made by root only")
+    packed = subprocess.run([kRoot / "scripts" / "vsix", build / "vscode" / "extension", build.resolve() / "efimd.vsix"],
+                            stdin=subprocess.DEVNULL, check=False).returncode
+    if packed not in (0, kSkipped):
+        sys.exit("VS Code's extension cannot be packed")
+    inside = kInside + (kExtension if packed == 0 else "")
     with tempfile.TemporaryDirectory(prefix="efimd-") as folder:
         run("cpack", "-G", "DEB", "-B", folder, cwd=build)
         package, = pathlib.Path(folder).glob("*.deb")
         run("lintian", "--allow-root", "--fail-on", "error", package)
         hooks = [f"--customize-hook=copy-in {package.rename(package.with_name('package.deb'))} /",
-                 f'--customize-hook=chroot "$1" bash -c {shell_quoted(kInside)}']
+                 f'--customize-hook=chroot "$1" bash -c {shell_quoted(inside)}']
         made = subprocess.run(["mmdebstrap", "--mode=root", "--variant=apt", *hooks, kSuite, f"{folder}/root"],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         said = made.stdout + made.stderr
