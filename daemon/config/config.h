@@ -37,6 +37,7 @@ struct RemoteConfig {
   std::string prefix, suffix, middle;
   int time_limit_ms = 1500;  ///< until its first text; then the local engine answers
   int window_tokens = 4096;  ///< of text that it is shown
+  int slot = -1;             ///< of a llama-server with several; -1: it chooses
 };
 
 /// The user's configuration, with defaults for the rest. A value: read once at start.

@@ -302,6 +302,10 @@ constexpr std::array kKeys = {
               [](Config& c, const toml::node& n) {
                 return integer(n, 256, 131072, c.remote.window_tokens);
               }},
+    ConfigKey{"engine.slot", "integer -1-1023", "-1",
+              "the slot of a llama-server that is yours, so that it always has your file's prompt; "
+              "-1: it chooses",
+              [](Config& c, const toml::node& n) { return integer(n, -1, 1023, c.remote.slot); }},
     ConfigKey{"http.enable", "boolean", "false",
               "whether the daemon's start also starts efimd-http, for clients without LSP",
               [](Config& c, const toml::node& n) { return boolean(n, c.http.enable); }},

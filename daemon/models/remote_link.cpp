@@ -34,7 +34,7 @@ class Conversation {
  public:
   static Result<Conversation> begin(const std::filesystem::path& socket, const Json& request) {
     auto fd = connect_to(socket, Clock::now() + kConnectMax);
-    if (!fd) return silent("efimd-remote does not run; restart the daemon");
+    if (!fd) return silent("efimd-remote does not run");
     const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     std::size_t done = 0;
     while (done < line.size()) {

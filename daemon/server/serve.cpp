@@ -4,14 +4,10 @@
 #include <spdlog/logger.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
-#endif
-#ifdef __linux__
-#include <sys/prctl.h>
 #endif
 
 #include <algorithm>
@@ -24,6 +20,7 @@
 #include "base/memory_reserve.h"
 #include "daemon/config/build.h"
 #include "daemon/config/passed_socket.h"
+#include "daemon/config/program.h"
 #include "daemon/config/sandbox.h"
 #include "daemon/config/version.h"
 #include "daemon/files/secrets.h"
@@ -126,16 +123,6 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.cache_dir = paths.cache_dir;
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
-}
-
-/// The text that is typed must not come to the disk as a core, and other programs of the user need
-/// not read it. LeakSanitizer has to read its own process.
-void keep_memory_private() {
-  const rlimit none{0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);  // PR_SET_DUMPABLE does more, but Linux alone has it
-#if defined(__linux__) && !defined(EFIMD_SANITIZED)
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-#endif
 }
 
 bool is_secret(const std::filesystem::path& path, bool is_folder) {

@@ -1,21 +1,16 @@
 // efimd-http: serves llama-server's, OpenAI's and Ollama's completion requests on loopback, from the
 // user's daemon. `efimd http` starts it.
-#include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#ifdef __linux__
-#include <sys/prctl.h>
-#endif
 
 #include <CLI/CLI.hpp>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <exception>
 #include <string>
 
 #include "daemon/client/client.h"
 #include "daemon/config/config.h"
+#include "daemon/config/program.h"
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
 #include "net/http/server.h"
@@ -36,15 +31,6 @@ int failed(const Error& error, service::UniqueFd ready = {}) {
   say(error.message());
   service::report_ready(std::move(ready), tl::unexpected(error));
   return 1;
-}
-
-/// Text that is typed passes through this process: it must not come to the disk as a core.
-void keep_memory_private() {
-  const rlimit none{0, 0};
-  ::setrlimit(RLIMIT_CORE, &none);
-#if defined(__linux__) && !defined(EFIMD_SANITIZED)
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-#endif
 }
 
 /// `efimd serve`, of the efimd that stands beside this program.
@@ -102,7 +88,6 @@ int serve(const service::Paths& paths, const Options& options) {
 }
 
 int run(int argc, char** argv) {
-  keep_memory_private();
   CLI::App app{"Serves llama-server's, OpenAI's and Ollama's completion requests on loopback.",
                "efimd-http"};
   Options options;
@@ -133,12 +118,5 @@ int run(int argc, char** argv) {
 }  // namespace efimd::http
 
 int main(int argc, char** argv) {
-  ::umask(077);
-  std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    return efimd::http::run(argc, argv);
-  } catch (const std::exception& error) {
-    return efimd::http::failed({efimd::Fault::kIo, error.what(), ""});
-  }
+  return efimd::service::run_program("efimd-http", efimd::http::run, argc, argv);
 }

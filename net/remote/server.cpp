@@ -65,7 +65,7 @@ Server::Server(Settings settings, service::UniqueFd listener)
 
 Server::~Server() = default;
 
-void Server::run() {
+Server::End Server::run() {
   std::signal(SIGTERM, [](int) { asked_to_end = 1; });
   std::signal(SIGINT, [](int) { asked_to_end = 1; });
   auto used = Clock::now();
@@ -91,10 +91,12 @@ void Server::run() {
                   [this](const auto& client) { return !read(*client) || !write(*client); });
     if (!clients_.empty()) used = Clock::now();
     if (Clock::now() - used > settings_.alone_max) {
-      if (!service::LockFile::is_held(settings_.daemon_lock)) return;
+      if (!service::LockFile::is_held(settings_.daemon_lock)) return End::kDone;
       used = Clock::now();
     }
+    if (settings_.starter != 0 && ::getppid() != settings_.starter) return End::kStarterGone;
   }
+  return End::kDone;
 }
 
 void Server::accept_clients() {
@@ -166,6 +168,7 @@ void Server::ask(Client& client) {
   wish.top_k = value_or(asked, "topK", wish.top_k);
   wish.seed = value_or(asked, "seed", wish.seed);
   wish.with_chances = with_chances_;
+  wish.slot = settings_.slot;
   const auto first_ms = std::chrono::milliseconds(value_or(asked, "firstTextMs", 1'500L));
   client.first_text_by = Clock::now() + first_ms;
   client.reader = {};

@@ -41,12 +41,15 @@ class Server {
     /// The daemon's lock: nobody is left to serve when it is free.
     std::filesystem::path daemon_lock;
     std::chrono::milliseconds alone_max{30'000};
+    int slot = -1;      ///< of a llama-server, to which all requests go; -1: it chooses
+    pid_t starter = 0;  ///< whose end is the end; 0: nobody's is
   };
   Server(Settings settings, service::UniqueFd listener);
   ~Server();
 
-  /// Until SIGTERM or SIGINT, or until the daemon has ended.
-  void run();
+  enum class End { kDone, kStarterGone };
+  /// Until SIGTERM or SIGINT, or until the daemon or the starter has ended.
+  End run();
 
  private:
   struct Client;

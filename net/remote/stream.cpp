@@ -85,6 +85,7 @@ std::string request_body(const Wish& wish) {
     body["prompt"] = wish.tokens;
   if (!wish.model.empty()) body["model"] = wish.model;
   if (wish.with_chances) body["logprobs"] = 1;
+  if (wish.slot >= 0) body["id_slot"] = wish.slot;
   if (wish.temperature > 0) {
     body["top_p"] = wish.top_p;
     if (wish.top_k > 0) body["top_k"] = wish.top_k;

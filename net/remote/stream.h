@@ -21,6 +21,7 @@ struct Wish {
   int top_k = 0;
   std::uint64_t seed = 0;
   bool with_chances = true;  ///< asks for the tokens' probabilities
+  int slot = -1;             ///< of a llama-server; -1: it chooses
 };
 
 /// The body of a POST to /v1/completions, which streams.

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import time
@@ -147,6 +148,20 @@ class Troubles(Remote):
         wait_until(lambda: self.warnings(editor), "the warning")
         self.server = EngineServer(port=port)
         self.recover(editor, "killed")
+
+    def test_the_program_that_connects_is_killed_and_starts_again(self):
+        editor = self.start()
+        self.assertEqual(self.ask(editor)[1]["source"], "elsewhere")
+        starter = int((self.runtime / "remote.lock").read_text())
+        serving = int(pathlib.Path(f"/proc/{starter}/task/{starter}/children").read_text().split()[0])
+        for name, pid in (("serving", serving), ("rest", starter)):
+            with self.subTest(name):
+                told = len(self.warnings(editor))
+                os.kill(pid, signal.SIGKILL)
+                self.recover(editor, name)
+                self.assertLessEqual(len(self.warnings(editor)) - told, 1)
+        self.assertEqual(self.run_efimd("stop").returncode, 0)
+        wait_until(lambda: not (self.runtime / "remote.sock").exists(), "its end")
 
     def test_text_that_was_cut_off_is_still_text(self):
         self.server.mode = "cut"
