@@ -37,7 +37,7 @@ Shaped shape_one(const Request& request, const CursorContext& context, const Gen
 }  // namespace
 
 Or<std::vector<Item>> shape(Turn& turn, const std::vector<Generated>& generated) {
-  const CursorContext context = turn.context();
+  const CursorContext& context = turn.context();
   std::vector<Item> items;
   std::optional<Nothing> why;
   for (const Generated& each : generated) {

@@ -15,6 +15,11 @@ CursorContext context_of(const Request& request, const text::Snapshot& snapshot,
   return context;
 }
 
+const CursorContext& Turn::context() const {
+  if (!known_context) known_context.emplace(context_of(request(), snapshot(), cursor));
+  return *known_context;
+}
+
 std::string language_of(const Request& request) {
   return recall::family_of(request.home.path.empty() ? request.document.uri : request.home.path);
 }

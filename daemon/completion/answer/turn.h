@@ -55,10 +55,12 @@ struct Turn {
   std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
   /// What may be answered instead of the model's text; null: nothing is told before the answer.
   const Recalled* rival = nullptr;
+  mutable std::optional<CursorContext> known_context = {};  ///< context(), once it was read
 
   const Request& request() const { return job.request; }
   const text::Snapshot& snapshot() const { return *job.request.snapshot; }
-  CursorContext context() const { return context_of(request(), snapshot(), cursor); }
+  /// The text around the cursor is read once: that takes as long as a step of a small model.
+  const CursorContext& context() const;
 };
 
 }  // namespace efimd::completion

@@ -34,7 +34,8 @@ double median_ms(std::vector<double> ms) {
 
 struct Measured {
   std::string_view name;
-  PlacesTallies tallies;
+  Asked asked;
+  PlacesTallies tallies = {};
 };
 
 std::vector<std::string> row_of(std::string_view kind, std::string_view name,
@@ -50,6 +51,8 @@ std::vector<std::string> row_of(std::string_view kind, std::string_view name,
           text(percent(tally.wrong, tally.shown)),
           text(percent(tally.cursors - tally.shown, tally.cursors)),
           text(percent(tally.from_recall, tally.shown)),
+          std::to_string(tally.further),
+          text(percent(tally.further_right, tally.further)),
           text(median_ms(tally.ms))};
 }
 
@@ -61,6 +64,8 @@ Json json_of(const PlacesTally& tally) {
           {"wrong", tally.wrong},
           {"savedChars", tally.saved},
           {"chars", tally.chars},
+          {"furtherLines", tally.further},
+          {"furtherRight", tally.further_right},
           {"fromRecall", tally.from_recall},
           {"generatedTokens", tally.generated},
           {"draftedTokens", tally.drafted},
@@ -83,6 +88,8 @@ void print(const std::vector<Measured>& all) {
                                    {"wrong %"},
                                    {"quiet %"},
                                    {"recalled %"},
+                                   {"further"},
+                                   {"right %"},
                                    {"ms p50"}},
                                   rows));
 }
@@ -162,12 +169,15 @@ int run_places(const service::Paths& paths, const CommandLine& options) {
     return dumped ? 0 : failed(dumped.error());
   }
   if (options.places.drafts) return run_drafts(**bench, projects, options);
-  std::vector<Measured> all = {{"without", {}}};
-  if (!options.places.alone) all.push_back({"with", {}});
+  std::vector<Measured> all = {{"without", Asked::kWithout}};
+  if (!options.places.alone) {
+    all.push_back({"with", Asked::kWith});
+    all.push_back({"alone", Asked::kRecallAlone});
+  }
   for (const recall_places::Project& project : projects) {
     for (Measured& measured : all) {
       const PlacesTallies tallies =
-          measure_places(**bench, project, options.places, measured.name == "with");
+          measure_places(**bench, project, options.places, measured.asked);
       for (std::size_t kind = 0; kind < tallies.size(); ++kind)
         measured.tallies[kind].add(tallies[kind]);
     }

@@ -15,11 +15,13 @@ namespace efimd::bench {
 struct PlacesTally {
   std::size_t cursors = 0;
   std::size_t shown = 0;
-  std::size_t exact = 0;   ///< what is shown is the rest of the line
-  std::size_t begins = 0;  ///< its first word or sign is right
-  std::size_t wrong = 0;   ///< its first character is wrong
-  std::size_t saved = 0;   ///< characters that are right, from the first on
-  std::size_t chars = 0;   ///< characters of all rests
+  std::size_t exact = 0;          ///< what is shown is the rest of the line
+  std::size_t begins = 0;         ///< its first word or sign is right
+  std::size_t wrong = 0;          ///< its first character is wrong
+  std::size_t saved = 0;          ///< characters that are right, from the first on
+  std::size_t chars = 0;          ///< characters of all rests
+  std::size_t further = 0;        ///< lines shown under the first one
+  std::size_t further_right = 0;  ///< of these, right like all before them
   std::size_t from_recall = 0;
   std::size_t generated = 0;  ///< tokens
   std::size_t drafted = 0;    ///< tokens
@@ -40,14 +42,17 @@ struct PlacesSetup {
   bool drafts = false;  ///< measure what drafts spare, not what is suggested
 };
 
-/// Asks for completions at cursors of a project whose own line was taken away, with recall or
-/// without. The project's files are indexed before; the open file stands for its own.
+enum class Asked { kWithout, kWith, kRecallAlone };
+
+/// Asks for completions at cursors of a project whose own line was taken away: the model without
+/// recall, both, or recall without the model. The project's files are indexed before; the open file
+/// stands for its own.
 PlacesTallies measure_places(BenchService& bench, const recall_places::Project& project,
-                             const PlacesSetup& setup, bool with_recall);
+                             const PlacesSetup& setup, Asked asked);
 
 /// What generating took without drafts and with them, at the same cursors: of the texts that are
 /// kDraftedTokensMin tokens and longer. Each cursor is asked once before, so that both find the same
-/// KV; then with one and the other first by turns.
+/// KV; then kDraftRounds times, with one and the other first by turns.
 struct DraftPairs {
   std::size_t texts = 0;
   std::size_t tokens = 0;  ///< the same in both
@@ -55,10 +60,11 @@ struct DraftPairs {
   std::size_t drafted = 0, accepted = 0;
   std::size_t differing = 0;  ///< cursors where not the same was generated: none, if all is well
   std::vector<double> ms_without,
-      ms_with;                        ///< in pairs; with drafts, recall also looks for candidates
+      ms_with;  ///< medians, in pairs; with drafts, recall also looks for candidates
   std::vector<double> ms_candidates;  ///< what that takes
 };
 inline constexpr int kDraftedTokensMin = 8;
+inline constexpr int kDraftRounds = 5;
 
 void measure_drafts(BenchService& bench, const recall_places::Project& project,
                     const PlacesSetup& setup, DraftPairs& pairs);
@@ -69,7 +75,13 @@ Result<void> dump_places(const service::Paths& paths,
                          const std::vector<recall_places::Project>& projects,
                          const PlacesSetup& setup);
 
+/// What the file says at a cursor: the rest of its line, and the lines under it if they were taken
+/// away, too.
+struct Truth {
+  std::string_view line, below = {};
+};
+
 /// One answer's part of a tally.
-void count_place(PlacesTally& tally, std::string_view truth, const completion::Outcome& outcome);
+void count_place(PlacesTally& tally, const Truth& truth, const completion::Outcome& outcome);
 
 }  // namespace efimd::bench
