@@ -43,8 +43,31 @@ TEST_CASE("what drafted tokens really take counts more than the device's table")
     odds.stepped(8, 1.0 + 8 * 1.5);
   }
   CHECK(odds.step_ms(table) == Approx(1.0).epsilon(0.01));
-  CHECK(odds.token_ms(table) == Approx(1.5).epsilon(0.01));
+  CHECK(odds.added_ms(table, 8) == Approx(8 * 1.5).epsilon(0.01));
+  CHECK(odds.added_ms(table, 2) == Approx(2 * 1.5).epsilon(0.01));
   CHECK(odds.worthwhile(table, 0.9, 16) == 0);
+}
+
+TEST_CASE("a draft ends before the token that makes a step much longer") {
+  DraftOdds odds;
+  const auto table = costs(1, 4);
+  for (int i = 0; i < 300; ++i) {
+    odds.stepped(0, 1.0);
+    for (int drafted = 1; drafted < 9; ++drafted)
+      odds.stepped(drafted, 1.0 + (drafted < 4 ? 0.3 : 2.5));
+  }
+  CHECK(odds.worthwhile(table, 0.6, 8) == 3);
+}
+
+TEST_CASE("drafts in the prompt's step become few where the model never chooses them") {
+  DraftOdds odds;
+  const auto table = costs(10, 25);
+  const std::vector<engine::TokenId> draft = {1, 2, 3};
+  CHECK(odds.worthwhile_with_prompt(table, 0.8, 16) > 0);
+  for (int i = 0; i < 300; ++i)
+    odds.judged_with_prompt(0.8, draft, std::vector<prompt::CoveredToken>{});
+  CHECK(odds.worthwhile_with_prompt(table, 0.8, 16) == 0);
+  CHECK(odds.worthwhile_with_prompt(table, 1, 16) == 16);
 }
 
 TEST_CASE("odds follow what the model chose, for each range of chances") {

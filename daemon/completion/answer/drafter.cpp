@@ -42,10 +42,29 @@ void DraftOdds::Rate::add(bool is_accepted) {
 
 double DraftOdds::first(double chance) const { return first_[bucket_of(chance, kBuckets)].rate(); }
 
-void DraftOdds::judged(double chance, int drafted, int accepted) {
+void DraftOdds::learn(Rates& rates, double chance, int drafted, int accepted) {
   if (drafted <= 0) return;
-  first_[bucket_of(chance, kBuckets)].add(accepted > 0);
+  rates[bucket_of(chance, kBuckets)].add(accepted > 0);
   for (int at = 1; at < std::min(drafted, accepted + 1); ++at) further_.add(at < accepted);
+}
+
+void DraftOdds::judged(double chance, int drafted, int accepted) {
+  learn(first_, chance, drafted, accepted);
+}
+
+void DraftOdds::judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
+                                   std::span<const prompt::CoveredToken> generated) {
+  if (chance >= 1) return;
+  const auto parting =
+      std::ranges::mismatch(draft, generated, {}, {}, &prompt::CoveredToken::id).in1;
+  learn(first_of_prompt_, chance, static_cast<int>(draft.size()),
+        static_cast<int>(parting - draft.begin()));
+}
+
+std::size_t DraftOdds::worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
+                                              std::size_t most) const {
+  if (chance >= 1) return most;
+  return worthwhile(costs, first_of_prompt_[bucket_of(chance, kBuckets)].rate(), most);
 }
 
 bool DraftOdds::is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most) {
@@ -70,21 +89,31 @@ void DraftOdds::stepped(int drafted, double ms) {
     mean = mean ? *mean + kNewest * (value - *mean) : value;
   };
   if (drafted == 0) return learn(step_ms_, ms);
-  if (step_ms_) learn(token_ms_, std::max(0.0, ms - *step_ms_) / drafted);
+  if (!step_ms_) return;
+  const double added = std::max(0.0, ms - *step_ms_);
+  learn(token_ms_, added / drafted);
+  const auto count = static_cast<std::size_t>(drafted);
+  if (count >= added_ms_.size()) return;
+  // One step that was held up says little: a count begins with what the others cost.
+  if (!added_ms_[count]) added_ms_[count] = *token_ms_ * drafted;
+  learn(added_ms_[count], added);
 }
 
-double DraftOdds::token_ms(const prompt::StepCosts& costs) const {
+double DraftOdds::added_ms(const prompt::StepCosts& costs, std::size_t drafted) const {
+  if (drafted < added_ms_.size() && added_ms_[drafted]) return *added_ms_[drafted];
   constexpr int kMeasured = 8;
-  return token_ms_.value_or((costs.ms(1 + kMeasured) - costs.ms(1)) / kMeasured);
+  return static_cast<double>(drafted) *
+         token_ms_.value_or((costs.ms(1 + kMeasured) - costs.ms(1)) / kMeasured);
 }
 
 DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, double first,
                                      std::size_t most) const {
-  const double step = step_ms(costs), token = token_ms(costs);
-  double accepted = first, gain = 0;
+  const double step = step_ms(costs);
+  double accepted = first, spared = 0;
   Worth best;
   for (std::size_t count = 1; count <= most; ++count, accepted *= further()) {
-    gain += accepted * step - token;
+    spared += accepted * step;
+    const double gain = spared - added_ms(costs, count);
     if (gain > best.gain_ms) best = {count, gain};
   }
   return best;
@@ -162,8 +191,8 @@ void Drafter::stepped(int drafted, int accepted, double ms) {
   if (uses_.learns_costs) uses_.odds.stepped(drafted, ms);
   if (drafted == 0) return;
   if (!is_begun_) uses_.odds.judged(chance_, drafted, accepted);
-  const double gain_ms =
-      accepted * uses_.odds.step_ms(uses_.costs) - drafted * uses_.odds.token_ms(uses_.costs);
+  const double gain_ms = accepted * uses_.odds.step_ms(uses_.costs) -
+                         uses_.odds.added_ms(uses_.costs, static_cast<std::size_t>(drafted));
   if (look_up_ms_ > 0) uses_.odds.looked_up(std::exchange(look_up_ms_, 0), gain_ms);
   misses_ = accepted > 0 ? 0 : misses_ + 1;
   skip_ = std::min(misses_, kSkipMax);

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "daemon/completion/generate/generate.h"
 #include "daemon/prompt/choose.h"
 #include "daemon/recall/index.h"
+#include "engine/engine.h"
 
 namespace efimd::completion {
 
@@ -25,17 +27,24 @@ class DraftOdds {
   /// That a further one is, if all before it were.
   double further() const { return further_.rate(); }
   void judged(double chance, int drafted, int accepted);
+  /// The same of a draft in the prompt's own step, whose chance is a calibrated one; 1: it is no
+  /// guess, and nothing is learned.
+  void judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
+                          std::span<const prompt::CoveredToken> generated);
 
   /// A step with this many drafted tokens took `ms`. The device's table does not know what choosing
   /// each of them costs.
   void stepped(int drafted, double ms);
-  /// Of a step without a draft, and of each token drafted in it; by the table until they are known.
+  /// Of a step without a draft, and what so many drafted tokens add to it; by the table until they
+  /// are known.
   double step_ms(const prompt::StepCosts& costs) const { return step_ms_.value_or(costs.ms(1)); }
-  double token_ms(const prompt::StepCosts& costs) const;
+  double added_ms(const prompt::StepCosts& costs, std::size_t drafted) const;
 
   /// How many tokens of a draft are worth their part of a step, 0 to `most`: the steps that they are
   /// expected to spare, less what the step costs more.
   std::size_t worthwhile(const prompt::StepCosts& costs, double first, std::size_t most) const;
+  std::size_t worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
+                                     std::size_t most) const;
 
   /// Whether looking for a draft of at most `most` tokens is expected to bring more than it costs.
   /// Seldom true where it is not, because what is never tried is never learned.
@@ -56,12 +65,17 @@ class DraftOdds {
     void add(bool is_accepted);
   };
   static constexpr std::size_t kBuckets = 4;
+  using Rates = std::array<Rate, kBuckets>;
+  void learn(Rates& rates, double chance, int drafted, int accepted);
   /// What the bundled model does in the training packages, as if it were some tokens' evidence.
-  std::array<Rate, kBuckets> first_ = {{{2, 10}, {4, 10}, {6, 10}, {8, 10}}};
+  Rates first_ = {{{2, 10}, {4, 10}, {6, 10}, {8, 10}}};
+  Rates first_of_prompt_ = {{{1.25, 10}, {3.75, 10}, {6.25, 10}, {8.75, 10}}};
   Rate further_ = {17, 20};
   double cost_ms_ = 0.15;
   std::optional<double> gain_ms_;  ///< unset: nothing was looked up yet
   std::optional<double> step_ms_, token_ms_;
+  /// By the number of drafted tokens: kernels take some tokens together, so costs grow in stairs.
+  std::array<std::optional<double>, engine::Engine::kLogitsRowsMax> added_ms_ = {};
   int skipped_ = 0;
 };
 

@@ -77,7 +77,9 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   const Or<int> held = prefill_draft(turn, prompted, tokens);
   if (!held) return tl::unexpected(held.error());
   drafter.expect(draft.text);
-  return generate_from(turn, prompted, *held, drafter);
+  Or<std::vector<Generated>> generated = generate_from(turn, prompted, *held, drafter);
+  if (generated) odds_.judged_with_prompt(draft.chance, tokens, generated->front().tokens);
+  return generated;
 }
 
 Or<prompt::Candidate> ModelAnswer::plan(Turn& turn) {
@@ -156,8 +158,7 @@ std::vector<engine::TokenId> ModelAnswer::drafted(const Turn& turn, const Prompt
   const std::size_t room =
       static_cast<std::size_t>(engine_.window_tokens()) - prompted.plan.tokens.size();
   const std::size_t most = std::min(kDraftTokensMax - typed, room);
-  const std::size_t count =
-      draft.chance >= 1 ? most : odds_.worthwhile(budgets_.costs, draft.chance, most);
+  const std::size_t count = odds_.worthwhile_with_prompt(budgets_.costs, draft.chance, most);
   if (count == 0) return {};
   std::vector<engine::TokenId> tokens =
       engine_.tokenizer().encode(draft.text, engine::Fragment::kInside);
