@@ -65,7 +65,7 @@ class Teller {
  public:
   Teller(Turn& turn, std::size_t typed) : turn_(turn), typed_(typed) {
     const Request& request = turn.request();
-    const CursorContext place = turn.context();
+    const CursorContext& place = turn.context();
     holds_all_ = !is_blank(place.rest) || !is_welcome(turn, 0.0) ||
                  turn.document.rejections.turned_down_at(turn.snapshot(), turn.cursor) ||
                  turn.rival->rejected || request.selected || request.by_hand;
@@ -74,7 +74,7 @@ class Teller {
   void hear(const StopRules& rules, const Generated& so_far) {
     const std::string_view text = rules.text();
     if (holds_all_ || text.size() <= typed_ || rules.settled().size() <= typed_) return;
-    const CursorContext place = turn_.context();
+    const CursorContext& place = turn_.context();
     const std::string_view rest = text.substr(typed_);
     const std::string_view sure =
         sure_of(lasting_lines(rules.settled().substr(typed_), rest, place), rest, place,
