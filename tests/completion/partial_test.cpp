@@ -33,8 +33,9 @@ struct Told {
 };
 
 /// The items are complete when the answer is there: both come from the engine's thread, in order.
-void listen(Harness& editor, Told& told) {
+void listen(Harness& editor, Told& told, const TextHome& home = {}) {
   Request request = editor.request();
+  request.home = home;
   request.partial = [&told](const Item& item) { told.items.push_back(item); };
   told.answer = editor.submit(std::move(request));
 }
@@ -130,4 +131,27 @@ TEST_CASE(
     some += check_told(told, outcome) ? 1 : 0;
   }
   CHECK(some > 50);
+}
+
+TEST_CASE("what was told stays when recall knows how the text went on elsewhere") {
+  const std::string whole = kFunction;
+  std::mt19937 random(11);
+  int some = 0, recalled = 0;
+  for (int round = 0; round < 200; ++round) {
+    const std::size_t cut = random() % whole.size();
+    std::string rest = whole.substr(cut);
+    if (round % 3 == 0 && rest.size() > 20) rest.insert(20, "other(); ");
+    auto script = says(rest);
+    script->chances[random() % 60] = 0.3;
+    Harness editor(std::move(script));
+    editor.set(whole + "\n" + whole.substr(0, cut) + "^\n");
+    Told told;
+    listen(editor, told, {"/p", "/p/a.cpp"});
+    const Outcome outcome = told.answer.get();
+    INFO("cut " << cut << ", round " << round << ", " << outcome.receipt.source);
+    some += check_told(told, outcome) ? 1 : 0;
+    recalled += outcome.receipt.source.starts_with("recalled") ? 1 : 0;
+  }
+  CHECK(some > 10);
+  CHECK(recalled > 10);
 }
