@@ -31,6 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<DidCloseTextDocumentParams>(message->params);
   read<InlineCompletionParams>(message->params);
   read<CancelParams>(message->params);
+  read<FindDocumentParams>(message->params);
   read<ExecuteCommandParams>(message->params);
   read<DidChangeConfigurationParams>(message->params);
   read<EfimDidFocusParams>(message->params);

@@ -95,6 +95,7 @@ TEST_CASE("mutated bodies are read or refused") {
     read<EfimDidDismissParams>(message->params);
     read<EfimDidPartiallyAcceptParams>(message->params);
     read<CancelParams>(message->params);
+    read<FindDocumentParams>(message->params);
     const std::string again =
         json_text(message->params);  // what was read can be written and read again
     CHECK(parse_json(again).value() == message->params);

@@ -134,6 +134,7 @@ TEST_CASE("a bad field is named by its path, the first one where there are sever
   check_refused<InlineCompletionParams>(
       R"({"textDocument":{"uri":"u:x"},"position":{"line":18446744073709551615,"character":1}})",
       "params.position.line must be an integer from 0 to 2147483647, not 18446744073709551615");
+  check_refused<FindDocumentParams>(R"({"above":1})", "params.above must be a string, not 1");
   check_refused<CancelParams>("{}", "params.id must be an integer or a string, not absent");
   check_refused<CancelParams>(R"({"id":[]})",
                               "params.id must be an integer or a string, not array");
