@@ -6,8 +6,8 @@ namespace efimd::service {
 /// core, and other programs of the user need not read them. LeakSanitizer has to read its own process.
 void keep_memory_private();
 
-/// main() of a program that handles the user's text: its memory and its files are for the user alone,
-/// a closed pipe or a limit on files is an error of the write, and what is thrown is said on stderr.
+/// main() of a program that handles the user's text. Its memory and its files are for the user alone.
+/// A closed pipe and a limit on files are errors of the write. What is thrown is said on stderr.
 int run_program(const char* name, int (*run)(int argc, char** argv), int argc, char** argv);
 
 }  // namespace efimd::service
