@@ -20,7 +20,7 @@ namespace {
 
 bool agree(std::string_view a, std::string_view b) { return a.starts_with(b) || b.starts_with(a); }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view without_blanks(std::string_view text) {
   text = trim_end(text);
   return text.substr(std::min(text.find_first_not_of(" \t\r\n"), text.size()));
 }
@@ -40,7 +40,7 @@ std::string_view lasting_lines(std::string_view settled, std::string_view text,
   for (std::size_t line = 0; begin <= settled.size(); ++line) {
     const std::size_t end = std::min(settled.find('\n', begin), settled.size());
     const std::string_view own = settled.substr(begin, end - begin);
-    const bool repeats = trimmed(own) == trimmed(place.next_line) ||
+    const bool repeats = without_blanks(own) == without_blanks(place.next_line) ||
                          nearly_equal(own, place.next_line, place.language);
     if ((line > 0 || on_blank_line) && !is_blank(own) && repeats)
       return settled.substr(0, begin > 0 ? begin - 1 : 0);

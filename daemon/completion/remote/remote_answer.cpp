@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/completion/answer/partial.h"
+#include "daemon/completion/fit/fit_lines.h"
 #include "daemon/completion/fit/stop_rules.h"
 
 namespace efimd::completion {
@@ -20,10 +21,6 @@ constexpr std::string_view kSample =
 
 double ms_between(Clock::time_point begin, Clock::time_point end) {
   return std::chrono::duration<double, std::milli>(end - begin).count();
-}
-
-bool is_blank(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
 /// Takes text until a rule ends it.
