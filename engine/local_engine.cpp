@@ -339,9 +339,9 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
               "show the model less text, or raise the window or the KV budget");
 }
 
-void LocalEngine::overwrite_free_pages() {
+void LocalEngine::overwrite_unused() {
+  backend_->overwrite_activations();
   const std::vector<PageIndex> stale = pool_.take_stale();
-  if (stale.empty()) return;
   const std::vector<std::byte> zeros(backend_->page_bytes());
   // A device that fails here is lost, and its memory with it.
   for (const PageIndex page : stale) static_cast<void>(backend_->write_page(page, zeros));

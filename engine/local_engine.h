@@ -70,7 +70,7 @@ class LocalEngine final : public Engine {
   WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }
   void forget(SourceId source) override {
     pool_.forget(source);
-    overwrite_free_pages();
+    overwrite_unused();
     if (store_) store_->forget(source);
   }
   KvUsage kv_usage() const override;
@@ -81,7 +81,7 @@ class LocalEngine final : public Engine {
 
  private:
   /// What was forgotten is in no page any more, also not in those that were given up before.
-  void overwrite_free_pages();
+  void overwrite_unused();
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}

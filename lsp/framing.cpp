@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <charconv>
+#include <span>
 #include <utility>
 
+#include "base/wipe.h"
 #include "lsp/excerpt.h"
 
 namespace efimd::lsp {
@@ -119,6 +121,7 @@ std::string FrameReader::take_body() {
     consumed_ = 0;
   } else {
     body = pending_.substr(consumed_, length);
+    wipe(std::as_writable_bytes(std::span(pending_).subspan(consumed_, length)));
     consumed_ += length;
   }
   end_frame();
@@ -127,6 +130,7 @@ std::string FrameReader::take_body() {
 
 bool FrameReader::skip() {
   const std::size_t arrived = std::min(pending_.size() - consumed_, *content_length_ - dropped_);
+  wipe(std::as_writable_bytes(std::span(pending_).subspan(consumed_, arrived)));
   consumed_ += arrived;
   dropped_ += arrived;
   if (dropped_ < *content_length_) return false;
@@ -145,7 +149,10 @@ void FrameReader::end_frame() {
 /// costs no more than its arrival did if more bytes were consumed than remain.
 void FrameReader::drop_consumed() {
   if (consumed_ < pending_.size() - consumed_) return;
-  pending_.erase(0, consumed_);
+  const std::size_t left = pending_.size() - consumed_;
+  std::copy(pending_.begin() + static_cast<std::ptrdiff_t>(consumed_), pending_.end(), pending_.begin());
+  wipe(std::as_writable_bytes(std::span(pending_).subspan(left)));
+  pending_.resize(left);
   scanned_ -= std::min(scanned_, consumed_);
   consumed_ = 0;
   if (pending_.size() < kIdleBytesMax && pending_.capacity() > 2 * kIdleBytesMax)

@@ -1,12 +1,17 @@
 #include <fcntl.h>
+#include <malloc.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+#include <new>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "base/wipe.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/cli/setup/setup.h"
@@ -72,6 +77,27 @@ int run_command_line(std::vector<std::string> arguments) {
 }  // namespace
 
 }  // namespace efimd::service
+
+#ifndef EFIMD_SANITIZED  // sanitizers pair their own new with their own delete
+
+// Whatever holds the user's text or its KV is overwritten when it is freed: what was purged or closed is
+// in no part of the heap that waits for reuse. It costs less than writing those bytes did.
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wmismatched-new-delete"  // g++ 12 sees free() in these alone
+
+void operator delete(void* memory) noexcept {
+  if (memory == nullptr) return;
+  efimd::wipe({static_cast<std::byte*>(memory), ::malloc_usable_size(memory)});
+  std::free(memory);
+}
+void operator delete(void* memory, std::size_t) noexcept { ::operator delete(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { ::operator delete(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept {
+  ::operator delete(memory);
+}
+
+#pragma GCC diagnostic pop
+#endif
 
 int main(int argc, char** argv) {
   efimd::service::open_standard_streams();

@@ -7,8 +7,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <span>
 #include <utility>
 
+#include "base/wipe.h"
 #include "lsp/excerpt.h"
 
 namespace efimd::service {
@@ -44,6 +46,7 @@ Read read_into(int fd, lsp::FrameReader& frames) {
   const ssize_t size = ::read(fd, bytes.data(), bytes.size());
   if (size > 0) {
     frames.feed({bytes.data(), static_cast<std::size_t>(size)});
+    wipe(std::as_writable_bytes(std::span(bytes)));
     return Read::kSome;
   }
   const bool later = size < 0 && (errno == EAGAIN || errno == EINTR);
@@ -64,6 +67,7 @@ bool Bridge::Outbox::flush(int fd) {
     if (sent < 0) return errno == EAGAIN;
     written += static_cast<std::size_t>(sent);
   }
+  wipe(std::as_writable_bytes(std::span(bytes)));
   *this = {};
   return true;
 }

@@ -128,6 +128,10 @@ void Index::forget(const Where& where) {
   if (Shelf* shelf = impl_->find(where.project)) shelf->forget(where.path);
 }
 
+void Index::forget_everywhere(std::string_view path) {
+  for (auto& [project, shelf] : impl_->shelves) shelf.forget(path);
+}
+
 void Index::remove_project(std::string_view project) {
   const auto found = impl_->shelves.find(project);
   if (found != impl_->shelves.end()) impl_->shelves.erase(found);

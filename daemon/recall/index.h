@@ -101,6 +101,8 @@ class Index {
   /// Removes all that came from it, also what was deleted from it or accepted in it: the file became
   /// secret or excluded. The document, if open, must not be set again.
   void forget(const Where& where);
+  /// The same in each project: the file was purged. If it is open, the next set_document() counts.
+  void forget_everywhere(std::string_view path);
   void remove_project(std::string_view project);
 
   /// The best candidates, the most likely first; no two of the same text.

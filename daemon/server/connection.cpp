@@ -6,8 +6,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
 #include <optional>
+#include <span>
 #include <utility>
 
+#include "base/wipe.h"
 #include "lsp/excerpt.h"
 
 namespace efimd::service {
@@ -40,6 +42,7 @@ void Connection::read() {
                               return self->close(End::kFault, "the peer left inside a message");
                             if (error) return self->close(End::kFault, error.message());
                             self->take({self->input_.data(), size});
+                            wipe(std::as_writable_bytes(std::span(self->input_).first(size)));
                             if (!self->closed_ && !self->finishing_ && !self->working_)
                               self->read();
                           });

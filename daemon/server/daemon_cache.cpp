@@ -7,6 +7,7 @@
 #include "daemon/files/file_identity.h"
 #include "daemon/server/daemon_impl.h"
 #include "daemon/server/status_json.h"
+#include "lsp/uri.h"
 
 namespace efimd::service {
 
@@ -67,6 +68,7 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
   if (!request.uri.empty() && settings_.store->is_usable())
     return find_spellings(std::move(request), std::move(done));
   if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
+  for (const std::string& uri : served_) forget_recalled(uri);
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
   service_->forget(std::string(), [=, this] {
     asio::post(io_, [=, this] {
@@ -115,12 +117,18 @@ void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::stri
   if (uris.empty()) return ask_store(request, std::move(done));
   const std::string uri = std::move(uris.back());
   uris.pop_back();
+  forget_recalled(uri);
   service_->forget(uri, [=, this] {
     asio::post(io_, [=, this] {
       settings_.store->forget_queued(uri);
       forget_then_purge(request, uris, done);
     });
   });
+}
+
+void Daemon::Impl::forget_recalled(const std::string& uri) {
+  const std::string path = lsp::path_of(uri).value_or(uri);
+  service_->change_index([path](recall::Index& index) { index.forget_everywhere(path); });
 }
 
 void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {

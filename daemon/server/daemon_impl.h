@@ -96,6 +96,8 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void serve_file(CacheRequest request, Answered done);
   /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
   void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
+  /// Recall's text of a file, under the path that its URI says.
+  void forget_recalled(const std::string& uri);
   /// The part of the answer that the store cannot know: device tokens, speeds.
   void complete_answer(const CacheRequest& request, lsp::Json& answer) const;
 

@@ -90,6 +90,9 @@ class Backend {
   /// A whole page, all layers, as page_bytes() bytes in the device's own layout.
   virtual Result<void> read_page(PageIndex page, std::span<std::byte> bytes) = 0;
   virtual Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) = 0;
+  /// Overwrites what the last step left outside of pages, so that no KV stays behind there. Only in
+  /// memory that the process can read; a GPU's own goes with the next step.
+  virtual void overwrite_activations() {}
 };
 
 /// A layer's operations, in their order.

@@ -85,6 +85,10 @@ class SplitBackend final : public Backend {
       return second_->write_page(page, bytes.subspan(first_->page_bytes()));
     });
   }
+  void overwrite_activations() override {
+    first_->overwrite_activations();
+    second_->overwrite_activations();
+  }
 
  private:
   Backend& of(int layer) { return layer < layers_of_first_ ? *first_ : *second_; }

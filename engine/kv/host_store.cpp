@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "base/wipe.h"
 
@@ -65,14 +66,18 @@ void HostStore::add_sources(const Digest& page, std::span<const SourceId> source
 }
 
 void HostStore::forget(SourceId source) {
-  for (auto at = pages_.begin(); at != pages_.end();) {
-    const std::vector<SourceId>& sources = at->second.page.sources;
-    if (std::ranges::find(sources, source) == sources.end()) {
-      ++at;
-      continue;
+  std::set<Digest> doomed;
+  // A page follows another over any number of parents; each round finds one generation more.
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& [identity, kept] : pages_) {
+      const PageToStore& page = kept.page;
+      const bool behind = page.parent && doomed.contains(*page.parent);
+      if (behind || std::ranges::find(page.sources, source) != page.sources.end())
+        more |= doomed.insert(identity).second;
     }
-    at = drop(at);
   }
+  for (const Digest& page : doomed) drop(pages_.find(page));
   if (behind_) behind_->forget(source);
 }
 

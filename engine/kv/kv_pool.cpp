@@ -115,7 +115,8 @@ bool KvPool::add_source(PageIndex page, SourceId source) {
 
 void KvPool::forget(SourceId source) {
   const auto of_source = [&](const Page& page) {
-    return std::ranges::find(page.sources, source) != page.sources.end();
+    return (page.sources.empty() && page.references == 0) ||
+           std::ranges::find(page.sources, source) != page.sources.end();
   };
   std::vector<bool> doomed(pages_.size());
   // A page follows another over any number of parents; each round finds one generation more.

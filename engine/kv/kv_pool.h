@@ -71,7 +71,8 @@ class KvPool {
   /// Notes whose text a sealed page holds. False if that was known.
   bool add_source(PageIndex page, SourceId source);
   std::span<const SourceId> sources(PageIndex page) const { return at(page).sources; }
-  /// Evicts the pages of `source` and all that follow them, except those that a sequence uses.
+  /// Evicts the pages of `source` and all that follow them, except those that a sequence uses. Also those
+  /// that nobody uses and that have no source: they may be of it, from when it was not to be stored.
   void forget(SourceId source);
   /// The free pages that were written since the last call: their bytes are still there.
   std::vector<PageIndex> take_stale();

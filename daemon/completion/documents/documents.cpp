@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <span>
 #include <tuple>
 
@@ -253,9 +254,13 @@ engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
   return *kept.sequence;
 }
 
-void Documents::drop_anchors(DocumentState& state) {
-  drop(state);
-  state.anchors.clear();
+void Documents::forget_if(
+    const std::function<bool(const DocumentKey&, const DocumentState&)>& unwanted) {
+  for (auto at = states_.begin(); at != states_.end();) {
+    const bool stays = !unwanted(at->first, at->second);
+    if (!stays) drop(at->second);
+    at = stays ? std::next(at) : states_.erase(at);
+  }
 }
 
 void Documents::for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit) {

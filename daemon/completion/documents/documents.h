@@ -149,8 +149,8 @@ class Documents {
   };
   Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
   engine::SequenceId sequence_of(KeptAnchor& kept);
-  /// Drops all of its anchors, with their sequences.
-  void drop_anchors(DocumentState& state);
+  /// Forgets each document that is `unwanted`, with its text and sequences, also an open one.
+  void forget_if(const std::function<bool(const DocumentKey&, const DocumentState&)>& unwanted);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);
   engine::SequenceId spine_sequence_of(DocumentState& state);
   /// Call it after a failure that leaves its KV undefined.

@@ -53,6 +53,8 @@ class PageKeeper final : public engine::PageStore {
   bool takes_page(engine::Leaving) const override { return service_->takes(arena_.page_bytes); }
   bool write(engine::PageToStore page) override;
   void add_sources(const Digest& page, std::span<const engine::SourceId> sources) override;
+  /// Pages that were read ahead may be of it.
+  void forget(engine::SourceId) override { service_->want({}); }
 
  private:
   std::vector<std::string> uris_of(std::span<const engine::SourceId> sources) const;

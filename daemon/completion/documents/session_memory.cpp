@@ -115,11 +115,11 @@ void SessionMemory::note_places() {
 }
 
 void SessionMemory::forget(const std::string& uri) {
-  documents_.for_each([&](const DocumentKey& document, DocumentState& state) {
-    if (!uri.empty() && document.uri != uri && !document.uri.starts_with(uri + "/")) return;
-    documents_.drop_anchors(state);
-    state.source = engine::SourceId::kNone;
-    if (state.open) forgotten_.insert(document);
+  documents_.forget_if([&](const DocumentKey& document, const DocumentState& state) {
+    const bool named =
+        uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
+    if (named && state.open) forgotten_.insert(document);
+    return named;
   });
   prompts_.clear();
   if (!keeper_) return;

@@ -44,8 +44,9 @@ class SessionMemory {
   bool restore_one(const std::stop_token& stop);
   /// Notes the documents that were used since the last call.
   void note_places();
-  /// Drops the document's pages and all that follow them; those of every document if `uri` is
-  /// empty. Open ones are not stored any more until they are opened again.
+  /// Drops the document's text and pages, and all pages that follow them; those of every document if
+  /// `uri` is empty. Open ones begin anew with the next request, and are not stored any more until
+  /// they are opened again.
   void forget(const std::string& uri);
 
  private:

@@ -3,6 +3,9 @@
 #include <cstddef>
 #include <memory>
 #include <new>
+#include <span>
+
+#include "base/wipe.h"
 
 namespace efimd::engine::cpu {
 
@@ -23,6 +26,7 @@ class AlignedArray {
   T* data() { return data_.get(); }
   const T* data() const { return data_.get(); }
   std::size_t size() const { return size_; }
+  void overwrite() { wipe(std::as_writable_bytes(std::span(data_.get(), size_))); }
 
  private:
   static constexpr std::align_val_t kAlignment{64};

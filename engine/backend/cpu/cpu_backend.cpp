@@ -99,6 +99,15 @@ Result<void> CpuBackend::write_page(PageIndex page, std::span<const std::byte> b
   return {};
 }
 
+void CpuBackend::overwrite_activations() {
+  for (AlignedArray<float>* const array :
+       {&x_, &normed_, &q_, &k_, &v_, &attended_, &hidden_, &up_, &router_logits_, &expert_in_,
+        &expert_out_, &partials_, &logits_})
+    array->overwrite();
+  kv_->overwrite_rows();
+  multiplier_.overwrite();
+}
+
 }  // namespace cpu
 
 namespace {

@@ -79,6 +79,7 @@ class CpuBackend final : public Backend {
   std::string page_format() const override { return page_format_; }
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
   Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) override;
+  void overwrite_activations() override;
 
  private:
   int query_width() const { return shape_.heads * shape_.head_width; }

@@ -80,4 +80,12 @@ void Multiplier::multiply(std::span<const Product> products, const float* values
   });
 }
 
+void Multiplier::overwrite() {
+  quants_.overwrite();
+  scales_.overwrite();
+  totals_.overwrite();
+  offsets_.overwrite();
+  half_offsets_.overwrite();
+}
+
 }  // namespace efimd::engine::cpu

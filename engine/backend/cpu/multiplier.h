@@ -38,6 +38,8 @@ class Multiplier {
   void quantize_row(std::span<const Product> products, const float* values, int width, int row);
   /// All products of values [...][cols], whose rows were quantized.
   void multiply(std::span<const Product> products, const float* values);
+  /// Overwrites the quantized inputs.
+  void overwrite();
 
  private:
   const CpuKernels& kernels_;

@@ -49,6 +49,7 @@ class HalfKv final : public KvForm {
     kernels_.attention(task);
   }
   void copy(PageIndex from, PageIndex to, int tokens) override { memory_.copy(from, to, tokens); }
+  void overwrite_rows() override { halves_.overwrite(); }
 
  private:
   PageMemory& pages_of() override { return memory_.pages(); }

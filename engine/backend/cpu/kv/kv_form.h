@@ -42,6 +42,8 @@ class KvForm {
                       float* partials) const = 0;
   /// Copies the first `tokens` slots of a page, all layers.
   virtual void copy(PageIndex from, PageIndex to, int tokens) = 0;
+  /// Overwrites the rows of the last step that were on their way to a page.
+  virtual void overwrite_rows() {}
 
  private:
   virtual PageMemory& pages_of() = 0;

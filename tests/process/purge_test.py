@@ -1,0 +1,162 @@
+"""What was purged is nowhere: of files with every kind of name, under every spelling that editors have, on disk and in memory.
+
+EFIMD_PURGED_FILES says of how many files; by hand 1,000, which takes most of an hour.
+"""
+
+import json
+import os
+import pathlib
+import random
+import re
+import time
+import unittest
+
+from user import UserTest, poll
+
+kFiles = int(os.environ.get("EFIMD_PURGED_FILES", "6"))
+kSamples = 10_000
+kSampleBytes = 64
+kChunkBytes = 16 << 20
+kHeaderBytes = 4096  # of an arena
+kLines = 12
+kListedS = 60 + 2 * kFiles
+
+
+def escaped(path, plain, hexadecimal):
+    """`path` as a URI, with each byte escaped that is not in `plain`."""
+    return "file://" + "".join(chr(byte) if chr(byte).isascii() and (chr(byte).isalnum() or chr(byte) in plain)
+                               else hexadecimal % byte for byte in os.fsencode(path))
+
+
+def spellings(path):
+    """VS Code's; Neovim's, of two ages; with a host; and with needless parts."""
+    usual, bare = "-._~/", "-._~/!$&'()*+,;=:@"
+    return [escaped(path, usual, "%%%02X"), escaped(path, bare, "%%%02X"), escaped(path, bare, "%%%02x"),
+            "file://localhost" + escaped(path, usual, "%%%02x")[7:],
+            escaped(str(path.parent) + "/./x/..//" + path.name, bare, "%%%02X")]
+
+
+def marks_of(number):
+    """What the text of a file says, and no other text."""
+    return [f"value_{number}_{spelling}_" for spelling in range(len(spellings(pathlib.Path("/x"))))]
+
+
+def memory_of(pid):
+    """All that the process has written to, in pieces that overlap by a sample."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            begin, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if not rights.startswith("rw"):
+                continue
+            at, end = int(begin, 16), int(end, 16)
+            while at < end:
+                memory.seek(at)
+                try:
+                    piece = memory.read(min(kChunkBytes, end - at))
+                except OSError:  # a device's, or one that is gone
+                    break
+                if not piece:
+                    break
+                yield piece
+                at += len(piece) if at + len(piece) >= end else max(len(piece) - kSampleBytes, 1)
+
+
+def count_in(pieces, samples):
+    """How many of the samples are in one of the pieces, at a multiple of 8."""
+    by_word = {}
+    for sample in samples:
+        by_word.setdefault(int.from_bytes(sample[:8], "little"), set()).add(sample)
+    found = set()
+    for piece in pieces:
+        piece = piece[:len(piece) // 8 * 8]
+        words = memoryview(piece).cast("Q")
+        for word in by_word.keys() & set(words.tolist()):
+            found.update(sample for sample in by_word[word] if sample in piece)
+    return len(found)
+
+
+def text_in(pieces, prefix):
+    """The marks that are in one of the pieces."""
+    return {mark for piece in pieces for mark in re.findall(prefix, piece)}
+
+
+@unittest.skipUnless(os.geteuid() == 0, "reads another process's memory")
+class PurgeTest(UserTest):
+    config = "[completion]\nmax_tokens = 1\n[cache]\nmemory_mb = 256\ndisk_mb = 2048\n"
+
+    def paths(self):
+        """Names with each character in turn; every third is reached through a link."""
+        project = self.folder / "project"
+        project.mkdir()
+        (self.folder / "link").symlink_to(project)
+        odd = [chr(code) for code in range(1, 127) if chr(code) not in "/\0\n"] + ["é", "漢", "\U0001F600"]
+        for number in range(kFiles):
+            name = f"{number}{odd[number % len(odd)]}{odd[number * 7 % len(odd)]}.py"
+            (project / name).write_text("")
+            yield (self.folder / "link" if number % 3 == 2 else project) / name
+
+    def listed(self):
+        done = self.run_efimd("cache", "list", "--json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {file["uri"]: file["tokensDisk"] for file in json.loads(done.stdout)["files"]}
+
+    def arenas(self):
+        return [arena.read_bytes() for arena in (self.folder / "cache" / "kv").glob("*.kv")]
+
+    def samples(self):
+        """Of all pages' KV; none of which repeats itself, as zeros do."""
+        chooser = random.Random(23)
+        found = set()
+        for arena in self.arenas():
+            places = range(kHeaderBytes, len(arena) - kSampleBytes, kSampleBytes)
+            for place in chooser.sample(places, min(len(places), 4 * kSamples)):
+                sample = arena[place:place + kSampleBytes]
+                if len(set(sample)) > 24:
+                    found.add(sample)
+        return chooser.sample(sorted(found), min(len(found), kSamples))
+
+    def type_into(self, editor, number, path):
+        """The file's URIs. Under each it has another text, and is left open where `stays` says so."""
+        stays = number % 4 == 1  # these are open when they are purged
+        for mark, uri in zip(marks_of(number), spellings(path)):
+            text = "".join(f"{mark}{line} = read({number * 31 + line * 7})\n" for line in range(kLines))
+            editor.open(uri, text)
+            editor.complete_when_loaded(uri, kLines, 0)
+            if not stays:
+                editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+            yield uri, stays
+
+    def test_nothing_of_purged_files_is_left(self):
+        editor = self.editor()
+        editor.initialize(receipts=True)
+        paths = list(self.paths())
+        uris = [each for number, path in enumerate(paths) for each in self.type_into(editor, number, path)]
+        poll(lambda: all(self.listed().get(uri, 0) > 0 for uri, _ in uris), "pages of all files are on disk", kListedS)
+        samples, pid = self.samples(), self.daemon_pid()
+        before = count_in(memory_of(pid), samples)
+        self.assertGreater(before, min(len(samples), kSamples) // 40, "the daemon's memory is looked at in the wrong way")
+        began = time.monotonic()
+        for path in paths:
+            purged = self.run_efimd("cache", "purge", "--", path)
+            self.assertEqual(purged.returncode, 0, f"{path}: {purged.stderr}")
+        took = time.monotonic() - began
+        self.assertEqual({uri: tokens for uri, tokens in self.listed().items() if tokens > 0}, {})
+        self.assertEqual(count_in(self.arenas(), samples), 0)
+        on_disk = [file.read_bytes() for file in (self.folder / "cache").rglob("*") if file.is_file()]
+        self.assertEqual(text_in(on_disk, rb"value_\d+_\d_"), set())
+        after = count_in(memory_of(pid), samples)
+        print(f"{len(paths)} files in {len(uris)} spellings, purged in {took:.0f} s; of {len(samples)} samples {before} were in memory, {after} are")
+        self.assertEqual(after, 0)
+        self.assert_alive(pid)
+        # An open text is the editor's own; once it is closed, nothing of it is left either.
+        for uri, stays in uris:
+            if stays:
+                editor.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+        editor.ask("efim/version", None)
+        for process in (pid, editor.child.pid):
+            self.assertEqual(text_in(memory_of(process), rb"value_\d+_\d_\d"), set(), f"{process}, the daemon is {pid}")
+        self.assertEqual(count_in(memory_of(pid), samples), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()
