@@ -1,11 +1,10 @@
 #include "daemon/server/project_reader.h"
 
 #include <algorithm>
-#include <atomic>
 #include <condition_variable>
-#include <deque>
-#include <future>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 
@@ -24,15 +23,7 @@ using Clock = std::chrono::steady_clock;
 /// How long a destructor waits for the thread. A stalled file system may hold it for minutes.
 constexpr std::chrono::milliseconds kFarewell{500};
 
-struct Job {
-  enum class Kind { kLook, kChanged, kMerge };
-  Kind kind = Kind::kLook;
-  std::string root;
-  std::string family;  ///< kLook
-  std::string file;    ///< kChanged
-  std::shared_ptr<const recall::Merge> merge = nullptr;
-};
-
+using Job = ProjectJob;
 using Files = std::vector<std::pair<std::string, FileStamp>>;
 
 /// On Linux this is the calling thread's own; reading ahead must not slow down the user.
@@ -46,11 +37,12 @@ void lower_priority() {
 
 struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State> {
   State(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
-        std::shared_ptr<FileThreads> threads)
+        std::shared_ptr<FileThreads> threads, std::chrono::milliseconds stall_max)
       : exclusions_(std::move(exclusions)),
         deliver_(std::move(deliver)),
         limits_(limits),
-        threads_(std::move(threads)) {}
+        threads_(threads ? std::move(threads) : std::make_shared<FileThreads>()),
+        jobs_(stall_max) {}
 
   void run();
   void ask(Job job);
@@ -62,7 +54,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   std::vector<std::string> files(const std::string& root) const;
 
  private:
-  /// The known files of a project. Only the files thread changes it.
+  /// The known files of a project. Only the thread that works for it changes it.
   struct Project {
     std::map<std::string, FileStamp> files;
     ProjectStatus status;
@@ -82,8 +74,8 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
     }
   };
 
-  void serve(const Job& job);
-  void on_file_thread(const std::function<void()>& work);
+  void serve(Job job);
+  void work(const Job& job);
   void look(const Job& job);
   void look_at_file(const Job& job);
   void read(const std::string& root, const Files& files);
@@ -91,7 +83,6 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void remove(const std::string& root, const std::string& path);
   Files news(const std::string& root, const ProjectListing& listing) const;
   void note(const std::string& root, const std::function<void(Project&)>& change);
-  bool is_stopped() const;
   void deliver(ProjectUpdate update);
   void deliver_batch(const std::string& root, recall::BatchPtr batch);
 
@@ -99,76 +90,57 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   const Deliver deliver_;
   const ProjectLimits limits_;
   const std::shared_ptr<FileThreads> threads_;
+  ProjectJobs jobs_;
 
   std::mutex delivering_;     ///< held while deliver_ runs, so that stop() outlasts it
   mutable std::mutex mutex_;  ///< guards all below; the file system is never asked under it
   std::condition_variable changed_;
-  std::deque<Job> jobs_;
   std::map<std::string, Project> projects_;
-  bool stopped_ = false;
   bool done_ = false;
 };
 
-/// A thread that is made for each job may read what was made since the daemon began (sandbox.h).
-void ProjectReader::State::on_file_thread(const std::function<void()>& work) {
-  if (!threads_) return work();
-  auto promise = std::make_shared<std::promise<void>>();
-  const auto ended = promise->get_future();
-  // Dropped work breaks its promise, which ends the wait, too.
-  static_cast<void>(threads_->post(0, [&work, promise = std::move(promise)] {
-    lower_priority();
-    work();
-  }));
-  ended.wait();
-}
-
 void ProjectReader::State::run() {
   lower_priority();
-  while (true) {
-    Job job;
-    {
-      std::unique_lock lock(mutex_);
-      changed_.wait(lock, [&] { return stopped_ || !jobs_.empty(); });
-      if (stopped_) break;
-      job = std::move(jobs_.front());
-      jobs_.pop_front();
-    }
-    serve(job);
-  }
+  while (auto job = jobs_.take()) serve(std::move(*job));
   const std::lock_guard lock(mutex_);
   done_ = true;
   changed_.notify_all();
 }
 
-void ProjectReader::State::serve(const Job& job) {
+void ProjectReader::State::serve(Job job) {
   if (job.kind == Job::Kind::kMerge)
     return deliver(
         {.project = job.root, .files = job.merge->made(), .removed = {}, .merge = job.merge});
-  on_file_thread([&] { job.kind == Job::Kind::kLook ? look(job) : look_at_file(job); });
+  const std::string root = job.root;
+  jobs_.begin(root);
+  // Work that is dropped has ended, too.
+  std::shared_ptr<State> self = shared_from_this();
+  std::shared_ptr<void> end(nullptr, [self, root](void*) { self->jobs_.end(root); });
+  const std::uint64_t key = std::hash<std::string>()(root);
+  static_cast<void>(
+      threads_->post(key, [self, end = std::move(end), job = std::move(job)] { self->work(job); }));
+  jobs_.wait_for(root);
+}
+
+/// A thread that is made for each job may read what was made since the daemon began (sandbox.h).
+void ProjectReader::State::work(const Job& job) {
+  lower_priority();
+  job.kind == Job::Kind::kLook ? look(job) : look_at_file(job);
   deliver({.project = job.root, .files = nullptr, .removed = {}, .is_last = true});
 }
 
 void ProjectReader::State::merge(recall::Merge merge) {
-  const std::lock_guard lock(mutex_);
-  Job job{.kind = Job::Kind::kMerge, .root = merge.project(), .family = {}, .file = {}};
+  Job job{.kind = Job::Kind::kMerge, .root = merge.project()};
   job.merge = std::make_shared<const recall::Merge>(std::move(merge));
-  jobs_.push_back(std::move(job));
-  changed_.notify_all();
+  jobs_.add(std::move(job));
 }
 
 void ProjectReader::State::ask(Job job) {
-  const std::lock_guard lock(mutex_);
-  if (job.kind == Job::Kind::kLook) projects_[job.root].status.project = job.root;
-  if (job.kind == Job::Kind::kChanged &&
-      (jobs_.size() >= kNoticesMax || fs::path(job.file).filename() == ".gitignore"))
-    job.kind = Job::Kind::kLook;
-  const bool waits = std::ranges::any_of(jobs_, [&](const Job& other) {
-    return other.root == job.root && other.kind != Job::Kind::kMerge &&
-           (other.kind == Job::Kind::kLook ||
-            (job.kind == Job::Kind::kChanged && other.file == job.file));
-  });
-  if (!waits) jobs_.push_back(std::move(job));
-  changed_.notify_all();
+  if (job.kind == Job::Kind::kLook) {
+    const std::lock_guard lock(mutex_);
+    projects_[job.root].status.project = job.root;
+  }
+  jobs_.add(std::move(job));
 }
 
 /// The innermost known project with the file; all projects for an empty name.
@@ -187,11 +159,7 @@ std::vector<std::string> ProjectReader::State::roots_of(const std::string& file)
 }
 
 void ProjectReader::State::stop() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopped_ = true;
-    changed_.notify_all();
-  }
+  jobs_.stop();
   const std::lock_guard lock(delivering_);
 }
 
@@ -203,7 +171,8 @@ bool ProjectReader::State::wait_until_done(std::chrono::milliseconds time) {
 std::vector<ProjectStatus> ProjectReader::State::status() const {
   const std::lock_guard lock(mutex_);
   std::vector<ProjectStatus> rows;
-  for (const auto& [root, project] : projects_) rows.push_back(project.status);
+  for (const auto& [root, project] : projects_)
+    rows.emplace_back(project.status).stalled = jobs_.is_stalled(root);
   return rows;
 }
 
@@ -216,11 +185,6 @@ std::vector<std::string> ProjectReader::State::files(const std::string& root) co
   return paths;
 }
 
-bool ProjectReader::State::is_stopped() const {
-  const std::lock_guard lock(mutex_);
-  return stopped_;
-}
-
 void ProjectReader::State::note(const std::string& root,
                                 const std::function<void(Project&)>& change) {
   const std::lock_guard lock(mutex_);
@@ -229,7 +193,7 @@ void ProjectReader::State::note(const std::string& root,
 
 void ProjectReader::State::deliver(ProjectUpdate update) {
   const std::lock_guard delivering(delivering_);
-  if (is_stopped()) return;
+  if (jobs_.is_stopped()) return;
   update.merger = [weak = weak_from_this()](recall::Merge merge) {
     if (const auto state = weak.lock()) state->merge(std::move(merge));
   };
@@ -250,7 +214,7 @@ Files ProjectReader::State::news(const std::string& root, const ProjectListing& 
 
 void ProjectReader::State::look(const Job& job) {
   note(job.root, [](Project& project) { project.status.reading = true; });
-  const auto stopped = [&] { return is_stopped(); };
+  const auto stopped = [&] { return !jobs_.step(job.root); };
   const ProjectListing listing = list_project(job.root, exclusions_, limits_, stopped);
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
   note(job.root, [&](Project& project) {
@@ -272,7 +236,7 @@ void ProjectReader::State::read(const std::string& root, const Files& files) {
   const auto deadline = Clock::now() + limits_.time;
   recall::Gathering gathering;
   for (const auto& file : files) {
-    if (!has_room(root, file.second, deadline)) break;
+    if (!jobs_.step(root) || !has_room(root, file.second, deadline)) break;
     auto text = read_code(file.first);
     if (!text) {
       remove(root, file.first);
@@ -288,7 +252,6 @@ bool ProjectReader::State::has_room(const std::string& root, const FileStamp& st
                                     Clock::time_point deadline) {
   bool room = false;
   note(root, [&](Project& project) {
-    if (stopped_) return;
     const bool late = Clock::now() > deadline;
     room = !late && project.status.bytes + stamp.bytes <= limits_.bytes;
     if (!room) project.status.left_out = late ? "time" : "bytes";
@@ -313,9 +276,10 @@ void ProjectReader::State::look_at_file(const Job& job) {
 }
 
 ProjectReader::ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
-                             std::shared_ptr<FileThreads> threads)
+                             std::shared_ptr<FileThreads> threads,
+                             std::chrono::milliseconds stall_max)
     : state_(std::make_shared<State>(std::move(exclusions), std::move(deliver), limits,
-                                     std::move(threads))) {
+                                     std::move(threads), stall_max)) {
   // The thread keeps the state alive: it may outlive this object where the file system stalls.
   std::thread([state = state_] { state->run(); }).detach();
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <functional>
@@ -11,6 +12,7 @@
 #include "daemon/files/exclusions.h"
 #include "daemon/files/file_threads.h"
 #include "daemon/files/project_files.h"
+#include "daemon/files/project_jobs.h"
 #include "daemon/files/project_update.h"
 
 namespace efimd::service {
@@ -21,27 +23,29 @@ struct ProjectStatus {
   std::size_t files = 0;
   std::size_t bytes = 0;
   bool reading = false;
+  bool stalled = false;       ///< its file system does not answer; it is read on once that does
   std::string_view left_out;  ///< the limit that ended it; empty if all was read
 };
 
 /// Reads the files of projects and hands their text over, ready to be searched. Files of the
 /// family that is asked for come first, in small batches first.
 ///
-/// Thread: any may call; all calls return at once. The work is done by a thread of its own (files),
-/// with low priority, one project after another. It may hang on a stalled file system. Nobody waits
-/// for it; even the destructor waits only for a moment. Owns: only its memory of files (paths,
-/// sizes, times). Limits: ProjectLimits of each project; kNoticesMax changes waiting, more become
-/// one new look.
+/// Thread: any may call; all calls return at once. The work is done on file threads, with low priority,
+/// one project after another. A file system may stall: after kStallMax without a step, the next project is
+/// read meanwhile, and the status says so. Nobody else waits for it. Owns: only its memory of files (paths,
+/// sizes, times). Limits: ProjectLimits of each project; those of ProjectJobs.
 class ProjectReader {
  public:
-  static constexpr std::size_t kNoticesMax = 256;
+  /// A step is one entry of a folder, or one file.
+  static constexpr std::chrono::milliseconds kStallMax{5000};
   using Deliver = std::function<void(ProjectUpdate)>;
 
-  /// `deliver` is called on the files thread, and never after the destructor has returned.
+  /// `deliver` is called on a file thread, and never after the destructor has returned.
   /// `exclusions` should heed .gitignore.
-  /// `threads` ask the file system where there are any; else the reader's own does.
+  /// `threads` ask the file system; null: the reader has its own.
   ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits = {},
-                std::shared_ptr<FileThreads> threads = nullptr);
+                std::shared_ptr<FileThreads> threads = nullptr,
+                std::chrono::milliseconds stall_max = kStallMax);
   ~ProjectReader();
   ProjectReader(const ProjectReader&) = delete;
   ProjectReader& operator=(const ProjectReader&) = delete;

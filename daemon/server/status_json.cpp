@@ -140,6 +140,7 @@ Json recall_json(const StatusParts& parts) {
                        {"files", project.files},
                        {"bytes", project.bytes},
                        {"reading", project.reading},
+                       {"stalled", project.stalled},
                        {"leftOut", project.left_out}});
   return {
       {"folders", std::move(folders)},      {"projects", usage.projects},    {"files", usage.files},

@@ -3,12 +3,15 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
+#include <future>
 #include <mutex>
 #include <set>
+#include <thread>
 
 #include "daemon/recall/index.h"
 
@@ -37,10 +40,12 @@ struct Folder {
 /// Takes what a reader delivers into an index, and waits for the end of what was asked.
 class Owner {
  public:
-  explicit Owner(ProjectLimits limits = {})
+  explicit Owner(ProjectLimits limits = {}, std::shared_ptr<FileThreads> threads = nullptr,
+                 std::chrono::milliseconds stall_max = ProjectReader::kStallMax)
       : reader_(
             Exclusions({"*.generated.c"}, true),
-            [this](ProjectUpdate update) { take(std::move(update)); }, limits) {}
+            [this](ProjectUpdate update) { take(std::move(update)); }, limits, std::move(threads),
+            stall_max) {}
 
   ProjectReader& reader() { return reader_; }
   void wait() {
@@ -323,4 +328,33 @@ TEST_CASE("a project is the innermost workspace folder, or the git working tree"
   CHECK(project_of(file, whole) == folder.root);
   fs::remove_all(folder.root / ".git");
   CHECK(project_of(file, {}) == std::nullopt);
+}
+
+TEST_CASE(
+    "a project whose disk stalls does not keep others from being read, and the status says so") {
+  const Folder stalled, other;
+  stalled.write("a.c", "int a;\n");
+  other.write("b.c", "int b;\n");
+  std::promise<void> open;
+  std::atomic<bool> first = true;
+  // The first work hangs, as in the kernel, until the gate opens.
+  const auto threads = std::make_shared<FileThreads>([&, gate = open.get_future().share()] {
+    if (first.exchange(false)) gate.wait();
+  });
+  Owner owner(ProjectLimits(), threads, std::chrono::milliseconds(20));
+  owner.reader().look_at(stalled.root, "c");
+  owner.look_at(other);
+  CHECK(owner.files(other).contains("b.c"));
+  const auto is_stalled = [&](const Folder& folder) {
+    const auto rows = owner.reader().status();
+    return std::ranges::any_of(rows, [&](const ProjectStatus& row) {
+      return row.project == folder.root.generic_string() && row.stalled;
+    });
+  };
+  CHECK(is_stalled(stalled));
+  CHECK_FALSE(is_stalled(other));
+  open.set_value();
+  owner.wait();
+  CHECK(owner.files(stalled).contains("a.c"));
+  while (is_stalled(stalled)) std::this_thread::yield();
 }

@@ -32,7 +32,7 @@ service::StatusParts ready_parts() {
   parts.service.sources["recalled"] = {7, 3};
   parts.service.recall = {1, 20, 2, 3000, 7000, 0};
   parts.service.taste["py"] = {4, 3, 2, 1, 0.5};
-  parts.projects.push_back({"/p", 20, 3000, false, ""});
+  parts.projects.push_back({"/p", 20, 3000, false, false, ""});
   parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
@@ -66,7 +66,7 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "sources": [{"source": "recalled", "shown": 7, "accepted": 3}],
     "recall": {"projects": 1, "files": 20, "documents": 2, "textBytes": 3000, "bytes": 7000,
                "filesDropped": 0,
-               "folders": [{"project": "/p", "files": 20, "bytes": 3000, "reading": false, "leftOut": ""}]},
+               "folders": [{"project": "/p", "files": 20, "bytes": 3000, "reading": false, "stalled": false, "leftOut": ""}]},
     "taste": {"languages": [{"language": "py", "accepted": 4.0, "typedThrough": 3.0, "ignored": 2.0,
                              "rejected": 1.0, "shift": 0.5}], "trouble": ""},
     "plans": [{"uri": "file:///a", "event": "type", "head": [], "taken": "full, kept",

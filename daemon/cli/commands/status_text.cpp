@@ -201,7 +201,10 @@ std::string recall_text(const Json& recall) {
       text(at(recall, "documents")), text(at(recall, "files")), text(at(recall, "projects")),
       shown(at(recall, "textBytes"), bytes_text), shown(at(recall, "bytes"), bytes_text));
   for (const Json& folder : at(recall, "folders")) {
-    if (at(folder, "reading") == true)
+    if (at(folder, "stalled") == true)
+      line += fmt::format("recall: {} is on a disk that does not answer\n",
+                          text(at(folder, "project")));
+    else if (at(folder, "reading") == true)
       line += fmt::format("recall reads {}\n", text(at(folder, "project")));
     if (const std::string limit = text(at(folder, "leftOut")); limit != "-")
       line += fmt::format("recall: {} was read only in part, because it is too large ({})\n",
