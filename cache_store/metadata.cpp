@@ -233,6 +233,11 @@ Result<void> Metadata::remove_source(SourceId source) {
              [&](Statement& statement) { statement.bind(1, source); });
 }
 
+Result<void> Metadata::remove_notes(SourceId source) {
+  return run(database_, "DELETE FROM notes WHERE source = ?",
+             [&](Statement& statement) { statement.bind(1, source); });
+}
+
 Result<void> Metadata::use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s) {
   return run(
       database_, "UPDATE sources SET last_use = ?, used_at_s = ? WHERE id = ?",

@@ -72,6 +72,8 @@ class Metadata {
   Result<void> remove_arena(int arena);
   Result<SourceRow> add_source(std::string_view uri);
   Result<void> remove_source(SourceId source);
+  /// Under every model.
+  Result<void> remove_notes(SourceId source);
   Result<void> use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s);
   Result<void> pin_source(SourceId source, bool pinned);
 

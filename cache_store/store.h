@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -122,7 +123,8 @@ class Store {
   Result<std::map<std::string, std::string>> notes(const Digest& model);
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
-  /// Removes a document with its pages and all pages that follow them. Overwrites their slots and
+  /// Removes a document with its pages and all pages that follow them, and the notes of those that had
+  /// a part in these. Overwrites their slots and
   /// every free slot, because pages of it may have been there.
   Result<Purged> purge(const std::string& uri);
   /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
@@ -192,6 +194,7 @@ class Store {
   Result<void> put(Shelf& shelf, const NewPage& page, Batch& batch);
   Result<void> finish(Shelf& shelf, Batch& batch);
   Result<void> fit_budget();
+  std::set<SourceId> sources_of(std::span<const Digest> pages) const;
   /// Removes rows and entries, erases the slots.
   Result<std::size_t> erase_pages(std::span<const Digest> pages);
   Result<void> erase_free_slots();

@@ -1,6 +1,7 @@
 // The part of Store that looks through it and cleans it: lists, checks, purges.
 #include <algorithm>
 #include <map>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -84,11 +85,26 @@ Result<void> Store::erase_free_slots() {
   return {};
 }
 
+std::set<SourceId> Store::sources_of(std::span<const Digest> pages) const {
+  const std::set<Digest> wanted(pages.begin(), pages.end());
+  std::set<SourceId> sources;
+  for (const Catalog::Row& row : catalog_.rows())
+    if (wanted.contains(row.page))
+      sources.insert(row.stored.sources.begin(), row.stored.sources.end());
+  return sources;
+}
+
 Result<Purged> Store::purge(const std::string& uri) {
   const auto found = sources_.find(uri);
   if (found == sources_.end()) return Purged{};
-  const Result<std::size_t> pages = erase_pages(catalog_.pages_behind(found->second.id));
+  const std::vector<Digest> behind = catalog_.pages_behind(found->second.id);
+  const std::set<SourceId> sharing = sources_of(behind);
+  const Result<std::size_t> pages = erase_pages(behind);
   if (!pages) return tl::unexpected(pages.error());
+  // Their notes may name tokens of the document: those that their prompts show of it.
+  for (const SourceId other : sharing)
+    if (const auto done = or_start_over(metadata_.remove_notes(other)); !done)
+      return tl::unexpected(done.error());
   if (const auto done = erase_free_slots(); !done) return tl::unexpected(done.error());
   const SourceId source = found->second.id;
   catalog_.set_pinned(source, false);

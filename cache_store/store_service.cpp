@@ -4,6 +4,7 @@
 #include <future>
 #include <system_error>
 #include <thread>
+#include <unordered_set>
 #include <utility>
 
 #include "base/wipe.h"
@@ -156,8 +157,12 @@ bool StoreService::run(Task task, std::chrono::milliseconds patience) {
 
 void StoreService::forget_queued(const std::string& uri) {
   const std::lock_guard lock(disk_->mutex);
+  std::unordered_set<Digest> forgotten;
+  // Parents wait before their children.
   std::erase_if(disk_->pages, [&](PageToWrite& page) {
-    if (std::ranges::find(page.sources, uri) == page.sources.end()) return false;
+    const bool behind = page.parent && forgotten.contains(*page.parent);
+    if (!behind && std::ranges::find(page.sources, uri) == page.sources.end()) return false;
+    forgotten.insert(page.page);
     disk_->queued_bytes -= page.bytes.size();
     wipe(page.bytes);
     return true;

@@ -117,6 +117,10 @@ class Engine {
   /// Says whose text the sequence holds, so that its full pages may be stored as that document's
   /// (KV-6). Without it, or with kNone, none are stored.
   virtual void set_source(SequenceId, SourceId) {}
+  /// Says that the sequence's prompt begins with text of these documents, too. Its first page is
+  /// stored as theirs as well, so that what follows is forgotten with any of them. Has no effect
+  /// without a source.
+  virtual void set_shown(SequenceId, std::span<const SourceId>) {}
   /// Makes leading full pages of `tokens` resident from the store, for `source`; returns the tokens
   /// that are resident then. Never evaluates. For idle time, because it waits for the disk; it sees
   /// `stop` at once.

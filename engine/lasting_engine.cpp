@@ -89,6 +89,7 @@ void LastingEngine::ensure_open(Sequence& sequence) {
   sequence.inner = engine_->open_sequence();
   sequence.open = true;
   engine_->set_source(sequence.inner, sequence.source);
+  engine_->set_shown(sequence.inner, sequence.shown);
 }
 
 Result<void> LastingEngine::ensure_held(Sequence& sequence) {
@@ -171,6 +172,13 @@ void LastingEngine::set_source(SequenceId id, SourceId source) {
   if (sequence == nullptr) return;
   sequence->source = source;
   if (sequence->open) engine_->set_source(sequence->inner, source);
+}
+
+void LastingEngine::set_shown(SequenceId id, std::span<const SourceId> shown) {
+  Sequence* sequence = find(id);
+  if (sequence == nullptr) return;
+  sequence->shown.assign(shown.begin(), shown.end());
+  if (sequence->open) engine_->set_shown(sequence->inner, shown);
 }
 
 Result<int> LastingEngine::restore(std::span<const TokenId> tokens, SourceId source,

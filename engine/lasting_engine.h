@@ -54,6 +54,7 @@ class LastingEngine final : public Engine {
   std::span<const float> logits(SequenceId sequence, int back) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   void set_source(SequenceId sequence, SourceId source) override;
+  void set_shown(SequenceId sequence, std::span<const SourceId> shown) override;
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
   WriteBehind write_behind(Leaving leaving) override;
@@ -68,6 +69,7 @@ class LastingEngine final : public Engine {
     SequenceId inner{};  ///< of the engine in use; open where `open` says so
     bool open = false;
     SourceId source = SourceId::kNone;
+    std::vector<SourceId> shown = {};
     std::vector<TokenId> tokens;  ///< held when it was closed, so it must hold them again
   };
 

@@ -65,6 +65,9 @@ class LocalEngine final : public Engine {
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   void set_source(SequenceId sequence, SourceId source) override;
+  void set_shown(SequenceId sequence, std::span<const SourceId> shown) override {
+    if (Sequence* known = find(sequence)) known->kv.set_shown(shown);
+  }
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
   WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }

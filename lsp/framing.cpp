@@ -150,7 +150,8 @@ void FrameReader::end_frame() {
 void FrameReader::drop_consumed() {
   if (consumed_ < pending_.size() - consumed_) return;
   const std::size_t left = pending_.size() - consumed_;
-  std::copy(pending_.begin() + static_cast<std::ptrdiff_t>(consumed_), pending_.end(), pending_.begin());
+  std::copy(pending_.begin() + static_cast<std::ptrdiff_t>(consumed_), pending_.end(),
+            pending_.begin());
   wipe(std::as_writable_bytes(std::span(pending_).subspan(left)));
   pending_.resize(left);
   scanned_ -= std::min(scanned_, consumed_);

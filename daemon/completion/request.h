@@ -180,6 +180,7 @@ struct HeadQuestion {
 struct HeadAnswer {
   DocumentKey document;
   context::HeadPtr head;
+  std::vector<std::string> shown = {};  ///< URIs of the files that the slots are of
 };
 
 /// The user dismissed the suggestion shown in `document` while its text was that of `snapshot`.

@@ -14,6 +14,7 @@
 #include "daemon/files/project_files.h"
 #include "daemon/recall/batch.h"
 #include "daemon/syntax/imports.h"
+#include "lsp/uri.h"
 
 namespace efimd::service {
 
@@ -43,6 +44,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
 
   void ask(HeadQuestion question);
   void project_changed(const std::string& project);
+  void forget(const std::string& path);
   void stop();
 
  private:
@@ -68,13 +70,19 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   context::ProjectPathsPtr paths_of(const std::string& project);
   Declarations declarations_of(const std::string& path, const std::string& project);
   text::SnapshotPtr open_text_of(const std::string& path);
-  void finish(const HeadQuestion& question, std::vector<std::string> uses, context::Head head);
+  /// The other files that a document uses: paths, and of those with declarations also their names.
+  struct Uses {
+    std::vector<std::string> paths = {};
+    std::map<std::string, std::string> by_name = {};
+  };
+  void finish(const HeadQuestion& question, Uses uses, context::Head head);
 
   const Settings settings_;
   std::mutex calling_;  ///< held while files or deliver run, so that stop() outlasts them
   std::mutex mutex_;    ///< guards all below; no file system is asked under it
   std::map<DocumentKey, Known> known_;
   std::map<std::string, context::ProjectPathsPtr> paths_;
+  std::set<std::string> forgotten_;  ///< paths of files that were purged
   std::uint64_t asked_ = 0;
   bool works_ = false;
   bool stopped_ = false;
@@ -107,6 +115,17 @@ void HeadKeeper::State::project_changed(const std::string& project) {
   begin_work();
 }
 
+void HeadKeeper::State::forget(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  forgotten_.insert(path);
+  std::erase_if(known_, [&](const auto& entry) {
+    const Known& known = entry.second;
+    return known.question.home.path == path ||
+           std::ranges::find(known.uses, path) != known.uses.end();
+  });
+  begin_work();
+}
+
 void HeadKeeper::State::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -128,6 +147,7 @@ void HeadKeeper::State::begin_work() {
 
 std::optional<HeadQuestion> HeadKeeper::State::take_due() {
   const std::lock_guard lock(mutex_);
+  for (const std::string& path : forgotten_) outlines_.erase(path);
   const auto due =
       std::ranges::find_if(known_, [](const auto& entry) { return entry.second.is_due; });
   if (due == known_.end() || stopped_) {
@@ -167,6 +187,10 @@ text::SnapshotPtr HeadKeeper::State::open_text_of(const std::string& path) {
 
 Declarations HeadKeeper::State::declarations_of(const std::string& path,
                                                 const std::string& project) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (forgotten_.contains(path)) return nullptr;
+  }
   // Whether it may be read can change, so it is asked each time.
   const auto stamp = stamp_of(project, path, settings_.exclusions);
   if (!stamp) return nullptr;
@@ -198,28 +222,35 @@ void HeadKeeper::State::make(const HeadQuestion& question) {
   if (!paths) return;
   std::vector<context::Source> sources;
   std::vector<Declarations> held;
-  std::vector<std::string> uses;
+  Uses uses;
   for (context::UsedFile& file :
        context::used_files(syntax::imports_of(grammar, text), own, grammar, *paths)) {
-    uses.push_back(file.path);
+    uses.paths.push_back(file.path);
     Declarations declarations = declarations_of(file.path, question.home.project);
     if (!declarations || declarations->empty()) continue;
-    file.path = name_in(question, file.path);
+    const std::string path = std::exchange(file.path, name_in(question, file.path));
+    uses.by_name.emplace(file.path, path);
     sources.push_back({std::move(file), declarations.get()});
     held.push_back(std::move(declarations));
   }
   finish(question, std::move(uses), context::make_head(text, sources, kHeadBytesMax));
 }
 
-void HeadKeeper::State::finish(const HeadQuestion& question, std::vector<std::string> uses,
-                               context::Head head) {
+void HeadKeeper::State::finish(const HeadQuestion& question, Uses uses, context::Head head) {
   context::HeadPtr made;
+  std::vector<std::string> shown;
+  for (const context::Slot& slot : head.slots)
+    shown.push_back(lsp::file_uri(uses.by_name.at(slot.path)));
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(question.document);
     if (found == known_.end()) return;
     Known& known = found->second;
-    known.uses = std::move(uses);
+    const bool purged_meanwhile = std::ranges::any_of(
+        uses.by_name, [&](const auto& named) { return forgotten_.contains(named.second); });
+    known.is_due |= purged_meanwhile;
+    if (purged_meanwhile) return;
+    known.uses = std::move(uses.paths);
     const context::Head none;
     if (!context::is_worth_changing(known.head ? *known.head : none, head,
                                     question.snapshot->bytes()))
@@ -227,7 +258,7 @@ void HeadKeeper::State::finish(const HeadQuestion& question, std::vector<std::st
     made = known.head = std::make_shared<const context::Head>(std::move(head));
   }
   const std::lock_guard calling(calling_);
-  if (!is_stopped()) settings_.deliver({question.document, std::move(made)});
+  if (!is_stopped()) settings_.deliver({question.document, std::move(made), std::move(shown)});
 }
 
 HeadKeeper::HeadKeeper(Settings settings) : state_(std::make_shared<State>(std::move(settings))) {}
@@ -237,6 +268,8 @@ HeadKeeper::~HeadKeeper() { state_->stop(); }
 void HeadKeeper::ask(HeadQuestion question) { state_->ask(std::move(question)); }
 
 void HeadKeeper::project_changed(const std::string& project) { state_->project_changed(project); }
+
+void HeadKeeper::forget(const std::string& path) { state_->forget(path); }
 
 void HeadKeeper::stop() { state_->stop(); }
 

@@ -45,6 +45,9 @@ class HeadKeeper {
   void ask(completion::HeadQuestion question);
   /// Files of the project were made, changed or removed, or it is read for the first time.
   void project_changed(const std::string& project);
+  /// The file was purged: no head shows it any more, and what is known of its text is dropped. Documents
+  /// that used it are new when they are asked for again.
+  void forget(const std::string& path);
   void stop();
 
  private:

@@ -94,7 +94,12 @@ void Daemon::Impl::keep_heads() {
           [this](const std::string& project) {
             return projects_ ? projects_->files(project) : std::vector<std::string>();
           },
-      .deliver = [this](completion::HeadAnswer head) { service_->show_head(std::move(head)); }});
+      .deliver =
+          [this](completion::HeadAnswer head) {
+            asio::post(io_,
+                       [this, shown = head.shown] { served_.insert(shown.begin(), shown.end()); });
+            service_->show_head(std::move(head));
+          }});
 }
 
 void Daemon::Impl::read_projects() {

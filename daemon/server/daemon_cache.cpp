@@ -128,6 +128,7 @@ void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::stri
 
 void Daemon::Impl::forget_recalled(const std::string& uri) {
   const std::string path = lsp::path_of(uri).value_or(uri);
+  if (heads_) heads_->forget(path);
   service_->change_index([path](recall::Index& index) { index.forget_everywhere(path); });
 }
 

@@ -24,7 +24,7 @@ Result<int> KvSequence::reuse(std::span<const TokenId> tokens, Wanted wanted,
   table_.insert(table_.end(), found.begin(), found.end());
   sealed_ = table_size();
   tokens_.assign(tokens.begin(), tokens.begin() + table_size() * kPageTokens);
-  for (const PageIndex page : found) tier_->own(page, source_);
+  for (int page = whole; page < sealed_; ++page) own(page);
   return size();
 }
 
@@ -53,8 +53,20 @@ std::vector<PageIndex> KvSequence::find_pages(std::span<const TokenId> tokens, i
 
 void KvSequence::set_source(SourceId source) {
   source_ = source;
-  for (int page = 0; page < sealed_; ++page)
-    tier_->own(table_[static_cast<std::size_t>(page)], source_);
+  for (int page = 0; page < sealed_; ++page) own(page);
+}
+
+void KvSequence::set_shown(std::span<const SourceId> shown) {
+  shown_.assign(shown.begin(), shown.end());
+  if (sealed_ > 0) own(0);
+}
+
+void KvSequence::own(int page) {
+  const PageIndex sealed = table_[static_cast<std::size_t>(page)];
+  tier_->own(sealed, source_);
+  // What must not be stored gets no owner by what it shows.
+  if (page > 0 || source_ == SourceId::kNone) return;
+  for (const SourceId shown : shown_) tier_->own(sealed, shown);
 }
 
 int KvSequence::take_restored() {
@@ -83,6 +95,7 @@ Result<void> KvSequence::share(const KvSequence& other) {
   sealed_ = other.sealed_;
   tokens_ = other.tokens_;
   source_ = other.source_;
+  shown_ = other.shown_;
   return {};
 }
 
@@ -120,7 +133,7 @@ void KvSequence::commit(std::span<const TokenId> tokens) {
     PageIndex& page = table_[static_cast<std::size_t>(sealed_)];
     const auto first = static_cast<std::size_t>(sealed_) * kPageTokens;
     page = pool_->seal(page, parent_of(sealed_), std::span(tokens_).subspan(first, kPageTokens));
-    tier_->own(page, source_);
+    own(sealed_);
   }
 }
 

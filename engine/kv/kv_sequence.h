@@ -64,6 +64,8 @@ class KvSequence {
 
   /// Says whose text the sequence holds, from now on and in the pages that it has.
   void set_source(SourceId source);
+  /// Says whose text its first page shows, too, as long as it has a source.
+  void set_shown(std::span<const SourceId> shown);
   /// Tokens of its pages that came from the store and were not counted before.
   int take_restored();
 
@@ -74,6 +76,8 @@ class KvSequence {
   static int pages_for(int tokens) { return (tokens + kPageTokens - 1) / kPageTokens; }
   int table_size() const { return static_cast<int>(table_.size()); }
   std::optional<PageIndex> parent_of(int page) const;
+  /// Says whose the sealed page number `page` of the table is.
+  void own(int page);
   /// Pages of `tokens` from index `first` on, referenced, up to the first that is not available.
   std::vector<PageIndex> find_pages(std::span<const TokenId> tokens, int first, Wanted wanted,
                                     const std::stop_token& stop);
@@ -87,6 +91,7 @@ class KvSequence {
   Backend* backend_;
   StoreTier* tier_;
   SourceId source_ = SourceId::kNone;
+  std::vector<SourceId> shown_;
   std::vector<TokenId> tokens_;
   std::vector<PageIndex> table_;
   int sealed_ = 0;  ///< leading pages of the table that are sealed: size() / P between calls

@@ -91,6 +91,20 @@ TEST_CASE("a page that two documents share belongs to both, and goes with either
   CHECK(look_up(*store.store, 0) == Found::kMissing);
 }
 
+TEST_CASE("the note of a document that shared purged pages goes with them") {
+  const ScratchFolder scratch;
+  OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  keep_chain(*store.store, kA, 0, 3);
+  keep_chain(*store.store, kB, 100, 102);
+  const Digest model = test_arena(7).model;
+  REQUIRE(store->set_note(kA, model, "tokens of B"));
+  REQUIRE(store->set_note(kB, model, "its own"));
+  REQUIRE(store->add_source(test_page(0).digest, kB));
+  REQUIRE(store->purge(kB));
+  CHECK(store->notes(model).value().empty());
+}
+
 TEST_CASE("after a purge no byte of the document's pages is in any file") {
   const ScratchFolder scratch;
   OpenStore store = open_store(scratch.store());

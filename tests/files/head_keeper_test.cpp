@@ -60,6 +60,11 @@ class Project {
     for (const context::Slot& slot : head->slots) text += slot.path + ":" + slot.text;
     return text.empty() ? "none" : text;
   }
+  /// URIs of the files in the last head that came.
+  std::vector<std::string> shown() {
+    const std::lock_guard lock(mutex_);
+    return shown_;
+  }
   HeadKeeper& keeper() { return keeper_; }
 
  private:
@@ -70,6 +75,7 @@ class Project {
   void take(completion::HeadAnswer answer) {
     const std::lock_guard lock(mutex_);
     heads_.push_back(std::move(answer.head));
+    shown_ = std::move(answer.shown);
     arrived_.notify_all();
   }
 
@@ -78,6 +84,7 @@ class Project {
   std::condition_variable arrived_;
   std::vector<std::string> files_;
   std::vector<context::HeadPtr> heads_;
+  std::vector<std::string> shown_;
   HeadKeeper keeper_;
 };
 
@@ -137,4 +144,20 @@ TEST_CASE("nothing is delivered after stop, and a closed document is forgotten")
   project.keeper().ask({{1, "file://" + project.path("src/main.c")}, nullptr});
   project.keeper().stop();
   project.changed();
+}
+
+TEST_CASE("a purged file is in no head any more, and its documents are answered anew") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.write("src/more.h", "int volume(int a);\n");
+  const std::string user = std::string("#include \"more.h\"\nint v = volume(2);\n") + kUser;
+  project.open("src/main.c", user);
+  CHECK(project.next() == "src/more.h:int volume(int a);\nsrc/shape.h:int area(int a);\n");
+  CHECK(project.shown() == std::vector<std::string>{"file://" + project.path("src/more.h"),
+                                                    "file://" + project.path("src/shape.h")});
+  project.keeper().forget(project.path("src/shape.h"));
+  project.changed();
+  project.open("src/main.c", user);
+  CHECK(project.next() == "src/more.h:int volume(int a);\n");
 }

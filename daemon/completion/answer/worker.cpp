@@ -83,6 +83,7 @@ void Worker::ask_heads() {
 void Worker::show_head(const HeadAnswer& answer) {
   DocumentState* const document = documents_.find_open(answer.document);
   if (document == nullptr || !answer.head) return;
+  memory_.note_shown(*document, answer.shown);
   const int window = std::max(budgets_.wide_tokens_max, budgets_.prompt_tokens_max);
   documents_.show_head(*document, *answer.head,
                        static_cast<std::size_t>(std::max(0, window)) * kHeadPercent / 100);

@@ -187,7 +187,7 @@ KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int 
   anchors.front().anchor = plan.anchor;
   state.judge_head(anchors.front().anchor);
   anchors.front().used = ++uses_;
-  engine_.set_source(sequence_of(anchors.front()), state.source);
+  set_sources(state, sequence_of(anchors.front()), plan.anchor.path);
   return anchors.front();
 }
 
@@ -200,7 +200,7 @@ KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan
   kept.anchor = plan.anchor;
   state.judge_head(kept.anchor);
   kept.used = ++uses_;
-  engine_.set_source(sequence_of(kept), state.source);
+  set_sources(state, sequence_of(kept), plan.anchor.path);
   return kept;
 }
 
@@ -236,9 +236,15 @@ void Documents::limit(DocumentState& state) {
 engine::SequenceId Documents::spine_sequence_of(DocumentState& state) {
   if (!state.spine_sequence) {
     state.spine_sequence = engine_.open_sequence();
-    engine_.set_source(*state.spine_sequence, state.source);
+    set_sources(state, *state.spine_sequence, state.spine.path());
   }
   return *state.spine_sequence;
+}
+
+void Documents::set_sources(const DocumentState& state, engine::SequenceId sequence,
+                            const prompt::PathHead& path) {
+  engine_.set_source(sequence, state.source);
+  if (path.other_files > 0) engine_.set_shown(sequence, state.shown_sources);
 }
 
 std::vector<DocumentState*> Documents::open_by_use() {

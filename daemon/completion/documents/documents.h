@@ -51,8 +51,10 @@ struct DocumentState {
       first_spine;  ///< of the first window (Windows::has_first()) and near views, without
   /// With a newer head, until idle time has made the cursor's anchor whole with it.
   std::optional<prompt::Spine> coming;
-  std::vector<std::string> head_files;  ///< of the newest head, with the reasons; for people
-  std::uint64_t head_asked = 0;         ///< version of the text for which a head was asked; 0: none
+  std::vector<std::string> head_files;   ///< of the newest head, with the reasons; for people
+  std::vector<std::string> shown_files;  ///< URIs; of the heads since the state was made
+  std::vector<engine::SourceId> shown_sources;  ///< the same, as the engine knows them
+  std::uint64_t head_asked = 0;  ///< version of the text for which a head was asked; 0: none
   std::optional<engine::SequenceId> spine_sequence;
   double widening_cpu_s = 0;     ///< what idle time spent on widening, less what requests gave back
   prompt::Windows windows;       ///< of the last request
@@ -149,6 +151,9 @@ class Documents {
   };
   Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
   engine::SequenceId sequence_of(KeptAnchor& kept);
+  /// Tells the engine whose text the sequence of a prompt with that path holds.
+  void set_sources(const DocumentState& state, engine::SequenceId sequence,
+                   const prompt::PathHead& path);
   /// Forgets each document that is `unwanted`, with its text and sequences, also an open one.
   void forget_if(const std::function<bool(const DocumentKey&, const DocumentState&)>& unwanted);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);

@@ -47,12 +47,10 @@ void PageKeeper::set_open(const std::string& uri, bool open) {
   service_->post([uri, open](store::Store& store) { store.set_open(uri, open); });
 }
 
-std::vector<std::pair<std::string, engine::SourceId>> PageKeeper::sources_below(
-    const std::string& uri) const {
-  std::vector<std::pair<std::string, engine::SourceId>> found;
+std::map<std::string, engine::SourceId> PageKeeper::sources_below(const std::string& uri) const {
+  std::map<std::string, engine::SourceId> found;
   for (const auto& [known, number] : numbers_)
-    if (uri.empty() || known == uri || known.starts_with(uri + "/"))
-      found.emplace_back(known, number);
+    if (uri.empty() || known == uri || known.starts_with(uri + "/")) found.emplace(known, number);
   return found;
 }
 

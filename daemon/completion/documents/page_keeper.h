@@ -38,7 +38,7 @@ class PageKeeper final : public engine::PageStore {
   /// The editor opened or closed it. Open documents are evicted last.
   void set_open(const std::string& uri, bool open);
   /// The numbered documents that are `uri`, or lie in that folder; all if it is empty.
-  std::vector<std::pair<std::string, engine::SourceId>> sources_below(const std::string& uri) const;
+  std::map<std::string, engine::SourceId> sources_below(const std::string& uri) const;
   /// The document was purged.
   void forget_note(const std::string& uri) { notes_.erase(uri); }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/utf8.h"
@@ -114,16 +115,32 @@ void SessionMemory::note_places() {
   });
 }
 
+void SessionMemory::note_shown(DocumentState& state, const std::vector<std::string>& uris) {
+  for (const std::string& uri : uris) {
+    if (std::ranges::find(state.shown_files, uri) != state.shown_files.end()) continue;
+    state.shown_files.push_back(uri);
+    if (keeper_ && state.source != engine::SourceId::kNone)
+      state.shown_sources.push_back(keeper_->source_of(uri));
+  }
+}
+
 void SessionMemory::forget(const std::string& uri) {
+  std::map<std::string, engine::SourceId> unwanted;
   documents_.forget_if([&](const DocumentKey& document, const DocumentState& state) {
-    const bool named =
-        uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
+    const bool named = uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
+    // A head that a note brought back says of no file that it is in there.
+    const bool shows = state.shown_files.empty()
+                           ? state.spine.path().other_files > 0
+                           : std::ranges::find(state.shown_files, uri) != state.shown_files.end();
     if (named && state.open) forgotten_.insert(document);
-    return named;
+    if (shows && state.source != engine::SourceId::kNone)
+      unwanted.emplace(document.uri, state.source);
+    return named || shows;
   });
   prompts_.clear();
   if (!keeper_) return;
-  for (const auto& [known, source] : keeper_->sources_below(uri)) {
+  unwanted.merge(keeper_->sources_below(uri));
+  for (const auto& [known, source] : unwanted) {
     engine_.forget(source);
     keeper_->forget_note(known);
   }

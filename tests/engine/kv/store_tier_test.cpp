@@ -1,5 +1,6 @@
 #include "engine/kv/store_tier.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <numeric>
@@ -95,6 +96,38 @@ TEST_CASE("pages are written parents first, each once, with whose they are") {
   CHECK_FALSE(store->pages.at(store->written[0]).parent);
   CHECK(store->pages.at(store->written[0]).sources == std::vector{kA, kB});
   CHECK(store->pages.at(store->written[3]).sources == std::vector{kA});
+}
+
+TEST_CASE("what a prompt shows of another document goes with that, and all that follows it") {
+  const auto store = std::make_shared<FakeStore>();
+  Bench bench(store);
+  const std::vector<TokenId> prompt = tokens(3 * kPageTokens);
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.engine->set_source(sequence, kA);
+  bench.engine->set_shown(sequence, std::array{kB});
+  REQUIRE(bench.engine->prefill(sequence, prompt, {}).has_value());
+  bench.engine->close_sequence(sequence);
+  bench.write_all();
+  REQUIRE(store->written.size() == 3);
+  CHECK(store->pages.at(store->written[0]).sources == std::vector{kA, kB});
+  CHECK(store->pages.at(store->written[1]).sources == std::vector{kA});
+  bench.engine->forget(kB);
+  CHECK(bench.engine->pool().pages_used() == 0);
+  CHECK(bench.engine->pool().check() == "");
+}
+
+TEST_CASE("what shows another document and must not be stored is not stored as that document's") {
+  const auto store = std::make_shared<FakeStore>();
+  Bench bench(store);
+  const SequenceId sequence = bench.engine->open_sequence();
+  bench.engine->set_shown(sequence, std::array{kB});
+  REQUIRE(bench.engine->prefill(sequence, tokens(2 * kPageTokens), {}).has_value());
+  bench.engine->close_sequence(sequence);
+  bench.write_all();
+  CHECK(store->written.empty());
+  // It belongs to nobody, so it goes with whatever is forgotten.
+  bench.engine->forget(kA);
+  CHECK(bench.engine->pool().pages_used() == 0);
 }
 
 TEST_CASE("the device is told in front of the pages that it is then asked for, and of no others") {
