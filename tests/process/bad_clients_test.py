@@ -57,7 +57,7 @@ class BadClientsTest(UserTest):
         print(f"back at {resident_bytes(pid) >> 20} MiB {time.monotonic() - ended:.1f} s after they left")
         self.assertGreater(answered, 0)
         self.assertTrue(editor.complete(kUri, *kCursor)[0])
-        self.assert_alive(pid)
+        self.assertIn(b"serve", pathlib.Path(f"/proc/{pid}/cmdline").read_bytes())
 
 
 if __name__ == "__main__":
