@@ -32,8 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// After the last session that ended. What it had freed lies between what others have, and glibc
-/// keeps it: 252 MiB of 15 after 80 clients without measure.
+/// After the last session. glibc keeps what it freed: 252 MiB of 15 after 80 bad clients.
 constexpr auto kTrimAfter = std::chrono::seconds(1);
 
 void give_free_memory_back() {
