@@ -41,6 +41,7 @@ Step model_step(const SetupPlaces& places, const Recommendation& found,
   step.what = fmt::format("{} {} ({}, {}): {}", is_here ? "use" : "get and use", best.model.name,
                           bytes_text(static_cast<double>(best.model.bytes)), best.model.license,
                           speed_text(best));
+  if (!best.fast) step.what += "; " + best.reason;
   const fs::path folder = places.program.parent_path();
   std::vector<std::string> words =
       is_here ? std::vector<std::string>{places.program, "model", "use", best.model.name}
