@@ -31,6 +31,7 @@ class WindowTest(CacheUser):
             return False
 
         poll(is_full, "the full window")
+        receipts.append(editor.complete(*place)[1])  # a quick machine's first answer may have shown all of it
         editor.leave()
         return [receipt for receipt in receipts if receipt["promptTokens"] > 0]
 
@@ -41,7 +42,7 @@ class WindowTest(CacheUser):
         self.assertEqual(shown[1:], sorted(shown[1:]))
         self.assertGreaterEqual(shown[-1], 0.95, receipts[-1])
         why = self.run_efimd("status", "--why").stdout
-        self.assertRegex(why, r"full, (kept|new)")
+        self.assertIn("full, kept", why)
         self.assertRegex(why, r"(9[5-9]|100) % of the file")
         window = self.status()["model"]["windowTokens"]
         self.assertGreater(window, 800)
