@@ -67,7 +67,7 @@ class Teller {
     const Request& request = turn.request();
     const CursorContext& place = turn.context();
     holds_all_ = !is_blank(place.rest) || !is_welcome(turn, 0.0) ||
-                 turn.document.rejections.turned_down_at(turn.snapshot(), turn.cursor) ||
+                 turn.document.rejections.turned_down(turn.snapshot(), turn.cursor) ||
                  turn.rival->rejected || request.selected || request.by_hand;
   }
 

@@ -92,16 +92,10 @@ void Rejections::dismiss(const LastRequest& last, const text::Snapshot& snapshot
   turn_down({{last.shown->text.substr(typed), begin}, line_before(snapshot, begin)});
 }
 
-bool Rejections::turned_down_at(const text::Snapshot& snapshot, std::size_t begin) const {
-  return std::ranges::any_of(turned_down_, [&](const Suggestion& each) {
-    return each.shown.begin == begin && each.line_before == line_before(snapshot, begin);
-  });
-}
-
 bool Rejections::turned_down(const text::Snapshot& snapshot, std::size_t begin,
-                             std::string_view text) const {
+                             std::optional<std::string_view> text) const {
   return std::ranges::any_of(turned_down_, [&](const Suggestion& each) {
-    return each.shown.begin == begin && same_suggestion(each.shown.text, text) &&
+    return each.shown.begin == begin && (!text || same_suggestion(each.shown.text, *text)) &&
            each.line_before == line_before(snapshot, begin);
   });
 }

@@ -39,10 +39,9 @@ class Rejections {
   /// The user dismissed what `last` showed while the text was that of `snapshot`. Ignored if the
   /// text has changed since, because the suggestion is no longer on the screen.
   void dismiss(const LastRequest& last, const text::Snapshot& snapshot);
-  /// Whether `text` was rejected at the byte `begin` of `snapshot`.
-  bool turned_down(const text::Snapshot& snapshot, std::size_t begin, std::string_view text) const;
-  /// Whether any text was.
-  bool turned_down_at(const text::Snapshot& snapshot, std::size_t begin) const;
+  /// Whether `text`, or any text if there is none, was rejected at the byte `begin` of `snapshot`.
+  bool turned_down(const text::Snapshot& snapshot, std::size_t begin,
+                   std::optional<std::string_view> text = {}) const;
 
  private:
   struct Suggestion {
