@@ -35,8 +35,10 @@ int failed(const Error& error, service::UniqueFd ready = {}) {
   return 1;
 }
 
-/// Of one that lives no longer than this before something kills it, the next one waits as long.
+/// If something kills one that lived no longer than this, the next one waits kPause, so that a cause
+/// that lasts costs little.
 constexpr auto kShortLife = std::chrono::seconds(10);
+constexpr auto kPause = std::chrono::seconds(1);
 
 volatile std::sig_atomic_t asked_to_end = 0;
 volatile pid_t serving = 0;  ///< the process that serves; 0: none yet
@@ -98,8 +100,7 @@ int keep_serving(const service::Paths& paths, Server::Settings settings,
       return server.run() == Server::End::kStarterGone ? kStartAgain : 0;
     }
     if (wait_for_end()) break;
-    if (std::chrono::steady_clock::now() - begin < kShortLife)
-      std::this_thread::sleep_for(kShortLife / 10);
+    if (std::chrono::steady_clock::now() - begin < kShortLife) std::this_thread::sleep_for(kPause);
   }
   ::unlink(paths.remote_socket().c_str());
   return 0;
