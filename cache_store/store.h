@@ -124,8 +124,8 @@ class Store {
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
   /// Removes a document with its pages and all pages that follow them, and the notes of those that had
-  /// a part in these. Overwrites their slots and
-  /// every free slot, because pages of it may have been there.
+  /// a part in these. Overwrites their slots and every free slot, because pages of it may have been
+  /// there.
   Result<Purged> purge(const std::string& uri);
   /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
   Result<Purged> purge_model(std::string_view name);

@@ -25,9 +25,9 @@ inline constexpr std::size_t kSkippedBytesMax = std::size_t{4} << 30;
 ///   {"jsonrpc":"2.0",...}         52 bytes
 ///
 /// Thread: its owner's.  Limits: holds one body and what was fed after it; each byte is copied at
-/// most twice. Bodies that were taken are overwritten here. Fails with kBadInput, naming the bytes, if a header is malformed. After that nobody
-/// knows where frames begin: every further next() gives the same error, and the caller closes the
-/// connection.
+/// most twice. Bodies that were taken are overwritten here. Fails with kBadInput, naming the bytes, if
+/// a header is malformed. After that nobody knows where frames begin: every further next() gives the
+/// same error, and the caller closes the connection.
 class FrameReader {
  public:
   /// The fate of bodies over kMessageBytesMax. They end the stream, or they are dropped as they

@@ -24,9 +24,10 @@ std::uint64_t cpu_us() {
          static_cast<std::uint64_t>(time.tv_nsec) / 1'000;
 }
 
-/// A text that goes on as blanks once its time is over: these take no time. tree-sitter's own limits are not
-/// used, because up to 0.20.7 a parse that is given up between two tokens frees a null pointer. Nor does the
-/// text end there: its lexer trusts that what it has seen stays.
+/// A text that goes on as blanks once its time is over: 48 KiB of them take tenths of a second at
+/// most. tree-sitter's own limits are not used, because up to 0.20.7 a parse that is given up between
+/// two tokens frees a null pointer. Nor does the text end there: its lexer trusts that what it has
+/// seen stays.
 struct TimedText {
   std::string_view text;
   std::uint64_t end_us;

@@ -45,8 +45,8 @@ class SessionMemory {
   /// Notes the documents that were used since the last call.
   void note_places();
   /// Drops the document's text and pages, and all pages that follow them; those of every document if
-  /// `uri` is empty. So it does with documents whose prompts show that one. Open ones begin anew with the next request, and are not stored any more until
-  /// they are opened again.
+  /// `uri` is empty. So it does with documents whose prompts show that one. Open ones begin anew with
+  /// the next request, and are not stored any more until they are opened again.
   void forget(const std::string& uri);
   /// From now on the document's prompts may show these files, too: what is kept of them goes with any
   /// of these.
