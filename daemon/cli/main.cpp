@@ -80,8 +80,8 @@ int run_command_line(std::vector<std::string> arguments) {
 
 }  // namespace efimd::service
 
-#if defined(__GLIBC__) && \
-    !defined(EFIMD_SANITIZED)  // sanitizers pair their own new with their own delete
+// Sanitizers pair their own new with their own delete.
+#if defined(__GLIBC__) && !defined(EFIMD_SANITIZED)
 
 // Whatever holds the user's text or its KV is overwritten when it is freed: what was purged or closed is
 // in no part of the heap that waits for reuse. It costs less than writing those bytes did.
