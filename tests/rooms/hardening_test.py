@@ -4,6 +4,7 @@
 usage: hardening_test.py PROGRAM...
 """
 
+import pathlib
 import platform
 import re
 import subprocess
@@ -11,6 +12,7 @@ import sys
 import unittest
 
 programs = []
+kMarks = "x86 feature: IBT, SHSTK"  # of control-flow enforcement, as hardening-check wants them
 
 
 def said(*command):
@@ -46,7 +48,26 @@ class Hardening(unittest.TestCase):
     @unittest.skipUnless(platform.machine() == "x86_64", "jumps are marked otherwise elsewhere")
     def test_jumps_have_marked_targets(self):
         for program in self.each():
-            self.assertIn("endbr64", said("objdump", "-d", "--disassemble=main", program))
+            self.assertIn(kMarks, said("readelf", "-nW", program))
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "jumps are marked otherwise elsewhere")
+    def test_what_the_loader_jumps_to_is_marked(self):
+        for program in self.each():
+            entry = re.search(r"Entry point address:\s+0x(\w+)", said("readelf", "-hW", program))[1]
+            called = re.findall(r"\((?:INIT|FINI)\)\s+0x(\w+)", said("readelf", "-dW", program))
+            for address in {int(entry, 16), *(int(each, 16) for each in called)}:
+                first = said("objdump", "-d", f"--start-address={address}", f"--stop-address={address + 4}", program)
+                self.assertIn("endbr64", first)
+
+    @unittest.skipUnless(platform.machine() == "x86_64", "jumps are marked otherwise elsewhere")
+    def test_no_object_is_marked_that_was_not_built_so(self):
+        """The linker was told to mark the programs, for the system's start files have no marks."""
+        build = pathlib.Path(programs[0]).parents[2]
+        objects = [*build.glob("**/libefimd_*.a"), *build.glob("**/CMakeFiles/efimd*.dir/**/*.o")]
+        self.assertGreater(len(objects), 20)
+        for each in objects:
+            notes = said("readelf", "-nW", each)
+            self.assertEqual(notes.count(kMarks), max(notes.count("File: "), 1), each)
 
 
 if __name__ == "__main__":
