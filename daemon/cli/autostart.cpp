@@ -34,33 +34,45 @@ std::string xml_text(std::string_view text) {
 
 }  // namespace
 
-std::string service_unit(const std::filesystem::path& program) {
-  return fmt::format(R"([Unit]
-Description=efimd: inline code completions from a model on this machine
+std::string service_unit(const std::filesystem::path& program, Rights rights) {
+  // What a plain manager cannot do for namespaces of mounts, it ignores; with users of its own, it gives up.
+  constexpr char kOwn[] =
+      R"(# Users of its own: so a user's manager may take the capabilities that programs could still gain, too.
+PrivateUsers=yes
+CapabilityBoundingSet=
+# Where the system gives users no namespaces (217, 218, 225, 226), the other unit takes over at once.
+RestartPreventExitStatus=217 218 225 226
+)";
+  constexpr char kPlain[] =
+      R"(# A user's manager ignores what it cannot do. Not so CapabilityBoundingSet= and what implies it, and not so
+# ProtectKernelTunables= in a container: then the daemon would not start. A user's processes have no capabilities,
+# NoNewPrivileges keeps it so, and landlock lets the daemon write nothing under /proc and /sys.
+ProtectControlGroups=yes
+ProtectProc=invisible
+ProtectSystem=full
+)";
+  const bool own = rights == Rights::kOwnUsers;
+  return fmt::format(
+      R"([Unit]
+Description=efimd: inline code completions from a model on this machine{}
 Documentation=man:efimd(1)
 Requires={}
-# Idle daemons and people start it now and then; one that fails at each start is given up.
+{}# Idle daemons and people start it now and then; one that fails at each start is given up.
 StartLimitIntervalSec=30
 StartLimitBurst=30
 
 [Service]
 ExecStart={} serve --background
-Restart=on-failure
+{}Restart=on-failure
 RestartSec=1
 UMask=0077
 # What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
-# A user's manager ignores what it cannot do, as namespaces where the system forbids them; not so CapabilityBoundingSet= and
-# what implies it, and not so ProtectKernelTunables= in a container: then the daemon would not start. A user's processes have
-# no capabilities, NoNewPrivileges keeps it so, and landlock lets the daemon write nothing under /proc and /sys.
 # Nothing here hides /home, /tmp and devices: projects lie there, and GPUs.
-KeyringMode=private
+{}KeyringMode=private
 LockPersonality=yes
 NoNewPrivileges=yes
 PrivateNetwork=yes
-ProtectControlGroups=yes
 ProtectHostname=yes
-ProtectProc=invisible
-ProtectSystem=full
 RestrictAddressFamilies=AF_UNIX
 RestrictNamespaces=yes
 RestrictRealtime=yes
@@ -71,7 +83,9 @@ SystemCallFilter=@system-service seccomp landlock_add_rule landlock_create_rules
 SystemCallFilter=~@privileged
 TasksMax=512
 )",
-                     kSocketUnit, unit_word(program.string()));
+      own ? "" : ", without namespaces", kSocketUnit,
+      own ? fmt::format("OnFailure={}\n", kPlainUnit) : std::string(), unit_word(program.string()),
+      own ? std::string() : fmt::format("Sockets={}\n", kSocketUnit), own ? kOwn : kPlain);
 }
 
 std::string socket_unit(const std::string& socket) {

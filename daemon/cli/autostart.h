@@ -8,9 +8,13 @@ namespace efimd::service {
 // The files with which a service manager starts the daemon. systemd's user manager holds the
 // socket, so that the first editor starts the daemon; launchd does it on macOS.
 
-/// efimd.service: this program as `efimd serve`, restarted if it fails, with no more rights than it
-/// needs. Only options that a user manager can apply without namespaces of its own.
-std::string service_unit(const std::filesystem::path& program);
+/// With namespaces of its own, a service has fewer rights, but some systems give users none.
+enum class Rights { kOwnUsers, kPlain };
+
+/// This program as `efimd serve`, restarted if it fails, with no more rights than it needs.
+/// efimd.service has users of its own. systemd starts efimd-plain.service in its place if it cannot
+/// give it these; the waiting editors are then served by that one.
+std::string service_unit(const std::filesystem::path& program, Rights rights);
 
 /// efimd.socket, listening at `socket`; "%t" stands for $XDG_RUNTIME_DIR.
 std::string socket_unit(const std::string& socket);
@@ -19,6 +23,7 @@ std::string socket_unit(const std::string& socket);
 std::string launch_agent(const std::filesystem::path& program);
 
 inline constexpr char kServiceUnit[] = "efimd.service";
+inline constexpr char kPlainUnit[] = "efimd-plain.service";
 inline constexpr char kSocketUnit[] = "efimd.socket";
 inline constexpr char kLaunchLabel[] = "efimd";
 inline constexpr char kUserSocket[] = "%t/efimd/daemon.sock";  ///< where Paths puts it by default

@@ -25,11 +25,12 @@ sys.path.insert(0, str(kRoot / "tests" / "support"))
 from lsp_peer import framed  # noqa: E402
 from polling import poll  # noqa: E402
 
-kManagers = 5
+kManagers = 5  # the last one is refused namespaces
 kIdleExits = 20  # of each manager's daemon
 kIdleExitS = 1
 kPatienceS = 180
 kRunS = 600  # of one manager with all that is asked of it
+kUnit, kPlainUnit = "efimd.service", "efimd-plain.service"
 kRuntime = pathlib.Path("/run/user/0")
 kSocket = kRuntime / "efimd/daemon.sock"
 
@@ -62,7 +63,7 @@ def idle_exits():
     return answered
 
 
-def inside(efimd):
+def inside(efimd, unit):
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     pathlib.Path("/run/systemd/system").mkdir(parents=True)  # systemd asks by it whether it runs this machine
     kRuntime.mkdir(mode=0o700, parents=True)
@@ -74,11 +75,18 @@ def inside(efimd):
     poll((kRuntime / "systemd/private").exists, "the manager")
 
     run(efimd, "autostart", "enable")
+    if unit == kPlainUnit:  # as a system that gives users no namespaces
+        drop_in = pathlib.Path(os.environ["HOME"], ".config/systemd/user/efimd.service.d/refused.conf")
+        drop_in.parent.mkdir()
+        drop_in.write_text("[Service]\nBindPaths=/nowhere\n", encoding="utf-8")
+        run("systemctl", "--user", "daemon-reload")
     assert run("systemctl", "--user", "is-active", "efimd.socket") == "active\n"
     assert run("systemctl", "--user", "is-active", "efimd.service", status=3) == "inactive\n", "nobody has asked yet"
     first = pid_of_daemon()
-    main_pid = run("systemctl", "--user", "show", "--value", "--property=MainPID", "efimd.service")
+    main_pid = run("systemctl", "--user", "show", "--value", "--property=MainPID", unit)
     assert int(main_pid) == first, f"the manager's daemon is {main_pid}, but {first} answers"
+    own_users = os.readlink(f"/proc/{first}/ns/user") != os.readlink("/proc/self/ns/user")
+    assert own_users == (unit == kUnit)
     assert "efimd.socket" in run(efimd, "autostart", "status")
 
     answered = idle_exits()
@@ -88,15 +96,16 @@ def inside(efimd):
     poll(lambda: pid_of_daemon() != before, "the next daemon")
     run(efimd, "autostart", "disable")
     assert run("systemctl", "--user", "is-active", "efimd.socket", status=3) == "inactive\n"
-    assert list(pathlib.Path(os.environ["HOME"], ".config/systemd/user").iterdir()) == []
+    left = {path.name for path in pathlib.Path(os.environ["HOME"], ".config/systemd/user").iterdir()}
+    assert left <= {"efimd.service.d"}, left
     manager.terminate()
-    print(json.dumps({"idleExits": kIdleExits, "answered": answered}))
+    print(json.dumps({"unit": unit, "idleExits": kIdleExits, "answered": answered}))
 
 
 def main():
     efimd = str(pathlib.Path(sys.argv[1]).resolve())
-    if sys.argv[2:] == ["inside"]:
-        return inside(efimd)
+    if sys.argv[2:3] == ["inside"]:
+        return inside(efimd, sys.argv[3])
     for tool in ("unshare", "systemctl", "/lib/systemd/systemd"):
         if not shutil.which(tool):
             print(f"{tool} is missing: this is no machine of systemd's")
@@ -105,13 +114,15 @@ def main():
     if os.geteuid() != 0 or subprocess.run([*apart, "true"], check=False, capture_output=True).returncode != 0:
         print("a manager of its own is given a machine of its own by root only")
         return kSkipped
+    usual = kUnit if subprocess.run(["unshare", "--user", "--net", "true"], check=False, capture_output=True).returncode == 0 else kPlainUnit
     with tempfile.TemporaryDirectory(prefix="efimd-") as folder:
         children = []
         for name in range(kManagers):
             home = pathlib.Path(folder, str(name))
             home.mkdir()
             environment = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(kRuntime)}
-            children.append((home, subprocess.Popen([*apart, sys.executable, __file__, efimd, "inside"], env=environment,
+            unit = kPlainUnit if name == kManagers - 1 else usual
+            children.append((home, subprocess.Popen([*apart, sys.executable, __file__, efimd, "inside", unit], env=environment,
                                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
         failed = 0
         for home, child in children:

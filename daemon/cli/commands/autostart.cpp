@@ -5,12 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/cli/commands/commands.h"
@@ -93,6 +95,8 @@ bool has_files() { return fs::exists(agent_file()); }
 
 #else
 
+constexpr std::array kUnits = {kSocketUnit, kServiceUnit, kPlainUnit};
+
 fs::path unit_folder() { return folder_in("XDG_CONFIG_HOME", ".config") / "systemd/user"; }
 
 /// A user manager makes this folder.
@@ -113,7 +117,9 @@ std::string unit_socket(const Paths& paths) {
 
 Result<void> enable(const Paths& paths, const fs::path& program) {
   const fs::path folder = unit_folder();
-  if (auto done = write_file(folder / kServiceUnit, service_unit(program)); !done) return done;
+  for (const auto& [unit, rights] :
+       {std::pair(kServiceUnit, Rights::kOwnUsers), std::pair(kPlainUnit, Rights::kPlain)})
+    if (auto done = write_file(folder / unit, service_unit(program, rights)); !done) return done;
   if (auto done = write_file(folder / kSocketUnit, socket_unit(unit_socket(paths))); !done)
     return done;
   // A daemon that an editor started would go on with a socket of its own: two models in memory.
@@ -125,10 +131,12 @@ Result<void> enable(const Paths& paths, const fs::path& program) {
 Result<void> disable() {
   const fs::path folder = unit_folder();
   if (!fs::exists(folder / kSocketUnit)) return {};
-  auto done = must_run({"systemctl", "--user", "disable", "--now", kSocketUnit, kServiceUnit});
-  if (!done) return done;
-  fs::remove(folder / kSocketUnit);
-  fs::remove(folder / kServiceUnit);
+  // One that is of an earlier version has two units alone.
+  std::vector<std::string> words = {"systemctl", "--user", "disable", "--now"};
+  for (const char* unit : kUnits)
+    if (fs::exists(folder / unit)) words.emplace_back(unit);
+  if (auto done = must_run(words); !done) return done;
+  for (const char* unit : kUnits) fs::remove(folder / unit);
   return must_run({"systemctl", "--user", "daemon-reload"});
 }
 
@@ -144,7 +152,7 @@ int show_status() {
   if (!has_manager()) return 0;
   if (const auto shown =
           run_program({"systemctl", "--user", "--no-pager", "--lines=0", "list-units", "--all",
-                       "--no-legend", kSocketUnit, kServiceUnit});
+                       "--no-legend", kSocketUnit, kServiceUnit, kPlainUnit});
       !shown)
     return failed(shown.error());
   return 0;
