@@ -13,34 +13,40 @@ namespace {
 // In lower case. With "/": the last parts of the path.
 constexpr auto kPatterns = std::to_array<std::string_view>(
     {// Environments
-     ".env*", "*.env", "env.local", "env.production",
+     ".env", ".env[!a-z]*", ".envrc*", "*.env", "env.local", "env.production", ".dev.vars",
+     ".renviron",
      // Keys and certificates
-     "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdbx", "*.ppk", "*.asc",
-     "*.gpg", "*.age", "*.ovpn", "wg[0-9]*.conf", "*id_rsa", "*id_dsa", "*id_ecdsa", "*id_ed25519",
-     "id_rsa[._-]*", "id_dsa[._-]*", "id_ecdsa[._-]*", "id_ed25519[._-]*", "deploy_key",
-     "*_deploy_key", "deploy-key",
+     "*.pem", "*.key", "*.p12", "*.pfx", "*.p8", "*.jks", "*.keystore", "*.kdb", "*.kdbx", "*.ppk",
+     "*.asc", "*.gpg", "*.age", "*.ovpn", "wg[0-9]*.conf", "wg-*.conf", "private_key",
+     "private-key", "*id_rsa", "*id_dsa", "*id_ecdsa", "*id_ed25519", "id_rsa[._-]*",
+     "id_dsa[._-]*", "id_ecdsa[._-]*", "id_ed25519[._-]*", "deploy_key", "*_deploy_key",
+     "deploy-key",
      // Passwords of programs
      ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".my.cnf",
-     ".mylogin.cnf", ".vault-token", ".vault_pass*", ".vault-pass*", ".s3cfg", ".boto",
-     ".dockercfg", "rclone.conf", ".terraformrc", "terraform.rc", "wp-config.php", "database.yml",
-     "shadow", "gshadow", "auth.json", "kubeconfig", "*.kubeconfig", "appsettings.production.json",
-     "local.settings.json",
+     ".mylogin.cnf", ".vault-token", ".vault_pass*", ".vault-pass*", "vault_pass*.txt",
+     "vault-pass*.txt", ".s3cfg", ".boto", "htpasswd", ".yarnrc.yml", ".sentryclirc",
+     ".erlang.cookie", "*.tfrc.json", "ngrok.yml", ".dockercfg", "rclone.conf", ".terraformrc",
+     "terraform.rc", "wp-config.php", "database.yml", "shadow", "gshadow", "auth.json",
+     "kubeconfig", "*.kubeconfig", "appsettings.production.json", "local.settings.json",
      // Files named after what they hold
      "credentials", "credentials.json", "credentials.y*ml", "credentials.toml", "credentials.ini",
      "credentials.csv", "credentials.xml", "credentials.txt", "credentials.properties",
      "credentials.db", "secret.json", "secrets.json", "secrets.*.json", "secret.y*ml",
      "secrets.y*ml", "secrets.*.y*ml", "secrets.y*ml.*", "secret.toml", "secrets.toml",
-     "secrets.ini", "secret.txt", "secrets.txt", "password.txt", "passwords.txt", "token", ".token",
-     "token.txt", "*.token", "api_key", "api_key.txt", "api-key.txt", "apikey.txt",
-     "application_default_credentials.json", "service-account*.json", "service_account*.json",
-     "client_secret*.json", "*.tfvars", "*.tfvars.json", "*.tfstate", "*.tfstate.*",
+     "secrets.ini", "secret.txt", "secrets.txt", "password.txt", "passwords.txt", "passwd.txt",
+     ".*-token", ".*_token", "token", ".token", "token.txt", "*.token", "api_key", "api_key.txt",
+     "api-key.txt", "apikey.txt", "application_default_credentials.json", "service-account*.json",
+     "service_account*.json", "client_secret*.json", "*.tfvars", "*.tfvars.json", "*.tfstate",
+     "*.tfstate.*",
      // What was typed
-     ".bash_history", ".zsh_history", ".psql_history", ".mysql_history", ".python_history",
+     ".*_history", ".lesshst", ".viminfo",
      // By the path's last parts
      ".docker/config.json", ".m2/settings.xml", ".gradle/gradle.properties", "gh/hosts.yml",
+     ".config/hub", ".fly/config.yml", ".netlify/config.json",
      // Folders that hold only secrets
-     ".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".azure", ".gcloud"});
-constexpr std::size_t kFolders = 7;
+     ".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".azure", ".gcloud", ".config/gcloud",
+     ".config/op", ".config/doctl"});
+constexpr std::size_t kFolders = 10;
 
 std::string lower_case(std::string_view text) {
   std::string out(text);

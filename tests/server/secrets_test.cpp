@@ -100,6 +100,34 @@ TEST_CASE("each name of a file with secrets is known") {
                            ".aws/config",
                            ".kube/config",
                            ".password-store/a",
+                           ".env~",
+                           ".env_prod",
+                           ".envrc",
+                           ".dev.vars",
+                           ".Renviron",
+                           "x.kdb",
+                           "wg-home.conf",
+                           "private_key",
+                           "vault_password.txt",
+                           ".vault_pass.txt",
+                           "htpasswd",
+                           ".yarnrc.yml",
+                           ".sentryclirc",
+                           ".erlang.cookie",
+                           ".terraform.d/credentials.tfrc.json",
+                           "passwd.txt",
+                           ".gitlab-token",
+                           ".github_token",
+                           ".zsh_history",
+                           ".node_repl_history",
+                           ".lesshst",
+                           ".viminfo",
+                           ".config/hub",
+                           ".fly/config.yml",
+                           ".netlify/config.json",
+                           ".config/gcloud/access_tokens.db",
+                           ".config/op/config",
+                           ".config/doctl/config.yaml",
                            "SERVER.PEM"}) {
     INFO(name);
     CHECK(reason_of("/p/" + std::string(name)) == Reason::kSecret);
@@ -113,7 +141,9 @@ TEST_CASE("ordinary code is no secret, and a folder's name makes none") {
                            "tokenizer.py",        "secrets.cpp",     "password.go",
                            "shadow.glsl",         "config.json",     "settings.xml",
                            "hosts.yml",           "database.py",     "env.ts",
-                           "my.ssh/a.c",          "kube/config.go"}) {
+                           "my.ssh/a.c",          "kube/config.go",  ".environment.ts",
+                           ".envoy.py",           "private_key.rs",  "token_history.py",
+                           "gcloud/a.py",         "op/config"}) {
     INFO(name);
     CHECK(reason_of("/p/" + std::string(name)) == Reason::kNone);
   }
