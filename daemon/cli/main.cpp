@@ -17,6 +17,7 @@
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/cli/setup/setup.h"
+#include "daemon/config/printable.h"
 
 namespace efimd::service {
 
@@ -72,7 +73,9 @@ int run_command_line(std::vector<std::string> arguments) {
   const auto line = parse_command_line(std::move(arguments));
   if (line) return run(*line);
   const NothingToRun& nothing = line.error();
-  std::fputs(nothing.text.c_str(), nothing.code == 0 ? stdout : stderr);
+  // An error quotes the word that it is about.
+  const std::string text = nothing.code == 0 ? nothing.text : printable(nothing.text);
+  std::fputs(text.c_str(), nothing.code == 0 ? stdout : stderr);
   return nothing.code;
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <spdlog/logger.h>
+#include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <sys/stat.h>
@@ -20,6 +21,7 @@
 #include "base/memory_reserve.h"
 #include "daemon/config/build.h"
 #include "daemon/config/passed_socket.h"
+#include "daemon/config/printable.h"
 #include "daemon/config/program.h"
 #include "daemon/config/sandbox.h"
 #include "daemon/config/version.h"
@@ -42,23 +44,41 @@ spdlog::sink_ptr make_sink(const Paths& paths, ServeOptions::LogTo to) {
   const auto kind = std::filesystem::status(paths.log_file(), error).type();
   if (kind != std::filesystem::file_type::not_found &&
       kind != std::filesystem::file_type::regular) {
-    fmt::print(stderr, "efimd: {} is no file; logging here\n", paths.log_file().string());
+    fmt::print(stderr, "efimd: {} is no file; logging here\n",
+               printable(paths.log_file().string()));
     return std::make_shared<spdlog::sinks::stderr_sink_st>();
   }
   try {
     return std::make_shared<spdlog::sinks::rotating_file_sink_st>(paths.log_file().string(),
                                                                   kLogBytesMax, kLogFilesMax);
   } catch (const spdlog::spdlog_ex& failure) {
-    fmt::print(stderr, "efimd: no log file: {}; logging here\n", failure.what());
+    fmt::print(stderr, "efimd: no log file: {}; logging here\n", printable(failure.what()));
     return std::make_shared<spdlog::sinks::stderr_sink_st>();
   }
 }
+
+/// A message as a terminal may show it: names in it come from models, paths and other programs.
+/// It stays one line, for a name may hold line ends.
+class PrintableMessage : public spdlog::custom_flag_formatter {
+ public:
+  void format(const spdlog::details::log_msg& message, const std::tm&,
+              spdlog::memory_buf_t& out) override {
+    std::string text = printable({message.payload.data(), message.payload.size()});
+    std::ranges::replace(text, '\n', ' ');
+    out.append(text.data(), text.data() + text.size());
+  }
+  std::unique_ptr<custom_flag_formatter> clone() const override {
+    return std::make_unique<PrintableMessage>();
+  }
+};
 
 /// Thread: io only, so that sinks need no lock.
 std::shared_ptr<spdlog::logger> make_log(const Paths& paths, const Config& config,
                                          ServeOptions::LogTo to) {
   auto log = std::make_shared<spdlog::logger>("efimd", make_sink(paths, to));
-  log->set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %v");
+  auto formatter = std::make_unique<spdlog::pattern_formatter>();
+  formatter->add_flag<PrintableMessage>('*').set_pattern("%Y-%m-%d %H:%M:%S.%e %^%l%$ %*");
+  log->set_formatter(std::move(formatter));
   log->set_level(spdlog::level::from_str(config.log_level));
   log->flush_on(spdlog::level::info);
   return log;

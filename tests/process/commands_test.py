@@ -1,8 +1,10 @@
 """The commands of the CLI: what they print, and their exit status."""
 
 import json
+import struct
 import subprocess
 import unittest
+import urllib.parse
 
 from user import UserTest, kCursor, kEfimd, kModel, kPatienceS, kText, kUri
 
@@ -184,6 +186,39 @@ class CommandsTest(UserTest):
                 self.assert_fails(done, status=2)
                 self.assertTrue(done.stderr.strip())
                 self.assertEqual(done.stdout, "")
+
+    def test_no_name_of_a_model_or_a_file_reaches_the_terminal_or_the_log_as_an_order_to_it(self):
+        orders = "\x1b]0;owned\x07\n\x9b"  # a title, a bell, a line of one's own, an order of one character
+        model = self.folder / f"{orders}.gguf"
+        key = struct.pack("<Q", 12) + b"general.name" + struct.pack("<I", 8)
+        before, after = kModel.read_bytes().split(key, 1)
+        size = struct.unpack("<Q", after[:8])[0]
+        model.write_bytes(before + key + struct.pack("<Q", size) + orders.encode()[:size].ljust(size) + after[8 + size:])
+        self.environment["EFIMD_MODEL"] = str(model)
+        path = self.folder / f"a{orders}.py"
+        path.write_text(kText)
+        editor = self.editor()
+        editor.initialize()
+        editor.open(f"file://{urllib.parse.quote(str(path))}", kText)
+        editor.complete_when_loaded(f"file://{urllib.parse.quote(str(path))}", *kCursor)
+        for arguments in (["status"], ["status", "--why"], ["model", "info", model], ["model", "list"], ["doctor"],
+                          ["doctor", path], ["cache", "list"], ["cache", "pin", path], ["complete", f"{path}:99:1"],
+                          ["complete", path], ["model", "use", model], ["model", "use", f"{model}x"], ["cache", "purge", path]):
+            done = self.run_efimd(*arguments)
+            for character in "\x1b\x07\x9b":
+                self.assertNotIn(character, done.stdout + done.stderr, arguments)
+        log = (self.folder / "state" / "efimd.log").read_text()
+        self.assertIn("owned", log)
+        self.assertTrue(all(character.isprintable() for character in log.replace("\n", "")))
+        self.assertTrue(all(line[:4].isdigit() for line in log.splitlines()), "a line that efimd did not begin")
+
+    def test_files_with_secrets_are_named_with_their_reason(self):
+        (self.folder / ".env").write_text("KEY=1\n")
+        (self.folder / "notes.txt").symlink_to(".env")
+        (self.folder / "pasted.txt").write_text("ghp_" + 36 * "a" + "\n")
+        (self.folder / "id_map.cpp").write_text("int id_map;\n")
+        for name, why in ((".env", "(.env)"), ("notes.txt", "(.env)"), ("pasted.txt", "access token"), ("id_map.cpp", "may be kept")):
+            self.assertIn(why, self.run_efimd("doctor", self.folder / name).stdout, name)
 
     def test_help_and_version_are_0(self):
         for arguments in (["--help"], ["help"], ["--version"], ["lsp", "--help"], ["help", "model", "info"]):
