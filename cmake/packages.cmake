@@ -11,7 +11,7 @@ find_package(tl-expected REQUIRED)                      # Result<T>
 pkg_check_modules(PCRE2 REQUIRED IMPORTED_TARGET libpcre2-8)            # pre-tokenizer rules
 pkg_check_modules(XXHASH REQUIRED IMPORTED_TARGET libxxhash)            # page and model digests
 pkg_check_modules(SQLITE REQUIRED IMPORTED_TARGET sqlite3)               # the store's metadata
-find_package(CURL 7.85 REQUIRED)                         # HTTP of efimd-get and efimd-remote
+find_package(CURL 7.85 REQUIRED)                         # HTTP of efimd-get and efimd-http
 find_package(OpenSSL REQUIRED)                          # SHA-256 of what it loads
 if(EFIMD_TESTS)
   find_package(Catch2 REQUIRED)

@@ -30,11 +30,12 @@ function(efimd_room name)
   target_link_libraries(efimd_${name} PUBLIC efimd_options ${ROOM_USES})
 endfunction()
 
-# The program efimd-NAME of a room, which efimd looks for beside itself. efimd's manual page has its commands.
+# The program efimd-NAME, which efimd looks for beside itself. efimd's manual page has its commands.
 function(efimd_program_beside name)
+  cmake_parse_arguments(PROGRAM "" "" "USES" ${ARGN})
   include(GNUInstallDirs)
   add_executable(efimd-${name} main.cpp)
-  target_link_libraries(efimd-${name} PRIVATE efimd_${name} CLI11::CLI11)
+  target_link_libraries(efimd-${name} PRIVATE ${PROGRAM_USES} CLI11::CLI11)
   set_target_properties(efimd-${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/daemon/cli)
   install(TARGETS efimd-${name} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   set(page ${CMAKE_CURRENT_BINARY_DIR}/efimd-${name}.1)

@@ -4,15 +4,23 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstring>
+#include <thread>
 #include <vector>
 
 #include "daemon/cli/beside.h"
 #include "daemon/cli/commands/commands.h"
+#include "daemon/client/spawn.h"
 
 namespace efimd::service {
 
 namespace {
+
+/// Then the daemon starts without it, and asks again later.
+constexpr auto kLookAgainMax = std::chrono::seconds(2);
+constexpr auto kLook = std::chrono::milliseconds(5);
 
 /// efimd-http as a command, with this process's environment.
 Result<SpawnPlan> http_plan(const Paths& paths, const CommandLine::Http& options) {
@@ -33,6 +41,15 @@ int become(const SpawnPlan& plan) {
   return failed({Fault::kIo, plan.command.front() + ": " + std::strerror(errno), ""});
 }
 
+/// The running one may not know of the engine elsewhere yet. `elsewhere`: it will.
+void look_again(const Paths& paths, bool elsewhere) {
+  const auto pid = LockFile::last_holder(paths.http_lock());
+  if (!pid || *pid <= 1 || ::kill(*pid, SIGUSR1) != 0 || !elsewhere) return;
+  const Deadline deadline = std::chrono::steady_clock::now() + kLookAgainMax;
+  while (!LockFile::is_held(paths.remote_lock()) && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(kLook);
+}
+
 }  // namespace
 
 int run_http(const Paths& paths, const CommandLine::Http& options) {
@@ -49,14 +66,26 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
   return started ? 0 : failed(started.error());
 }
 
-void start_http_if_enabled(const Paths& paths, const Config& config) {
-  if (!config.http.enable || LockFile::is_held(paths.http_lock())) return;
-  const auto plan = http_plan(paths, {});
+void start_http_if_wanted(const Paths& paths, const Config& config) {
+  const bool elsewhere = !config.remote.url.empty();
+  if (LockFile::is_held(paths.http_lock())) return look_again(paths, elsewhere);
+  const bool daemon_runs = LockFile::is_held(paths.daemon_lock());  // its engine elsewhere does, too
+  if (!config.http.enable && (!elsewhere || daemon_runs)) return;
+  auto plan = http_plan(paths, {});
   if (!plan) return static_cast<void>(failed(plan.error()));
-  const auto started = start_beside(*plan);
-  if (!started) failed(started.error());
+  if (!config.http.enable) {
+    // An older one may have another environment, with another key.
+    if (const auto ended = stop_engine_elsewhere(paths); !ended)
+      return static_cast<void>(failed(ended.error()));
+    plan->command.emplace_back("--engine-only");
+  }
+  if (const auto started = start_beside(*plan); !started) failed(started.error());
 }
 
-Result<bool> stop_http(const Paths& paths) { return end_beside(paths.http_lock(), "efimd-http"); }
+Result<bool> stop_http(const Paths& paths) { return end_holder(paths.http_lock(), "efimd-http"); }
+
+Result<bool> stop_engine_elsewhere(const Paths& paths) {
+  return end_holder(paths.remote_lock(), "efimd-http");
+}
 
 }  // namespace efimd::service

@@ -12,6 +12,7 @@
 #include <cstring>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 #include "daemon/config/local_socket.h"
@@ -24,6 +25,9 @@ namespace {
 constexpr int kReadyFd = 3;
 /// A longer message of a daemon that failed is cut.
 constexpr std::size_t kReadyBytesMax = 4096;
+constexpr auto kStopMax = std::chrono::seconds(15);
+/// Between looks at the lock, whose holder decides when it is let go.
+constexpr auto kLook = std::chrono::milliseconds(10);
 
 struct Pipe {
   UniqueFd read_end;
@@ -132,6 +136,22 @@ Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline) {
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
   return wait_until_ready(pipe->read_end.get(), plan, deadline);
+}
+
+Result<bool> end_holder(const std::filesystem::path& lock, std::string_view name) {
+  if (!LockFile::is_held(lock)) return false;
+  const auto pid = LockFile::last_holder(lock);
+  if (!pid || *pid <= 1 || ::kill(*pid, SIGTERM) != 0)
+    return fail(Fault::kIo, std::string(name) + " cannot be asked to finish", "end it with kill");
+  const Deadline deadline = std::chrono::steady_clock::now() + kStopMax;
+  while (LockFile::is_held(lock)) {
+    if (std::chrono::steady_clock::now() >= deadline)
+      return fail(Fault::kNotReady,
+                  "process " + std::to_string(*pid) + " was asked to finish, but still runs",
+                  "end it with kill");
+    std::this_thread::sleep_for(kLook);
+  }
+  return true;
 }
 
 }  // namespace efimd::service

@@ -38,6 +38,8 @@ struct RemoteConfig {
   int time_limit_ms = 1500;  ///< until its first text; then the local engine answers
   int window_tokens = 4096;  ///< of text that it is shown
   int slot = -1;             ///< of a llama-server with several; -1: it chooses
+
+  bool operator==(const RemoteConfig&) const = default;
 };
 
 /// The user's configuration, with defaults for the rest. A value: read once at start.

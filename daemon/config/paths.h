@@ -45,11 +45,11 @@ struct Paths {
   /// Outside the cache folder: pages that outlive a cache cleared under a daemon are found again.
   std::filesystem::path page_key_file() const { return state_dir / "page_key"; }
   std::filesystem::path taste_file() const { return state_dir / "taste"; }
-  /// flock()ed by efimd-http for life; its pid is inside.
+  /// flock()ed by the efimd-http that serves by HTTP, for life; its pid is inside.
   std::filesystem::path http_lock() const { return runtime_dir / "http.lock"; }
   /// What clients of efimd-http must send; they keep it in their configuration, so it lasts.
   std::filesystem::path http_token_file() const { return state_dir / "http_token"; }
-  /// efimd-remote listens there for the daemon, and holds the lock for life.
+  /// efimd-http listens there for the daemon, and holds the lock, if engine.url names an engine.
   std::filesystem::path remote_socket() const { return runtime_dir / "remote.sock"; }
   std::filesystem::path remote_lock() const { return runtime_dir / "remote.lock"; }
   std::filesystem::path log_file() const { return state_dir / "efimd.log"; }

@@ -22,25 +22,25 @@ using Clock = completion::RemoteEngine::Clock;
 
 constexpr std::size_t kLineBytesMax = std::size_t{8} << 20;
 constexpr auto kConnectMax = std::chrono::milliseconds(200);
-/// efimd-remote keeps the limits; this is for one that hangs itself.
+/// efimd-http keeps the limits; this is for one that hangs itself.
 constexpr auto kGrace = std::chrono::milliseconds(500);
 
 tl::unexpected<Error> silent(const char* what) {
   return fail(Fault::kNotReady, what, "see efimd doctor");
 }
 
-/// One request to efimd-remote. Its end is the connection's, which cancels it.
+/// One request to efimd-http. Its end is the connection's, which cancels it.
 class Conversation {
  public:
   static Result<Conversation> begin(const std::filesystem::path& socket, const Json& request) {
     auto fd = connect_to(socket, Clock::now() + kConnectMax);
-    if (!fd) return silent("efimd-remote does not run");
+    if (!fd) return silent("efimd-http does not run");
     const std::string line = request.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
     std::size_t done = 0;
     while (done < line.size()) {
       const ssize_t sent = ::send(fd->get(), line.data() + done, line.size() - done, MSG_NOSIGNAL);
       if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) return silent("efimd-remote has hung up");
+      if (sent <= 0) return silent("efimd-http has hung up");
       done += static_cast<std::size_t>(sent);
     }
     return Conversation(std::move(*fd));
@@ -54,7 +54,7 @@ class Conversation {
         Json message = Json::parse(
             input_.begin(), input_.begin() + static_cast<std::ptrdiff_t>(end), nullptr, false);
         input_.erase(0, end + 1);
-        if (!message.is_object()) return silent("efimd-remote sent nonsense");
+        if (!message.is_object()) return silent("efimd-http sent nonsense");
         if (const auto error = message.find("error"); error != message.end() && error->is_string())
           return fail(Fault::kIo, error->get<std::string>());
         return message;
@@ -76,14 +76,14 @@ class Conversation {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
     const int ready = ::poll(waits.data(), waits.size(), static_cast<int>(std::max<long>(0, left)));
     if (stop.stop_requested()) return fail(Fault::kStopped, "stopped");
-    if (ready == 0) return silent("efimd-remote does not answer");
+    if (ready == 0) return silent("efimd-http does not answer");
     if (ready < 0) return {};
     std::array<char, 16 * 1024> bytes;
     const ssize_t got = ::recv(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
-    if (got <= 0) return silent("efimd-remote has hung up");
+    if (got <= 0) return silent("efimd-http has hung up");
     input_.append(bytes.data(), static_cast<std::size_t>(got));
-    if (input_.size() > kLineBytesMax) return silent("efimd-remote sent nonsense");
+    if (input_.size() > kLineBytesMax) return silent("efimd-http sent nonsense");
     return {};
   }
 
@@ -125,7 +125,7 @@ class RemoteLink : public completion::RemoteEngine {
     const auto message = conversation->next(stop, Clock::now() + limit + kGrace);
     if (!message) return tl::unexpected(message.error());
     const auto found = message->find("look");
-    if (found == message->end() || !found->is_object()) return silent("efimd-remote sent nonsense");
+    if (found == message->end() || !found->is_object()) return silent("efimd-http sent nonsense");
     Look seen;
     if (const auto name = found->find("model"); name != found->end() && name->is_string())
       seen.model = model_ = name->get<std::string>();
@@ -159,7 +159,7 @@ class RemoteLink : public completion::RemoteEngine {
         return completion::RemoteEnd{usage_in(*done),
                                      done->contains("cut") && (*done)["cut"] == true};
       const auto text = message->find("text");
-      if (text == message->end() || !text->is_string()) return silent("efimd-remote sent nonsense");
+      if (text == message->end() || !text->is_string()) return silent("efimd-http sent nonsense");
       if (!std::exchange(begun, true))
         deadline = Clock::now() + std::chrono::milliseconds(options.time_max_ms);
       if (!take({text->get<std::string>(), numbers_in<double>(*message, "chances"),

@@ -8,7 +8,7 @@
 
 namespace efimd::service {
 
-/// The engine elsewhere as the daemon sees it: the program efimd-remote behind a local socket (its
+/// The engine elsewhere as the daemon sees it: the program efimd-http behind a local socket (its
 /// header net/remote/server.h has the messages). The daemon itself connects nowhere else.
 std::shared_ptr<completion::RemoteEngine> make_remote_link(const std::filesystem::path& socket,
                                                            const RemoteConfig& config);

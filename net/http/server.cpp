@@ -16,7 +16,7 @@ Server::Server(Settings settings)
     : rules_{settings.port, std::move(settings.token)},
       log_(settings.log),
       completer_(io_, {std::move(settings.connect), {}, {}, settings.log}, settings.defaults),
-      signals_(io_, SIGINT, SIGTERM) {}
+      signals_(io_, SIGINT, SIGTERM, SIGUSR2) {}
 
 Result<int> Server::listen() {
   if (auto done = listen_at(asio::ip::address_v4::loopback()); !done)

@@ -17,7 +17,7 @@
 
 namespace efimd::http {
 
-/// Listens on loopback and serves until SIGINT or SIGTERM.
+/// Listens on loopback and serves until SIGINT, SIGTERM, or SIGUSR2, which tells its starter's end.
 ///
 /// Thread: that of run(). Limits: kConnectionsMax; further clients are told so.
 class Server {

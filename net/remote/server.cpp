@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <csignal>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -18,8 +17,6 @@ using Json = nlohmann::json;
 using Clock = Health::Clock;
 
 namespace {
-
-volatile std::sig_atomic_t asked_to_end = 0;
 
 /// The pace of looking at clocks and at the daemon's lock.
 constexpr int kTurnMs = 250;
@@ -65,11 +62,9 @@ Server::Server(Settings settings, service::UniqueFd listener)
 
 Server::~Server() = default;
 
-Server::End Server::run() {
-  std::signal(SIGTERM, [](int) { asked_to_end = 1; });
-  std::signal(SIGINT, [](int) { asked_to_end = 1; });
+void Server::run() {
   auto used = Clock::now();
-  while (asked_to_end == 0) {
+  while (!settings_.ends()) {
     std::vector<curl_waitfd> waits = {{listener_.get(), CURL_WAIT_POLLIN, 0}};
     for (const auto& client : clients_) {
       const short wanted =
@@ -90,13 +85,10 @@ Server::End Server::run() {
     std::erase_if(clients_,
                   [this](const auto& client) { return !read(*client) || !write(*client); });
     if (!clients_.empty()) used = Clock::now();
-    if (Clock::now() - used > settings_.alone_max) {
-      if (!service::LockFile::is_held(settings_.daemon_lock)) return End::kDone;
-      used = Clock::now();
-    }
-    if (settings_.starter != 0 && ::getppid() != settings_.starter) return End::kStarterGone;
+    if (settings_.daemon_lock.empty() || Clock::now() - used <= settings_.alone_max) continue;
+    if (!service::LockFile::is_held(settings_.daemon_lock)) return;
+    used = Clock::now();
   }
-  return End::kDone;
 }
 
 void Server::accept_clients() {

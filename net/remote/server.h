@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <list>
 #include <memory>
 #include <string>
@@ -27,8 +28,7 @@ namespace efimd::remote {
 ///   Instead of these at any time: {"error": …}
 ///
 /// Thread: one. Limits: kClientsMax, kRequestBytesMax, kQueuedBytesMax to a client that does not
-/// read. It ends some time after its last client, if the
-/// daemon has ended.
+/// read.
 class Server {
  public:
   static constexpr std::size_t kClientsMax = 16;
@@ -38,18 +38,17 @@ class Server {
 
   struct Settings {
     std::string url, model, key;
-    /// The daemon's lock: nobody is left to serve when it is free.
+    /// The daemon's lock: while it is free, nobody is left to serve. Empty: it is not looked at.
     std::filesystem::path daemon_lock;
     std::chrono::milliseconds alone_max{30'000};
-    int slot = -1;      ///< of a llama-server, to which all requests go; -1: it chooses
-    pid_t starter = 0;  ///< whose end is the end; 0: nobody's is
+    int slot = -1;  ///< of a llama-server, to which all requests go; -1: it chooses
+    std::function<bool()> ends;  ///< asked a few times a second: whether to end
   };
   Server(Settings settings, service::UniqueFd listener);
   ~Server();
 
-  enum class End { kDone, kStarterGone };
-  /// Until SIGTERM or SIGINT, or until the daemon or the starter has ended.
-  End run();
+  /// Until `ends` says so, or some time after the last client if the daemon has ended.
+  void run();
 
  private:
   struct Client;

@@ -35,7 +35,8 @@ kRooms = [
     ("cli", ["daemon/cli/"]),
     ("main", ["daemon/cli/main.cpp"]),
     ("get", ["net/get/"]),  # a program of its own: nothing includes it
-    ("remote", ["net/remote/"]),  # likewise
+    ("remote", ["net/remote/"]),
+    ("http_program", ["net/program/"]),  # likewise: of HTTP and the engine elsewhere
 ]
 kRank = {name: rank for rank, (name, _) in enumerate(kRooms)}
 
@@ -62,6 +63,9 @@ kNever = {
              "generate", "completion", "files", "server", "models"},
     "remote": {"kernels", "shaders", "cache_store", "recall", "gguf", "tokenizer", "engine", "prompt", "request", "fit",
                "generate", "completion", "files", "models", "server", "client", "http", "cli", "main", "get"},
+    # It puts the two doors into one process, and knows nothing of what passes through them.
+    "http_program": {"kernels", "shaders", "cache_store", "recall", "gguf", "tokenizer", "engine", "prompt", "request", "fit",
+                     "generate", "completion", "files", "models", "server", "cli", "main", "get"},
     "cli": {"http"},
     "main": {"http"},
 }

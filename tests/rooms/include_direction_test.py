@@ -39,6 +39,7 @@ class TheCheck(unittest.TestCase):
             ("daemon/completion/generate/a.cpp", "daemon/completion/fit/a.h"), ("daemon/server/a.cpp", "lsp/a.h"),
             ("daemon/client/a.cpp", "daemon/config/a.h"), ("daemon/cli/a.cpp", "daemon/client/a.h"),
             ("daemon/cli/main.cpp", "daemon/cli/a.h"), ("net/get/a.cpp", "daemon/models/a.h"),
+            ("net/program/a.cpp", "net/http/a.h"), ("net/program/a.cpp", "net/remote/a.h"),
         ]:
             self.assertEqual(arrow(above, below), [], f"{above} -> {below}")
 
@@ -61,6 +62,8 @@ class TheCheck(unittest.TestCase):
             ("net/get/a.cpp", "daemon/server/a.h"), ("net/get/a.cpp", "daemon/cli/a.h"),
             ("net/http/a.cpp", "daemon/server/a.h"), ("net/http/a.cpp", "engine/engine.h"),
             ("daemon/client/a.cpp", "net/http/a.h"), ("daemon/cli/a.cpp", "net/http/a.h"),
+            ("net/http/a.cpp", "net/remote/a.h"), ("net/remote/a.cpp", "net/http/a.h"),
+            ("net/program/a.cpp", "daemon/cli/a.h"), ("daemon/cli/a.cpp", "net/program/a.h"),
         ]:
             found = arrow(above, below)
             self.assertEqual(len(found), 1, f"{above} -> {below}")

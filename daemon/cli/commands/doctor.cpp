@@ -226,7 +226,7 @@ Finding examine_remote(const Config& config, const Paths& paths) {
   const std::string& url = config.remote.url;
   if (url.empty()) return {Level::kGood, "elsewhere", "no engine; nothing leaves this machine", ""};
   if (LockFile::is_held(paths.daemon_lock()) && !LockFile::is_held(paths.remote_lock()))
-    return {Level::kWrong, "elsewhere", "efimd-remote does not run, so " + url + " is not asked",
+    return {Level::kWrong, "elsewhere", "efimd-http does not run, so " + url + " is not asked",
             "'efimd stop'; the next editor starts both"};
   return {Level::kNote, "elsewhere", "the text around the cursor is sent to " + url,
           "'efimd status' says whether it answers"};

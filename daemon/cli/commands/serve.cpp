@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 
-#include "daemon/cli/beside.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/models/chosen_model.h"
@@ -18,8 +17,7 @@ int run_serve(const Paths& paths, const CommandLine::Serve& options) {
     serve.ready = UniqueFd(options.ready_fd);
   }
   const Config config = config_in_force(paths);
-  start_remote_if_set(paths, config);
-  start_http_if_enabled(paths, config);
+  start_http_if_wanted(paths, config);
   return run_daemon(paths, config, std::move(serve));
 }
 

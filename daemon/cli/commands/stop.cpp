@@ -2,7 +2,6 @@
 
 #include <thread>
 
-#include "daemon/cli/beside.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/client/client.h"
@@ -45,8 +44,8 @@ int run_stop(const Paths& paths) {
   if (*http) fmt::print("efimd-http has finished\n");
   const auto stopped = stop_daemon(paths);
   if (!stopped) return failed(stopped.error());
-  if (const auto remote = end_beside(paths.remote_lock(), "efimd-remote"); !remote)
-    return failed(remote.error());
+  if (const auto elsewhere = stop_engine_elsewhere(paths); !elsewhere)
+    return failed(elsewhere.error());
   fmt::print("{}\n",
              *stopped == Stopped::kFinished ? "the daemon has finished" : "no daemon is running");
   return 0;

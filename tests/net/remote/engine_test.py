@@ -58,6 +58,17 @@ class Remote(UserTest):
     def warnings(self, editor):
         return [message["params"]["message"] for message in editor.heard if message["method"] == "window/showMessage"]
 
+    def recover(self, editor, name):
+        self.server.mode = "ok"
+
+        def recovered():
+            recovered.count += 1
+            self.anew(editor, kText.replace("fibonacci", f"g{name[:2]}{recovered.count}"))
+            return self.ask(editor, (3, 30 - len("fibonacci") + len(f"g{name[:2]}{recovered.count}")))[1]["source"] == "elsewhere"
+        recovered.count = 0
+        wait_until(recovered, f"recovery after {name}")
+        self.assertEqual(self.elsewhere()["trouble"], "")
+
 
 class Answers(Remote):
     def test_its_text_is_suggested_and_the_receipt_has_what_it_cached(self):
@@ -118,17 +129,6 @@ class Troubles(Remote):
         self.assertIn(text, self.warnings(editor)[-1])
         self.assertIn(text, self.elsewhere()["trouble"])
         self.recover(editor, mode)
-
-    def recover(self, editor, name):
-        self.server.mode = "ok"
-
-        def recovered():
-            recovered.count += 1
-            self.anew(editor, kText.replace("fibonacci", f"g{name[:2]}{recovered.count}"))
-            return self.ask(editor, (3, 30 - len("fibonacci") + len(f"g{name[:2]}{recovered.count}")))[1]["source"] == "elsewhere"
-        recovered.count = 0
-        wait_until(recovered, f"recovery after {name}")
-        self.assertEqual(self.elsewhere()["trouble"], "")
 
     def test_a_server_that_answers_anything_else(self):
         editor = self.start()
