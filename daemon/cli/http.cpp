@@ -69,7 +69,8 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
 void start_http_if_wanted(const Paths& paths, const Config& config) {
   const bool elsewhere = !config.remote.url.empty();
   if (LockFile::is_held(paths.http_lock())) return look_again(paths, elsewhere);
-  const bool daemon_runs = LockFile::is_held(paths.daemon_lock());  // its engine elsewhere does, too
+  // A daemon that runs has its engine elsewhere already.
+  const bool daemon_runs = LockFile::is_held(paths.daemon_lock());
   if (!config.http.enable && (!elsewhere || daemon_runs)) return;
   auto plan = http_plan(paths, {});
   if (!plan) return static_cast<void>(failed(plan.error()));

@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <string_view>
 #include <thread>
 
 #include "daemon/client/spawn.h"
@@ -34,12 +35,30 @@ std::string absolute_if_path(const std::string& value) {
   return error ? value : path.string();
 }
 
-std::vector<std::string> absolute_environment(const Paths& paths) {
+/// What a daemon reads from its environment: its own keys, folders, the language, drivers' settings
+/// (some systems have their drivers in LD_LIBRARY_PATH), and for the engine elsewhere the ways out.
+/// All else is the editor's own, which may hold its user's tokens.
+constexpr std::string_view kKept =
+    " HOME USER LOGNAME PATH LANG LANGUAGE TZ TMPDIR LD_LIBRARY_PATH DRI_PRIME"
+    " LLAMA_CACHE OLLAMA_MODELS HF_HOME HF_HUB_CACHE HUGGINGFACE_HUB_CACHE"
+    " http_proxy https_proxy all_proxy no_proxy HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY"
+    " SSL_CERT_FILE SSL_CERT_DIR CURL_CA_BUNDLE"
+    " ASAN_OPTIONS UBSAN_OPTIONS TSAN_OPTIONS LSAN_OPTIONS ";
+constexpr auto kKeptFamilies = std::to_array<std::string_view>(
+    {"EFIMD_", "XDG_", "LC_", "CUDA_", "NVIDIA_", "__NV_", "VK_", "MESA_", "RADV_", "AMD_"});
+
+bool is_kept(std::string_view name) {
+  return kKept.find(" " + std::string(name) + " ") != kKept.npos ||
+         std::ranges::any_of(kKeptFamilies, [&](auto each) { return name.starts_with(each); });
+}
+
+std::vector<std::string> daemon_environment(const Paths& paths) {
   std::map<std::string, std::string> variables;
   for (char** entry = environ; *entry; ++entry) {
     const std::string text = *entry;
     const std::size_t equals = text.find('=');
-    if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
+    if (equals != std::string::npos && is_kept(text.substr(0, equals)))
+      variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
   variables["EFIMD_RUNTIME_DIR"] = paths.runtime_dir.string();
   variables["EFIMD_CONFIG"] = paths.config_file.string();
@@ -76,7 +95,7 @@ Result<SpawnPlan> SpawnPlan::this_program(const Paths& paths) {
   const auto self = own_executable();
   if (!self) return tl::unexpected(self.error());
   return SpawnPlan{
-      {self->string(), "serve", "--background"}, absolute_environment(paths), paths.log_file()};
+      {self->string(), "serve", "--background"}, daemon_environment(paths), paths.log_file()};
 }
 
 Result<UniqueFd> connect_to_daemon(const Paths& paths) {

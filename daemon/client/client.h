@@ -20,8 +20,8 @@ struct SpawnPlan {
   std::vector<std::string> environment;  ///< "NAME=value"
   std::filesystem::path log_file;        ///< the daemon's stderr goes to its end
 
-  /// This executable as `efimd serve --background`, with this process's environment. The EFIMD_*
-  /// paths are made absolute, because the daemon works in "/".
+  /// This executable as `efimd serve --background`, with what a daemon needs of this process's
+  /// environment. The EFIMD_* paths are made absolute, because the daemon works in "/".
   static Result<SpawnPlan> this_program(const Paths& paths);
 };
 

@@ -194,8 +194,7 @@ void Doors::close(bool asked) {
   auto plan = plan_of("efimd-http");
   if (!plan) return say(plan.error().message());
   plan->command = {plan->command.front(), "--engine-only"};
-  const auto started =
-      service::spawn_daemon(*plan, std::chrono::steady_clock::now() + kStartMax);
+  const auto started = service::spawn_daemon(*plan, std::chrono::steady_clock::now() + kStartMax);
   if (!started) say(started.error().message());
 }
 

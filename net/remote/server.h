@@ -41,7 +41,7 @@ class Server {
     /// The daemon's lock: while it is free, nobody is left to serve. Empty: it is not looked at.
     std::filesystem::path daemon_lock;
     std::chrono::milliseconds alone_max{30'000};
-    int slot = -1;  ///< of a llama-server, to which all requests go; -1: it chooses
+    int slot = -1;               ///< of a llama-server, to which all requests go; -1: it chooses
     std::function<bool()> ends;  ///< asked a few times a second: whether to end
   };
   Server(Settings settings, service::UniqueFd listener);

@@ -84,6 +84,15 @@ class MemoryTest(UserTest):
         limits = pathlib.Path(f"/proc/{pid}/limits").read_text()
         self.assertRegex(limits, r"Max core file size\s+0\s+0\s")
 
+    @unittest.skipUnless(os.geteuid() == 0, "a daemon's environment is root's to read")
+    def test_a_daemon_gets_none_of_its_editors_tokens(self):
+        editor = self.editor(GITHUB_TOKEN="ghp_secret", MALLOC_CHECK_="3", VIRTUAL_ENV="/env", LC_TIME="C")
+        editor.initialize()
+        editor.ask("efim/version", None)
+        names = {entry.split("=")[0] for entry in pathlib.Path(f"/proc/{self.daemon_pid()}/environ").read_text().split("\0")}
+        self.assertFalse(names & {"GITHUB_TOKEN", "MALLOC_CHECK_", "VIRTUAL_ENV", "LD_PRELOAD"})
+        self.assertLessEqual({"HOME", "PATH", "LC_TIME", "EFIMD_STATE_DIR"}, names)
+
     @unittest.skipUnless(os.geteuid() == 0, "starts a daemon of another user")
     def test_the_users_other_programs_cannot_read_a_daemons_memory(self):
         if subprocess.run([kEfimd, "--version"], user=kNobody, group=kNobody, extra_groups=[],

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <string.h>
 
+#include "stay_loaded.h"
+
 void* dlopen(const char* file, int mode) {
   static void* (*next)(const char*, int);
   if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "dlopen");

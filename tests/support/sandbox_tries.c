@@ -14,6 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "stay_loaded.h"
+
 static int try_open(const char *name, int flags) {
   char path[4096];
   snprintf(path, sizeof path, "%s/%s", getenv("HOME"), name);
