@@ -33,7 +33,12 @@ file(WRITE ${doc}/overrides "# The project has no address of its own yet.\nefimd
 install(FILES ${doc}/overrides DESTINATION ${CMAKE_INSTALL_DATADIR}/lintian/overrides RENAME efimd)
 install(FILES ${doc}/copyright ${doc}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/efimd)
 
-# VS Code's extension is made with npm, which a build of efimd does not need: by a target of its own, and installed if it is there.
-add_custom_target(vsix COMMAND ${CMAKE_SOURCE_DIR}/scripts/vsix ${CMAKE_BINARY_DIR}/vscode/extension ${CMAKE_BINARY_DIR}/efimd.vsix VERBATIM)
-install(FILES ${CMAKE_BINARY_DIR}/efimd.vsix DESTINATION ${CMAKE_INSTALL_DATADIR}/efimd OPTIONAL)
+# VS Code's extension is made with npm, which a build of efimd does not need: by a target of its own, and by an installation that finds
+# none or an old one. Without npm it is left out.
+set(vsix ${CMAKE_BINARY_DIR}/efimd.vsix)
+set(make_vsix ${CMAKE_SOURCE_DIR}/scripts/vsix ${CMAKE_BINARY_DIR}/vscode/extension ${vsix})
+add_custom_target(vsix COMMAND ${make_vsix} VERBATIM)
+install(CODE "set(vsix \"${vsix}\")\nset(make_vsix \"${make_vsix}\")\nset(extension \"${CMAKE_SOURCE_DIR}/editors/vscode\")")
+install(SCRIPT ${CMAKE_SOURCE_DIR}/cmake/install_vsix.cmake)
+install(FILES ${vsix} DESTINATION ${CMAKE_INSTALL_DATADIR}/efimd OPTIONAL)
 include(CPack)
