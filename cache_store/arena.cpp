@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <utility>
+#include <vector>
 
 namespace efimd::store {
 
@@ -119,20 +121,37 @@ void Arena::will_read([[maybe_unused]] std::uint32_t slot) const {
 #endif
 }
 
-Result<void> Arena::erase(std::uint32_t slot) {
+bool Arena::holds_data(std::uint32_t slot) const {
 #ifdef SEEK_DATA
   const off_t data = ::lseek(handle_.get(), offset(slot), SEEK_DATA);
-  if ((data < 0 && errno == ENXIO) || data >= offset(slot + 1)) return {};
+  return data < 0 ? errno != ENXIO : data < offset(slot + 1);
+#else
+  return true;
 #endif
-  // Blocks that were given back read as zeros here, but may still be on the medium: overwrite first.
+}
+
+Result<void> Arena::overwrite(std::uint32_t slot) {
   static constexpr std::array<std::byte, 1U << 16U> kZeros{};
   for (std::size_t at = 0; at < slot_bytes_; at += kZeros.size()) {
     const auto piece = std::span(kZeros).first(std::min(kZeros.size(), slot_bytes_ - at));
     if (!write_all(handle_.get(), piece, offset(slot) + static_cast<std::int64_t>(at)))
       return system_error(path_, "cannot be overwritten");
   }
+  return {};
+}
+
+Result<void> Arena::erase(std::span<const std::uint32_t> slots) {
+  std::vector<std::uint32_t> overwritten;
+  for (const std::uint32_t slot : slots) {
+    if (!holds_data(slot)) continue;
+    if (Result<void> done = overwrite(slot); !done) return done;
+    overwritten.push_back(slot);
+  }
+  if (overwritten.empty()) return {};
+  // Blocks that were given back read as zeros, but may still be on the medium: they go after the sync.
   if (Result<void> synced = sync(); !synced) return synced;
-  release(slot);
+  std::ranges::sort(overwritten, std::greater<>());  // each may be the file's last
+  for (const std::uint32_t slot : overwritten) release(slot);
   return {};
 }
 

@@ -60,9 +60,9 @@ class Arena {
   /// as read().
   void will_read(std::uint32_t slot) const;
 
-  /// Overwrites the slot with zeros if there is anything in it, and gives its blocks back if the
-  /// file system can.
-  Result<void> erase(std::uint32_t slot);
+  /// Overwrites the slots with zeros where there is anything in them, syncs once, and gives their
+  /// blocks back if the file system can.
+  Result<void> erase(std::span<const std::uint32_t> slots);
   /// Gives the slot's blocks back without overwriting. If the file system can do that, they read as
   /// zeros.
   void release(std::uint32_t slot);
@@ -75,6 +75,8 @@ class Arena {
   Arena(std::filesystem::path path, std::size_t page_bytes);
   Result<void> start(Digest nonce);
   std::int64_t offset(std::uint32_t slot) const;
+  bool holds_data(std::uint32_t slot) const;
+  Result<void> overwrite(std::uint32_t slot);
 
   std::filesystem::path path_;
   FileHandle handle_;

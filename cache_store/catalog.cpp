@@ -61,7 +61,11 @@ bool Catalog::remove(const Digest& page) {
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
   if (const auto order = order_of(page, entry)) order_.erase(*order);
-  for (const SourceId source : entry.stored.sources) by_source_[source].erase(page);
+  for (const SourceId source : entry.stored.sources)
+    if (const auto pages = by_source_.find(source); pages != by_source_.end()) {
+      pages->second.erase(page);
+      if (pages->second.empty()) by_source_.erase(pages);
+    }
   if (entry.stored.parent) {
     const auto parent = entries_.find(*entry.stored.parent);
     if (parent != entries_.end()) {
@@ -162,6 +166,30 @@ std::vector<Digest> Catalog::pages_behind(SourceId source) const {
     for (const Digest& child : entries_.at(pages[at]).children)
       if (seen.insert(child).second) pages.push_back(child);
   return pages;
+}
+
+std::vector<SourceId> Catalog::sources_of(std::span<const Digest> pages) const {
+  const std::lock_guard lock(mutex_);
+  std::set<SourceId> sources;
+  for (const Digest& page : pages)
+    if (const auto found = entries_.find(page); found != entries_.end())
+      sources.insert(found->second.stored.sources.begin(), found->second.stored.sources.end());
+  return {sources.begin(), sources.end()};
+}
+
+std::map<std::pair<SourceId, int>, std::size_t> Catalog::page_counts() const {
+  const std::lock_guard lock(mutex_);
+  std::map<std::pair<SourceId, int>, std::size_t> counts;
+  for (const auto& [source, pages] : by_source_)
+    for (const Digest& page : pages) ++counts[{source, entries_.at(page).stored.place.arena_id}];
+  return counts;
+}
+
+std::unordered_map<SourceId, std::size_t> Catalog::source_counts() const {
+  const std::lock_guard lock(mutex_);
+  std::unordered_map<SourceId, std::size_t> counts;
+  for (const auto& [source, pages] : by_source_) counts.emplace(source, pages.size());
+  return counts;
 }
 
 std::vector<Catalog::Row> Catalog::rows() const {

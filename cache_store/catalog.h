@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -10,6 +11,7 @@
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/digest.h"
@@ -69,6 +71,11 @@ class Catalog {
   std::optional<Digest> victim() const;
   /// The pages of a document and all pages that follow them.
   std::vector<Digest> pages_behind(SourceId source) const;
+  /// Whose text these pages hold, each once.
+  std::vector<SourceId> sources_of(std::span<const Digest> pages) const;
+  /// Pages of each document, by arena; and of all arenas, which costs less.
+  std::map<std::pair<SourceId, int>, std::size_t> page_counts() const;
+  std::unordered_map<SourceId, std::size_t> source_counts() const;
 
   /// A copy of everything but the bytes, for lists and checks.
   struct Row {

@@ -65,8 +65,7 @@ void DiskThread::publish_use() {
     if (!tasks.empty() || !pages.empty()) return;  // soon again
   }
   const StoreUse use = store->usage();
-  std::map<std::string, std::size_t> counts;
-  for (const DocumentUse& document : store->documents()) counts[document.uri] += document.pages;
+  std::map<std::string, std::size_t> counts = store->page_counts();
   const std::lock_guard lock(mutex);
   status.use = use;
   status.pages = std::move(counts);

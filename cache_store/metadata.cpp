@@ -21,6 +21,7 @@ namespace {
 
 /// SQLite writes the log back into the database when it has this many of its pages.
 constexpr int kWalPages = 64;
+constexpr char kDeletePage[] = "DELETE FROM pages WHERE id = ?";
 
 /// Rows of `sql`, each made by `row`, which returns nullopt for one to pass over.
 template <class Row, class Make>
@@ -228,16 +229,6 @@ Result<SourceRow> Metadata::add_source(std::string_view uri) {
   return row;
 }
 
-Result<void> Metadata::remove_source(SourceId source) {
-  return run(database_, "DELETE FROM sources WHERE id = ?",
-             [&](Statement& statement) { statement.bind(1, source); });
-}
-
-Result<void> Metadata::remove_notes(SourceId source) {
-  return run(database_, "DELETE FROM notes WHERE source = ?",
-             [&](Statement& statement) { statement.bind(1, source); });
-}
-
 Result<void> Metadata::use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s) {
   return run(
       database_, "UPDATE sources SET last_use = ?, used_at_s = ? WHERE id = ?",
@@ -252,15 +243,33 @@ Result<void> Metadata::pin_source(SourceId source, bool pinned) {
   });
 }
 
+Result<void> Metadata::run_for_each(std::string_view sql, std::span<const std::int64_t> ids) {
+  if (ids.empty()) return {};
+  Result<Statement> statement = database_.prepare(sql);
+  if (!statement) return tl::unexpected(statement.error());
+  for (const std::int64_t id : ids) {
+    statement->bind(1, id);
+    if (Result<void> done = statement->run(); !done) return done;
+  }
+  return {};
+}
+
+Result<void> Metadata::remove(const Removal& removal) {
+  Result<Transaction> transaction = Transaction::begin(database_);
+  if (!transaction) return tl::unexpected(transaction.error());
+  if (auto done = run_for_each(kDeletePage, removal.pages); !done) return done;
+  if (auto done = run_for_each("DELETE FROM notes WHERE source = ?", removal.notes); !done)
+    return done;
+  if (auto done = run_for_each("DELETE FROM sources WHERE id = ?", removal.sources); !done)
+    return done;
+  return transaction->commit();
+}
+
 Result<void> Metadata::change_pages(std::span<const std::int64_t> removed,
                                     std::span<const PageRow> added) {
   Result<Transaction> transaction = Transaction::begin(database_);
   if (!transaction) return tl::unexpected(transaction.error());
-  for (const std::int64_t id : removed)
-    if (auto done = run(database_, "DELETE FROM pages WHERE id = ?",
-                        [&](Statement& statement) { statement.bind(1, id); });
-        !done)
-      return done;
+  if (auto done = run_for_each(kDeletePage, removed); !done) return done;
   Result<Statement> insert = database_.prepare(
       "INSERT OR REPLACE INTO pages (id, digest, parent, checksum, last_use) "
       "VALUES (?, ?, ?, ?, ?)");

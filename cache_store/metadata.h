@@ -71,15 +71,19 @@ class Metadata {
   Result<ArenaRow> add_arena(const ArenaKey& key);
   Result<void> remove_arena(int arena);
   Result<SourceRow> add_source(std::string_view uri);
-  Result<void> remove_source(SourceId source);
-  /// Under every model.
-  Result<void> remove_notes(SourceId source);
   Result<void> use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s);
   Result<void> pin_source(SourceId source, bool pinned);
 
   /// All or nothing.
   Result<void> change_pages(std::span<const std::int64_t> removed, std::span<const PageRow> added);
   Result<void> add_page_source(std::int64_t page, SourceId source);
+  /// All or nothing, and one wait for the disk.
+  struct Removal {
+    std::vector<std::int64_t> pages = {};
+    std::vector<SourceId> notes = {};  ///< of these documents, under every model
+    std::vector<SourceId> sources = {};
+  };
+  Result<void> remove(const Removal& removal);
 
   /// The note on a document under a model; a note longer than kNoteBytesMax is read as none.
   static constexpr std::size_t kNoteBytesMax = 65536;
@@ -96,6 +100,7 @@ class Metadata {
   static Result<Metadata> open_with(const std::filesystem::path& file, const char* vfs,
                                     std::vector<std::string>& notes);
   Result<void> prepare_schema();
+  Result<void> run_for_each(std::string_view sql, std::span<const std::int64_t> ids);
   Database database_;
 };
 

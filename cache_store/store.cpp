@@ -152,7 +152,7 @@ std::optional<int> Store::give_up_one(Batch& batch) {
   const PagePlace place = *catalog_.find(*victim);
   catalog_.remove(*victim);
   batch.removed.push_back(page_row_id(place.arena_id, place.slot));
-  if (Shelf* home = shelf(place.arena_id)) home->free.push_back(place.slot);
+  if (Shelf* home = shelf(place.arena_id)) home->give_back(place.slot);
   return place.arena_id;
 }
 
@@ -166,15 +166,11 @@ std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
     if (other.arena == home.arena) break;  // its slot is taken next, without growing
     other.arena->release(other.free.back());
   }
-  std::uint32_t slot = home.arena->slots();
-  for (; !home.free.empty(); home.free.pop_back()) {
-    if (home.free.back() >= slot) continue;  // the file became shorter
-    slot = home.free.back();
-    home.free.pop_back();
-    return slot;
-  }
-  if (slot >= Arena::kSlotsMax) return std::nullopt;
-  return slot;
+  const std::uint32_t slots = home.arena->slots();
+  while (!home.free.empty())
+    if (const std::uint32_t slot = home.take(); slot < slots) return slot;  // else it was cut off
+  if (slots >= Arena::kSlotsMax) return std::nullopt;
+  return slots;
 }
 
 Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
@@ -194,7 +190,7 @@ Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
   }
   row.checksum = hash(page.bytes, seed_of(row.arena, row.slot, row.page, row.parent));
   if (Result<void> written = home.arena->write(*slot, page.bytes); !written) {
-    home.free.push_back(*slot);
+    home.give_back(*slot);
     return written;
   }
   batch.added.push_back(std::move(row));
@@ -228,7 +224,8 @@ Result<std::size_t> Store::keep(int arena, std::span<const NewPage> pages) {
     std::vector<std::uint32_t> slots;
     for (const PageRow& row : batch.added) slots.push_back(row.slot);
     const Result<void> finished = finish(*home, batch);
-    if (!finished) home->free.insert(home->free.end(), slots.begin(), slots.end());
+    if (!finished)
+      for (const std::uint32_t slot : slots) home->give_back(slot);
     if (done) done = finished;
   }
   if (done) return kept;
@@ -261,7 +258,7 @@ Result<void> Store::drop(const Digest& page) {
   const std::optional<PagePlace> place = catalog_.find(page);
   if (!place) return {};
   catalog_.remove(page);
-  if (Shelf* home = shelf(place->arena_id)) home->free.push_back(place->slot);
+  if (Shelf* home = shelf(place->arena_id)) home->give_back(place->slot);
   const std::int64_t row = page_row_id(place->arena_id, place->slot);
   return or_start_over(metadata_.change_pages({&row, 1}, {}));
 }

@@ -7,10 +7,10 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "base/digest.h"
@@ -123,10 +123,11 @@ class Store {
   Result<std::map<std::string, std::string>> notes(const Digest& model);
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
-  /// Removes a document with its pages and all pages that follow them, and the notes of those that had
-  /// a part in these. Overwrites their slots and every free slot, because pages of it may have been
-  /// there.
-  Result<Purged> purge(const std::string& uri);
+  /// Removes documents with their pages and all pages that follow them, and the notes of those that had
+  /// a part in these. Overwrites their slots and every free slot, because pages of them may have been
+  /// there. Unknown documents are passed over.
+  Result<Purged> purge(std::span<const std::string> uris);
+  Result<Purged> purge(const std::string& uri) { return purge({&uri, 1}); }
   /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
   Result<Purged> purge_model(std::string_view name);
   Result<Purged> purge_all();
@@ -135,6 +136,8 @@ class Store {
   Result<Verified> verify();
   std::vector<DocumentUse> documents() const;
   std::vector<std::string> document_uris() const;
+  /// Of each document that has any. Cheaper than documents().
+  std::map<std::string, std::size_t> page_counts() const;
   StoreUse usage() const;
 
   Result<std::int64_t> counter(std::string_view name) { return metadata_.counter(name); }
@@ -147,7 +150,21 @@ class Store {
   struct Shelf {
     ArenaRow row;
     std::shared_ptr<Arena> arena;
-    std::vector<std::uint32_t> free;  ///< last in, first out
+    std::vector<std::uint32_t> free = {};  ///< last in, first out
+    /// Of these, those in which a page's bytes may still be.
+    std::unordered_set<std::uint32_t> unerased = {};
+
+    /// A slot whose page is gone.
+    void give_back(std::uint32_t slot) {
+      free.push_back(slot);
+      unerased.insert(slot);
+    }
+    std::uint32_t take() {
+      const std::uint32_t slot = free.back();
+      free.pop_back();
+      unerased.erase(slot);
+      return slot;
+    }
   };
   /// The work of one keep() so far.
   struct Batch {
@@ -194,9 +211,8 @@ class Store {
   Result<void> put(Shelf& shelf, const NewPage& page, Batch& batch);
   Result<void> finish(Shelf& shelf, Batch& batch);
   Result<void> fit_budget();
-  std::set<SourceId> sources_of(std::span<const Digest> pages) const;
-  /// Removes rows and entries, erases the slots.
-  Result<std::size_t> erase_pages(std::span<const Digest> pages);
+  /// Takes pages out of the catalog and erases their slots; the rows that are to be removed.
+  Result<std::vector<std::int64_t>> erase_pages(std::span<const Digest> pages);
   Result<void> erase_free_slots();
   Result<void> erase_arena(int id);
 

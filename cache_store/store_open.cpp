@@ -105,7 +105,7 @@ Result<void> Store::load_sources() {
 Result<void> Store::load_arena(const ArenaRow& row) {
   Result<Arena> arena = Arena::open(arena_file(row.id), row.key.page_bytes, row.nonce);
   if (!arena) return tl::unexpected(arena.error());
-  shelves_[row.id] = {row, std::make_shared<Arena>(std::move(*arena)), {}};
+  shelves_[row.id] = {row, std::make_shared<Arena>(std::move(*arena))};
   return {};
 }
 
@@ -138,7 +138,7 @@ Result<void> Store::load_pages() {
                      arena_file(arena).string(), pages));
   for (auto& [id, home] : shelves_)
     for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
-      if (!used[id].contains(slot)) home.free.push_back(slot);
+      if (!used[id].contains(slot)) home.give_back(slot);
   if (!removed.empty())
     if (auto done = metadata_.change_pages(removed, {}); !done) return done;
   return forget_old_sources();
@@ -154,11 +154,12 @@ Result<void> Store::forget_old_sources() {
     if (!source.pinned && !in_use.contains(source.id)) idle.push_back(&source);
   std::ranges::sort(idle, {}, [](const SourceRow* source) { return source->last_use; });
   idle.resize(std::min(idle.size(), sources_.size() - kSourcesMax));
+  Metadata::Removal removal;
   for (const SourceRow* source : idle) {
-    if (auto done = metadata_.remove_source(source->id); !done) return done;
+    removal.sources.push_back(source->id);
     sources_.erase(std::string(source->uri));
   }
-  return {};
+  return metadata_.remove(removal);
 }
 
 void Store::remove_stray_files() {

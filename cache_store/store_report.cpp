@@ -1,7 +1,7 @@
 // The part of Store that looks through it and cleans it: lists, checks, purges.
 #include <algorithm>
 #include <map>
-#include <set>
+#include <numeric>
 #include <system_error>
 #include <utility>
 
@@ -10,9 +10,7 @@
 namespace efimd::store {
 
 std::vector<DocumentUse> Store::documents() const {
-  std::map<std::pair<SourceId, int>, std::size_t> pages;
-  for (const Catalog::Row& row : catalog_.rows())
-    for (const SourceId source : row.stored.sources) ++pages[{source, row.stored.place.arena_id}];
+  const auto pages = catalog_.page_counts();
   std::vector<DocumentUse> documents;
   for (const auto& [uri, source] : sources_) {
     DocumentUse use;
@@ -34,6 +32,15 @@ std::vector<DocumentUse> Store::documents() const {
   return documents;
 }
 
+std::map<std::string, std::size_t> Store::page_counts() const {
+  std::map<std::string, std::size_t> counts;
+  const auto by_source = catalog_.source_counts();
+  for (const auto& [uri, source] : sources_)
+    if (const auto found = by_source.find(source.id); found != by_source.end())
+      counts.emplace_hint(counts.end(), uri, found->second);
+  return counts;
+}
+
 std::vector<std::string> Store::document_uris() const {
   std::vector<std::string> uris;
   for (const auto& [uri, source] : sources_) uris.push_back(uri);
@@ -51,7 +58,7 @@ Result<Verified> Store::verify() {
     ++verified.dropped;
     catalog_.remove(row.page);
     removed.push_back(page_row_id(row.stored.place.arena_id, row.stored.place.slot));
-    if (Shelf* home = shelf(row.stored.place.arena_id)) home->free.push_back(row.stored.place.slot);
+    if (Shelf* home = shelf(row.stored.place.arena_id)) home->give_back(row.stored.place.slot);
   }
   if (removed.empty()) return verified;
   if (const auto done = or_start_over(metadata_.change_pages(removed, {})); !done)
@@ -60,61 +67,66 @@ Result<Verified> Store::verify() {
   return verified;
 }
 
-Result<std::size_t> Store::erase_pages(std::span<const Digest> pages) {
-  std::vector<std::int64_t> removed;
-  // The slots are erased before their rows go, so a crash leaves only rows that are misses (ST-1).
+Result<std::vector<std::int64_t>> Store::erase_pages(std::span<const Digest> pages) {
+  std::vector<std::int64_t> rows;
+  std::map<int, std::vector<std::uint32_t>> slots;
   for (const Digest& page : pages) {
     const std::optional<PagePlace> place = catalog_.find(page);
     if (!place) continue;
     catalog_.remove(page);
-    if (const auto erased = place->arena->erase(place->slot); !erased)
-      return tl::unexpected(erased.error());
-    removed.push_back(page_row_id(place->arena_id, place->slot));
-    if (Shelf* home = shelf(place->arena_id)) home->free.push_back(place->slot);
+    rows.push_back(page_row_id(place->arena_id, place->slot));
+    slots[place->arena_id].push_back(place->slot);
   }
-  if (const auto done = or_start_over(metadata_.change_pages(removed, {})); !done)
+  // The slots are erased before their rows go, so a crash leaves only rows that are misses (ST-1).
+  for (const auto& [id, erased] : slots) {
+    Shelf* home = shelf(id);
+    if (home == nullptr) continue;
+    const Result<void> done = home->arena->erase(erased);
+    home->free.insert(home->free.end(), erased.begin(), erased.end());
+    if (done) continue;
+    home->unerased.insert(erased.begin(), erased.end());
     return tl::unexpected(done.error());
-  return removed.size();
+  }
+  return rows;
 }
 
 Result<void> Store::erase_free_slots() {
-  for (auto& [id, home] : shelves_)
-    for (const std::uint32_t slot : home.free)
-      if (slot < home.arena->slots())
-        if (Result<void> erased = home.arena->erase(slot); !erased) return erased;
+  for (auto& [id, home] : shelves_) {
+    std::vector<std::uint32_t> slots(home.unerased.begin(), home.unerased.end());
+    std::erase_if(slots, [end = home.arena->slots()](std::uint32_t slot) { return slot >= end; });
+    if (Result<void> erased = home.arena->erase(slots); !erased) return erased;
+    home.unerased.clear();
+  }
   return {};
 }
 
-std::set<SourceId> Store::sources_of(std::span<const Digest> pages) const {
-  const std::set<Digest> wanted(pages.begin(), pages.end());
-  std::set<SourceId> sources;
-  for (const Catalog::Row& row : catalog_.rows())
-    if (wanted.contains(row.page))
-      sources.insert(row.stored.sources.begin(), row.stored.sources.end());
-  return sources;
-}
-
-Result<Purged> Store::purge(const std::string& uri) {
-  const auto found = sources_.find(uri);
-  if (found == sources_.end()) return Purged{};
-  const std::vector<Digest> behind = catalog_.pages_behind(found->second.id);
-  const std::set<SourceId> sharing = sources_of(behind);
-  const Result<std::size_t> pages = erase_pages(behind);
-  if (!pages) return tl::unexpected(pages.error());
-  // Their notes may name tokens of the document: those that their prompts show of it.
-  for (const SourceId other : sharing)
-    if (const auto done = or_start_over(metadata_.remove_notes(other)); !done)
-      return tl::unexpected(done.error());
+Result<Purged> Store::purge(std::span<const std::string> uris) {
+  Metadata::Removal removal;
+  std::vector<Digest> behind;
+  for (const std::string& uri : uris) {
+    const auto found = sources_.find(uri);
+    if (found == sources_.end()) continue;
+    removal.sources.push_back(found->second.id);
+    const std::vector<Digest> pages = catalog_.pages_behind(found->second.id);
+    behind.insert(behind.end(), pages.begin(), pages.end());
+  }
+  if (removal.sources.empty()) return Purged{};
+  // Their notes may name tokens of the documents: those that their prompts show of them.
+  removal.notes = catalog_.sources_of(behind);
+  Result<std::vector<std::int64_t>> rows = erase_pages(behind);
+  if (!rows) return tl::unexpected(rows.error());
+  removal.pages = std::move(*rows);
   if (const auto done = erase_free_slots(); !done) return tl::unexpected(done.error());
-  const SourceId source = found->second.id;
-  catalog_.set_pinned(source, false);
-  catalog_.set_open(source, false);
-  sources_.erase(found);
-  if (const auto done = or_start_over(metadata_.remove_source(source)); !done)
+  for (const SourceId source : removal.sources) {
+    catalog_.set_pinned(source, false);
+    catalog_.set_open(source, false);
+  }
+  for (const std::string& uri : uris) sources_.erase(uri);
+  if (const auto done = or_start_over(metadata_.remove(removal)); !done)
     return tl::unexpected(done.error());
   if (const auto done = or_start_over(metadata_.compact()); !done)
     return tl::unexpected(done.error());
-  return Purged{*pages};
+  return Purged{removal.pages.size()};
 }
 
 Result<void> Store::erase_arena(int id) {
@@ -122,8 +134,9 @@ Result<void> Store::erase_arena(int id) {
   for (const Catalog::Row& row : catalog_.rows())
     if (row.stored.place.arena_id == id) pages.push_back(row.page);
   Shelf& home = shelves_.at(id);
-  for (std::uint32_t slot = home.arena->slots(); slot-- > 0;)
-    if (Result<void> erased = home.arena->erase(slot); !erased) return erased;
+  std::vector<std::uint32_t> slots(home.arena->slots());
+  std::iota(slots.begin(), slots.end(), 0U);
+  if (Result<void> erased = home.arena->erase(slots); !erased) return erased;
   for (const Digest& page : pages) catalog_.remove(page);
   std::error_code ignored;
   std::filesystem::remove(arena_file(id), ignored);
@@ -151,13 +164,12 @@ Result<Purged> Store::purge_all() {
   while (!shelves_.empty())
     if (const auto done = erase_arena(shelves_.begin()->first); !done)
       return tl::unexpected(done.error());
-  std::vector<SourceId> sources;
-  for (const auto& [uri, source] : sources_) sources.push_back(source.id);
+  Metadata::Removal removal;
+  for (const auto& [uri, source] : sources_) removal.sources.push_back(source.id);
   sources_.clear();
   catalog_.clear();
-  for (const SourceId source : sources)
-    if (const auto done = or_start_over(metadata_.remove_source(source)); !done)
-      return tl::unexpected(done.error());
+  if (const auto done = or_start_over(metadata_.remove(removal)); !done)
+    return tl::unexpected(done.error());
   if (const auto done = or_start_over(metadata_.compact()); !done)
     return tl::unexpected(done.error());
   return Purged{before};

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
+#include <utility>
 
 #include "lsp/uri.h"
 
@@ -24,19 +25,36 @@ bool is_within(std::string_view path, std::string_view folder) {
 
 }  // namespace
 
-FileIdentity::FileIdentity(std::string_view uri, Links links) {
+std::string RealPaths::of(const std::string& path) {
+  const fs::path whole(path);
+  const fs::path name = whole.filename();
+  std::error_code error;
+  // What ".." is behind a link, and where a link leads, only the whole path says.
+  if (name.empty() || name == "." || name == ".." || fs::is_symlink(whole, error)) {
+    const fs::path real = fs::weakly_canonical(whole, error);
+    return error ? std::string() : real.generic_string();
+  }
+  const auto [folder, fresh] = folders_.try_emplace(whole.parent_path().string());
+  if (fresh) {
+    const fs::path real = fs::weakly_canonical(whole.parent_path(), error);
+    if (!error) folder->second = real.generic_string();
+  }
+  if (folder->second.empty()) return {};
+  return (fs::path(folder->second) / name).generic_string();
+}
+
+FileIdentity::FileIdentity(std::string_view uri, RealPaths* real_paths) {
   const auto path = lsp::path_of(uri);
   if (!path) {
     paths_.push_back(without_last_slash(std::string(uri)));
     return;
   }
   paths_.push_back(without_last_slash(fs::path(*path).lexically_normal().generic_string()));
-  if (links == Links::kAsWritten) return;
+  if (real_paths == nullptr) return;
   // Before "..": what a link's parent is, only the file system knows. A file that is gone still
   // has its folders.
-  std::error_code error;
-  const fs::path real = fs::weakly_canonical(*path, error);
-  if (!error && !real.empty()) paths_.push_back(without_last_slash(real.generic_string()));
+  if (std::string real = real_paths->of(*path); !real.empty())
+    paths_.push_back(without_last_slash(std::move(real)));
 }
 
 bool FileIdentity::holds(const FileIdentity& file) const {
@@ -48,10 +66,12 @@ bool FileIdentity::holds(const FileIdentity& file) const {
 
 std::vector<std::string> uris_within(const std::string& uri, const std::vector<std::string>& uris,
                                      Links links) {
-  const FileIdentity wanted(uri, links);
+  RealPaths known;
+  RealPaths* const real_paths = links == Links::kResolved ? &known : nullptr;
+  const FileIdentity wanted(uri, real_paths);
   std::vector<std::string> found;
   for (const std::string& each : uris)
-    if (each == uri || wanted.holds(FileIdentity(each, links))) found.push_back(each);
+    if (each == uri || wanted.holds(FileIdentity(each, real_paths))) found.push_back(each);
   return found;
 }
 

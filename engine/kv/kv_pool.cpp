@@ -118,25 +118,30 @@ void KvPool::forget(SourceId source) {
     return (page.sources.empty() && page.references == 0) ||
            std::ranges::find(page.sources, source) != page.sources.end();
   };
-  std::vector<bool> doomed(pages_.size());
-  // A page follows another over any number of parents; each round finds one generation more.
-  for (bool more = true; more;) {
-    more = false;
-    for (std::size_t index = 0; index < pages_.size(); ++index) {
-      const Page& page = pages_[index];
-      if (page.state != State::kSealed || doomed[index]) continue;
-      const bool behind = page.parent != kNoPage && doomed[static_cast<std::size_t>(page.parent)];
-      if (behind || of_source(page)) more = doomed[index] = true;
+  enum class Fate : std::uint8_t { kOpen, kStays, kGoes };
+  std::vector<Fate> fates(pages_.size(), Fate::kOpen);
+  const auto fate = [&](PageIndex page) -> Fate& { return fates[static_cast<std::size_t>(page)]; };
+  // A page goes if it is of the source, or if its parent goes: up to one whose fate is known, and back.
+  std::vector<PageIndex> way;
+  for (PageIndex index = 0; index < page_count(); ++index) {
+    PageIndex page = index;
+    for (; page != kNoPage && fate(page) == Fate::kOpen; page = at(page).parent)
+      way.push_back(page);
+    bool behind = page != kNoPage && fate(page) == Fate::kGoes;
+    for (; !way.empty(); way.pop_back()) {
+      const Page& each = at(way.back());
+      behind = each.state == State::kSealed && (behind || of_source(each));
+      fate(way.back()) = behind ? Fate::kGoes : Fate::kStays;
     }
   }
-  for (bool more = true; more;) {
-    more = false;
-    for (std::size_t index = 0; index < pages_.size(); ++index)
-      if (doomed[index] && evictable(pages_[index])) {
-        evict(static_cast<PageIndex>(index));
-        more = true;
-      }
-  }
+  // A parent can go once its last child has.
+  for (PageIndex index = 0; index < page_count(); ++index)
+    for (PageIndex page = index;
+         page != kNoPage && fate(page) == Fate::kGoes && evictable(at(page));) {
+      const PageIndex parent = at(page).parent;
+      evict(page);
+      page = parent;
+    }
 }
 
 std::vector<PageIndex> KvPool::take_stale() {

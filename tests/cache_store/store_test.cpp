@@ -130,6 +130,30 @@ TEST_CASE("after a purge no byte of the document's pages is in any file") {
   CHECK(text.find(kB) != std::string::npos);
 }
 
+TEST_CASE("one purge takes several documents, and slots that were freed before a restart") {
+  const ScratchFolder scratch;
+  OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  keep_chain(*store.store, kA, 0, 5);
+  keep_chain(*store.store, kB, 100, 105);
+  keep_chain(*store.store, "file:///c", 200, 203);
+  REQUIRE(store->drop(test_page(4).digest));
+  store.store.reset();
+  store = open_store(scratch.store());
+  REQUIRE(on_disk(scratch.store(), 4));
+  const std::vector<std::string> uris = {kA, "file:///unknown", kB};
+  CHECK(store->purge(uris).value().pages == 9);
+  for (int number = 0; number < 5; ++number) {
+    CHECK_FALSE(on_disk(scratch.store(), number));
+    CHECK_FALSE(on_disk(scratch.store(), 100 + number));
+  }
+  CHECK(look_up(*store.store, 202) == Found::kRight);
+  CHECK(store->page_counts() == std::map<std::string, std::size_t>{{"file:///c", 3}});
+  // Their slots are used again.
+  CHECK(keep_chain(*store.store, kA, 0, 5) == 5);
+  CHECK(look_up(*store.store, 4) == Found::kRight);
+}
+
 TEST_CASE("a model's purge takes its arena and leaves the others") {
   const ScratchFolder scratch;
   const OpenStore store = open_store(scratch.store());

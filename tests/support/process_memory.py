@@ -1,0 +1,38 @@
+"""What is in another process's memory; for root, or of an own child."""
+
+import re
+import sys
+
+kSampleBytes = 64
+kChunkBytes = 16 << 20
+
+
+def memory_of(pid):
+    """All that the process has written to, in pieces that overlap by a sample."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+        for line in maps:
+            begin, end, rights = re.match(r"(\w+)-(\w+) (\S+)", line).groups()
+            if not rights.startswith("rw"):
+                continue
+            at, end = int(begin, 16), int(end, 16)
+            while at < end:
+                memory.seek(at)
+                try:
+                    piece = memory.read(min(kChunkBytes, end - at))
+                except OSError:  # a device's, or one that is gone
+                    break
+                if not piece:
+                    break
+                yield piece
+                at += len(piece) if at + len(piece) >= end else max(len(piece) - kSampleBytes, 1)
+
+
+def count_in(pieces, samples):
+    """How many of the samples are in one of the pieces, at a multiple of 8."""
+    wanted = set(samples)
+    first_words = {int.from_bytes(sample[:8], sys.byteorder) for sample in wanted}
+    found = set()
+    for piece in pieces:
+        words = memoryview(piece[:len(piece) // 8 * 8]).cast("Q")
+        found.update(piece[8 * at:8 * at + kSampleBytes] for at, word in enumerate(words) if word in first_words)
+    return len(found & wanted)
