@@ -71,28 +71,22 @@ std::vector<std::string> documents_of(const store::Store& store, const CacheRequ
 }
 
 Result<Json> purge(store::Store& store, const CacheRequest& request) {
-  std::size_t pages = 0, documents = 0;
-  const auto count = [&](const Result<store::Purged>& purged) {
-    if (purged) pages += purged->pages;
-    return purged.has_value();
-  };
+  std::size_t documents = 0;
   Result<store::Purged> done = store::Purged{};
   if (request.all) {
     documents = store.documents().size();
-    count(done = store.purge_all());
+    done = store.purge_all();
   } else if (!request.model.empty()) {
-    count(done = store.purge_model(request.model));
+    done = store.purge_model(request.model);
   } else {
     const std::vector<std::string> uris = documents_of(store, request);
     if (uris.empty()) return tl::unexpected(nothing_kept(request.uri));
-    for (const std::string& uri : uris) {
-      if (!count(done = store.purge(uri))) break;
-      ++documents;
-    }
+    documents = uris.size();
+    done = store.purge(uris);
   }
   if (!done) return tl::unexpected(done.error());
   return Json{{"documents", documents},
-              {"tokens", pages * engine::kPageTokens},
+              {"tokens", done->pages * engine::kPageTokens},
               {"disk", use_json(store.usage())}};
 }
 
@@ -140,6 +134,10 @@ Result<CacheRequest> cache_request_from(const Json& params) {
 Error nothing_kept(const std::string& uri) {
   return {Fault::kNotFound, "nothing of " + lsp::display(uri) + " is kept",
           "'efimd cache list' names the files with KV on disk"};
+}
+
+Json memory_purged(std::size_t documents, std::size_t tokens) {
+  return {{"documents", documents}, {"tokens", tokens}, {"disk", use_json({})}};
 }
 
 Result<Json> serve_cache_request(store::Store& store, const CacheRequest& request) {

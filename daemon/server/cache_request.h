@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,6 +29,9 @@ Result<CacheRequest> cache_request_from(const lsp::Json& params);
 
 /// kNotFound, for a purge or a pin of a file that has nothing in the store.
 Error nothing_kept(const std::string& uri);
+
+/// The answer to a purge by a daemon that keeps nothing on disk.
+lsp::Json memory_purged(std::size_t documents, std::size_t tokens);
 
 /// Does it, on the disk thread or in a process of its own. The answer, as docs/protocol.md has it.
 /// `uri` names a file in any spelling (FileIdentity); kNotFound if nothing is kept of it.

@@ -1,7 +1,9 @@
 // The part of the daemon that serves `efimd cache`.
 #include <spdlog/logger.h>
 
+#include <algorithm>
 #include <boost/asio/post.hpp>
+#include <set>
 #include <utility>
 
 #include "daemon/files/file_identity.h"
@@ -43,9 +45,8 @@ void Daemon::Impl::purge_excluded(std::vector<std::string> uris) {
         return excluded;
       },
       [this](const std::vector<std::string>& excluded) {
-        settings_.store->post([excluded](store::Store& store) {
-          for (const std::string& uri : excluded) static_cast<void>(store.purge(uri));
-        });
+        settings_.store->post(
+            [excluded](store::Store& store) { static_cast<void>(store.purge(excluded)); });
       },
       [this] {
         log().warn(
@@ -62,46 +63,63 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
   if (request.action == CacheRequest::Action::kPurge && request.uri.empty() &&
       request.model.empty())
     service_->forget_taste();
-  if (!settings_.store)
+  const bool purges = request.action == CacheRequest::Action::kPurge;
+  if (!purges && !settings_.store)
     return done(
         fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
-  if (!request.uri.empty() && settings_.store->is_usable())
-    return find_spellings(std::move(request), std::move(done));
-  if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
+  if (!request.uri.empty()) return find_spellings(std::move(request), std::move(done));
+  if (!purges) return ask_store(request, std::move(done));
   for (const std::string& uri : served_) forget_recalled(uri);
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
+  const std::size_t tokens = tokens_in_memory();
   service_->forget(std::string(), [=, this] {
     asio::post(io_, [=, this] {
-      settings_.store->forget_queued();
-      ask_store(request, done);
+      if (settings_.store) settings_.store->forget_queued();
+      finish_purge(request, tokens, done);
     });
   });
 }
 
+std::size_t Daemon::Impl::tokens_in_memory() const {
+  std::size_t tokens = 0;
+  for (const auto& file : service_->status().files)
+    tokens += static_cast<std::size_t>(file.tokens_device);
+  return tokens;
+}
+
+void Daemon::Impl::finish_purge(const CacheRequest& request, std::size_t tokens, Answered done) {
+  if (settings_.store) return ask_store(request, std::move(done));
+  const std::size_t now = tokens_in_memory();
+  done(memory_purged(request.spellings ? request.spellings->size() : served_.size(),
+                     tokens - std::min(tokens, now)));
+}
+
 void Daemon::Impl::find_spellings(CacheRequest request, Answered done) {
+  const auto find = [=, this](std::set<std::string> served) {
+    const std::vector<std::string> known(served.begin(), served.end());
+    const auto serve = [=, this](std::vector<std::string> uris) {
+      CacheRequest found = request;
+      found.spellings = std::move(uris);
+      serve_file(std::move(found), done);
+    };
+    judge_->ask<std::vector<std::string>>(
+        kSpellingsPatience, [=, uri = request.uri] { return uris_within(uri, known); }, serve,
+        [=, this] {
+          CacheRequest found = request;
+          found.spellings = uris_within(request.uri, known, Links::kAsWritten);
+          serve_file(std::move(found), [=](const Result<lsp::Json>& answer) {
+            if (!answer) return done(answer);
+            done(fail(Fault::kIo,
+                      "done for the paths as they are written; other names of the file are "
+                      "unknown, because a file system does not answer",
+                      "run the command again once it does"));
+          });
+        });
+  };
+  if (!settings_.store || !settings_.store->is_usable()) return find(served_);
   settings_.store->post([=, this, served = served_](store::Store& store) mutable {
     for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
-    asio::post(io_, [=, this] {
-      const std::vector<std::string> known(served.begin(), served.end());
-      const auto serve = [=, this](std::vector<std::string> uris) {
-        CacheRequest found = request;
-        found.spellings = std::move(uris);
-        serve_file(std::move(found), done);
-      };
-      judge_->ask<std::vector<std::string>>(
-          kSpellingsPatience, [=, uri = request.uri] { return uris_within(uri, known); }, serve,
-          [=, this] {
-            CacheRequest found = request;
-            found.spellings = uris_within(request.uri, known, Links::kAsWritten);
-            serve_file(std::move(found), [=](const Result<lsp::Json>& answer) {
-              if (!answer) return done(answer);
-              done(fail(Fault::kIo,
-                        "done for the paths as they are written; other names of the file are "
-                        "unknown, because a file system does not answer",
-                        "run the command again once it does"));
-            });
-          });
-    });
+    asio::post(io_, [=] { find(served); });
   });
 }
 
@@ -109,19 +127,21 @@ void Daemon::Impl::serve_file(CacheRequest request, Answered done) {
   if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
   for (const std::string& uri : *request.spellings) served_.erase(uri);
   std::vector<std::string> uris = *request.spellings;
-  forget_then_purge(std::move(request), std::move(uris), std::move(done));
+  const std::size_t tokens = tokens_in_memory();
+  forget_then_purge(std::move(request), std::move(uris),
+                    [=, this](const CacheRequest& rest) { finish_purge(rest, tokens, done); });
 }
 
 void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::string> uris,
-                                     Answered done) {
-  if (uris.empty()) return ask_store(request, std::move(done));
+                                     std::function<void(const CacheRequest&)> finish) {
+  if (uris.empty()) return finish(request);
   const std::string uri = std::move(uris.back());
   uris.pop_back();
   forget_recalled(uri);
   service_->forget(uri, [=, this] {
     asio::post(io_, [=, this] {
-      settings_.store->forget_queued(uri);
-      forget_then_purge(request, uris, done);
+      if (settings_.store) settings_.store->forget_queued(uri);
+      forget_then_purge(request, uris, finish);
     });
   });
 }

@@ -94,8 +94,12 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   /// Finds every spelling of the file that the store or a session knows, then does what is asked.
   void find_spellings(CacheRequest request, Answered done);
   void serve_file(CacheRequest request, Answered done);
-  /// Drops the last of `uris` from memory and the queue, then the others, then what is on disk.
-  void forget_then_purge(CacheRequest request, std::vector<std::string> uris, Answered done);
+  /// Drops the last of `uris` from memory and the queue, then the others.
+  void forget_then_purge(CacheRequest request, std::vector<std::string> uris,
+                         std::function<void(const CacheRequest&)> finish);
+  std::size_t tokens_in_memory() const;
+  /// Memory, which held `tokens`, has forgotten; now the disk does, if anything is kept there.
+  void finish_purge(const CacheRequest& request, std::size_t tokens, Answered done);
   /// Recall's text of a file, under the path that its URI says.
   void forget_recalled(const std::string& uri);
   /// The part of the answer that the store cannot know: device tokens, speeds.

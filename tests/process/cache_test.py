@@ -7,6 +7,7 @@ import sys
 import unittest
 
 from cache_user import CacheUser, poll
+from process_memory import count_in, memory_of
 
 
 class CacheTest(CacheUser):
@@ -217,6 +218,27 @@ class CacheTest(CacheUser):
         self.assertIsNone(self.status()["store"])
         self.assertFalse(self.store.exists())
         self.assert_fails(self.run_efimd("cache", "list"), "cache.disk_mb")
+
+    @unittest.skipUnless(os.geteuid() == 0, "reads another process's memory")
+    def test_without_a_disk_a_purge_overwrites_memory_and_what_an_earlier_daemon_kept(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        arena, = self.store.glob("*.kv")
+        pages = [page[1024:1088] for page in self.pages_of(arena) if len(set(page[1024:1088])) > 24]
+        self.assertGreater(len(pages), 1)
+        self.run_efimd("stop")
+        (self.folder / "config.toml").write_text(self.config + "[cache]\ndisk_mb = 0\n")
+        self.type_in()
+        pid = self.daemon_pid()
+        self.assertGreater(count_in(memory_of(pid), pages), 0)
+        purged = self.run_efimd("cache", "purge", self.file)
+        self.assertEqual(purged.returncode, 0, purged.stderr)
+        self.assertRegex(purged.stdout, "purged: [1-9]")
+        self.assert_alive(pid)
+        self.assertEqual(count_in(memory_of(pid), pages), 0)
+        self.assertEqual(count_in([arena.read_bytes() if arena.exists() else b""], pages), 0)
+        self.assert_fails(self.run_efimd("cache", "purge", self.file), "nothing of")
+        self.assertEqual(self.run_efimd("cache", "purge", "--all").returncode, 0)
 
     def test_a_damaged_store_is_started_over_and_the_daemon_lives(self):
         cold, _ = self.type_in()

@@ -3,6 +3,9 @@
 
 #include <ctime>
 #include <filesystem>
+#include <limits>
+#include <system_error>
+#include <utility>
 
 #include "cache_store/store.h"
 #include "daemon/cli/commands/commands.h"
@@ -22,25 +25,51 @@ namespace {
 /// verify and purge read and write as much as the store holds.
 constexpr auto kAnswerMax = std::chrono::minutes(10);
 
-/// The answer of the daemon or, if none runs, of the store itself.
-Result<Json> ask(const Paths& paths, const CacheRequest& request) {
-  auto socket = connect_to_daemon(paths);
-  if (socket) {
-    RpcClient client(std::move(*socket));
-    return client.request("efim/cache", to_json(request),
-                          std::chrono::steady_clock::now() + kAnswerMax);
-  }
-  if (socket.error().fault != Fault::kNotFound) return tl::unexpected(socket.error());
-  auto opened = store::Store::open(
-      {paths.store_dir(), disk_budget_bytes(load_config(paths.config_file), paths.cache_dir),
-       [](const std::string& message) { fmt::print(stderr, "efimd: {}\n", message); }});
+double number(const Json& value, const char* key) {
+  const auto found = value.find(key);
+  return found != value.end() && found->is_number() ? found->get<double>() : 0;
+}
+
+/// The answer of the store itself, which no daemon uses.
+Result<Json> ask_store(const Paths& paths, const CacheRequest& request) {
+  std::size_t budget = disk_budget_bytes(load_config(paths.config_file), paths.cache_dir);
+  // What no longer fits is evicted when the store is opened; a purge also overwrites it.
+  if (request.action == Action::kPurge) budget = std::numeric_limits<std::size_t>::max();
+  auto opened = store::Store::open({paths.store_dir(), budget, [](const std::string& message) {
+                                      fmt::print(stderr, "efimd: {}\n", message);
+                                    }});
   if (!opened) return tl::unexpected(opened.error());
   return serve_cache_request(**opened, request);
 }
 
-double number(const Json& value, const char* key) {
-  const auto found = value.find(key);
-  return found != value.end() && found->is_number() ? found->get<double>() : 0;
+/// For a daemon that keeps nothing on disk: what an earlier one kept there is purged, too.
+Result<Json> purge_earlier(const Paths& paths, const CacheRequest& request, Json memory) {
+  const bool found = request.uri.empty() || number(memory, "documents") > 0;
+  std::error_code error;
+  if (std::filesystem::exists(paths.store_dir(), error)) {
+    Result<Json> disk = ask_store(paths, request);
+    if (!disk && (!found || disk.error().fault != Fault::kNotFound)) return disk;
+    if (disk) memory["tokens"] = number(memory, "tokens") + number(*disk, "tokens");
+  } else if (!found) {
+    return tl::unexpected(nothing_kept(request.uri));
+  }
+  return memory;
+}
+
+/// The answer of the daemon or, if none runs, of the store.
+Result<Json> ask(const Paths& paths, const CacheRequest& request) {
+  auto socket = connect_to_daemon(paths);
+  if (socket) {
+    RpcClient client(std::move(*socket));
+    Result<Json> answer = client.request("efim/cache", to_json(request),
+                                         std::chrono::steady_clock::now() + kAnswerMax);
+    if (request.action != Action::kPurge || !answer ||
+        number(answer->value("disk", Json::object()), "budgetBytes") > 0)
+      return answer;
+    return purge_earlier(paths, request, std::move(*answer));
+  }
+  if (socket.error().fault != Fault::kNotFound) return tl::unexpected(socket.error());
+  return ask_store(paths, request);
 }
 
 std::string text(const Json& value, const char* key) {

@@ -138,6 +138,8 @@ void SessionMemory::forget(const std::string& uri) {
     return named || shows;
   });
   prompts_.clear();
+  // Pages of what is never stored are of no source.
+  engine_.forget(engine::SourceId::kNone);
   if (!keeper_) return;
   unwanted.merge(keeper_->sources_below(uri));
   for (const auto& [known, source] : unwanted) {
