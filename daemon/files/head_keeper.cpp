@@ -45,6 +45,8 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   void ask(HeadQuestion question);
   void project_changed(const std::string& project);
   void forget(const std::string& path);
+  void forget_all();
+  void use(const std::string& path);
   void stop();
 
  private:
@@ -83,11 +85,13 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   std::map<DocumentKey, Known> known_;
   std::map<std::string, context::ProjectPathsPtr> paths_;
   std::set<std::string> forgotten_;  ///< paths of files that were purged
+  std::uint64_t purges_ = 0;         ///< of everything
   std::uint64_t asked_ = 0;
   bool works_ = false;
   bool stopped_ = false;
   std::map<std::string, Outline> outlines_;  ///< the working thread's alone; there is one at a time
   std::uint64_t uses_ = 0;                   ///< likewise
+  std::uint64_t purges_seen_ = 0;            ///< likewise: when the work at hand began
 };
 
 void HeadKeeper::State::ask(HeadQuestion question) {
@@ -126,6 +130,18 @@ void HeadKeeper::State::forget(const std::string& path) {
   begin_work();
 }
 
+void HeadKeeper::State::forget_all() {
+  const std::lock_guard lock(mutex_);
+  known_.clear();
+  ++purges_;
+  begin_work();
+}
+
+void HeadKeeper::State::use(const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  forgotten_.erase(path);
+}
+
 void HeadKeeper::State::stop() {
   {
     const std::lock_guard lock(mutex_);
@@ -148,6 +164,7 @@ void HeadKeeper::State::begin_work() {
 std::optional<HeadQuestion> HeadKeeper::State::take_due() {
   const std::lock_guard lock(mutex_);
   for (const std::string& path : forgotten_) outlines_.erase(path);
+  if (std::exchange(purges_seen_, purges_) != purges_) outlines_.clear();
   const auto due =
       std::ranges::find_if(known_, [](const auto& entry) { return entry.second.is_due; });
   if (due == known_.end() || stopped_) {
@@ -244,7 +261,7 @@ void HeadKeeper::State::finish(const HeadQuestion& question, Uses uses, context:
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(question.document);
-    if (found == known_.end()) return;
+    if (found == known_.end() || purges_seen_ != purges_) return;
     Known& known = found->second;
     const bool purged_meanwhile = std::ranges::any_of(
         uses.by_name, [&](const auto& named) { return forgotten_.contains(named.second); });
@@ -270,6 +287,10 @@ void HeadKeeper::ask(HeadQuestion question) { state_->ask(std::move(question)); 
 void HeadKeeper::project_changed(const std::string& project) { state_->project_changed(project); }
 
 void HeadKeeper::forget(const std::string& path) { state_->forget(path); }
+
+void HeadKeeper::forget_all() { state_->forget_all(); }
+
+void HeadKeeper::use(const std::string& path) { state_->use(path); }
 
 void HeadKeeper::stop() { state_->stop(); }
 

@@ -45,9 +45,14 @@ class HeadKeeper {
   void ask(completion::HeadQuestion question);
   /// Files of the project were made, changed or removed, or it is read for the first time.
   void project_changed(const std::string& project);
-  /// The file was purged: no head shows it any more, and what is known of its text is dropped. Documents
-  /// that used it are new when they are asked for again.
+  /// The file was purged: no head shows it until it is used again, and what is known of its text is
+  /// dropped. Documents that used it are new when they are asked for again.
   void forget(const std::string& path);
+  /// Everything was purged: what is known of any text is dropped. Documents are new when they are asked
+  /// for again, and their heads are made from the files as they then are.
+  void forget_all();
+  /// An editor uses the file, so heads may show it again after a purge.
+  void use(const std::string& path);
   void stop();
 
  private:

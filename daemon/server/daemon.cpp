@@ -254,7 +254,7 @@ void Daemon::Impl::stop_on_signals() {
 void Daemon::Impl::complete(completion::Request request,
                             std::function<void(completion::Outcome)> done) {
   lifetime_.request_began();
-  served_.insert(request.document.uri);
+  serves(request.document.uri);
   const std::uint64_t session = request.document.session;
   if (request.partial)
     request.partial = [this, session,
@@ -276,7 +276,7 @@ void Daemon::Impl::close_document(completion::DocumentKey document) {
 }
 
 void Daemon::Impl::open_document(completion::OpenedDocument opened) {
-  served_.insert(opened.document.uri);
+  serves(opened.document.uri);
   service_->open(std::move(opened));
 }
 

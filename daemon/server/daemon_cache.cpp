@@ -69,6 +69,7 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
         fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
   if (!request.uri.empty()) return find_spellings(std::move(request), std::move(done));
   if (!purges) return ask_store(request, std::move(done));
+  if (heads_) heads_->forget_all();
   for (const std::string& uri : served_) forget_recalled(uri);
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
   const std::size_t tokens = tokens_in_memory();
@@ -137,6 +138,7 @@ void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::stri
   if (uris.empty()) return finish(request);
   const std::string uri = std::move(uris.back());
   uris.pop_back();
+  if (heads_) heads_->forget(lsp::path_of(uri).value_or(uri));
   forget_recalled(uri);
   service_->forget(uri, [=, this] {
     asio::post(io_, [=, this] {
@@ -146,9 +148,12 @@ void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::stri
   });
 }
 
+void Daemon::Impl::serves(const std::string& uri) {
+  if (served_.insert(uri).second && heads_) heads_->use(lsp::path_of(uri).value_or(uri));
+}
+
 void Daemon::Impl::forget_recalled(const std::string& uri) {
   const std::string path = lsp::path_of(uri).value_or(uri);
-  if (heads_) heads_->forget(path);
   service_->change_index([path](recall::Index& index) { index.forget_everywhere(path); });
 }
 

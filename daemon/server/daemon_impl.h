@@ -75,6 +75,8 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   /// if there is none.
   bool make_room();
   void ended(std::uint64_t id);
+  /// An editor uses the document: a purge must find it, and a purge before does not hold any more.
+  void serves(const std::string& uri);
   /// Does what was begun for this session; without memory for it, the session ends.
   void work_for(std::uint64_t session, const std::function<void()>& work);
   /// After an allocation failed somewhere.

@@ -160,4 +160,20 @@ TEST_CASE("a purged file is in no head any more, and its documents are answered 
   project.changed();
   project.open("src/main.c", user);
   CHECK(project.next() == "src/more.h:int volume(int a);\n");
+  // Its editor goes on with it.
+  project.keeper().use(project.path("src/shape.h"));
+  project.open("src/main.c", user + "\n");
+  CHECK(project.next() == "src/more.h:int volume(int a);\nsrc/shape.h:int area(int a);\n");
+}
+
+TEST_CASE("after a purge of everything heads are made anew, from the files as they are") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.open("src/shape.h", "int area(int unsaved);\n");
+  project.open("src/main.c", kUser);
+  CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+  project.keeper().forget_all();
+  project.open("src/main.c", kUser);
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
 }
