@@ -148,9 +148,11 @@ Config load_config(const fs::path& file) {
 
 namespace {
 
-/// An eighth of the machine's memory, within limits.
+/// An eighth of the machine's memory, within limits; never more than a quarter.
 std::size_t auto_memory_bytes() {
-  return std::clamp(static_cast<std::size_t>(memory_bytes()) / 8, kAutoMemoryMin, kAutoMemoryMax);
+  const auto memory = static_cast<std::size_t>(memory_bytes());
+  if (memory == 0) return kAutoMemoryMin;  // the system does not say
+  return std::clamp(memory / 8, std::min(kAutoMemoryMin, memory / 4), kAutoMemoryMax);
 }
 
 }  // namespace

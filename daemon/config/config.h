@@ -86,7 +86,7 @@ Config load_config(const std::filesystem::path& file,
 /// The same with the process's environment.
 Config load_config(const std::filesystem::path& file);
 
-/// Bytes for KV: the configured number, else an eighth of the machine's memory, at most 1 GiB.
+/// Bytes for KV: the configured number, else an eighth of the memory that it may use, at most 1 GiB.
 std::size_t kv_budget_bytes(const Config& config);
 /// Bytes for KV in the host's memory, for devices with memory of their own.
 std::size_t host_budget_bytes(const Config& config);

@@ -1,6 +1,7 @@
 #include "daemon/config/this_system.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -166,9 +167,12 @@ std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership,
 }
 
 std::uint64_t memory_bytes() {
-  const std::uint64_t machine = machine_memory_bytes();
-  const std::uint64_t group = cgroup_memory_bytes();
-  return group == 0 ? machine : std::min(machine, group);
+  std::uint64_t least = machine_memory_bytes();
+  if (const std::uint64_t group = cgroup_memory_bytes(); group != 0) least = std::min(least, group);
+  rlimit space{};  // of addresses, as by ulimit -v
+  if (::getrlimit(RLIMIT_AS, &space) == 0 && space.rlim_cur != RLIM_INFINITY)
+    least = std::min<std::uint64_t>(least, space.rlim_cur);
+  return least;
 }
 
 }  // namespace efimd::service

@@ -30,8 +30,8 @@ bool on_battery(const std::filesystem::path& supplies = "/sys/class/power_supply
 std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership = "/proc/self/cgroup",
                                   const std::filesystem::path& root = "/sys/fs/cgroup");
 
-/// Bytes of memory in this machine, or of its part that the process may use; 0 if the system does
-/// not say.
+/// Bytes of memory in this machine, or of its part that control groups and RLIMIT_AS leave to the
+/// process; 0 if the system does not say.
 std::uint64_t memory_bytes();
 
 }  // namespace efimd::service
