@@ -20,6 +20,9 @@ struct Digest {
 
 /// Digest of `bytes` and their `parent`, so that equal bytes with different parents differ.
 Digest digest_of(std::span<const std::byte> bytes, Digest parent = {});
+/// The same under a secret of 136 bytes or more, without which nobody can make two equal ones.
+Digest digest_of(std::span<const std::byte> bytes, Digest parent,
+                 std::span<const std::byte> secret);
 
 }  // namespace efimd
 

@@ -1,6 +1,7 @@
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,6 +58,14 @@ bool MappedFile::intact() const {
   return (guard_ == nullptr || !guard_->was_cut()) && ::fstat(descriptor_, &info) == 0 &&
          static_cast<std::size_t>(info.st_size) == bytes_.size() &&
          info.st_mtim.tv_sec == modified_.tv_sec && info.st_mtim.tv_nsec == modified_.tv_nsec;
+}
+
+std::string MappedFile::stamp() const {
+  struct stat info {};
+  if (::fstat(descriptor_, &info) != 0) return {};
+  return fmt::format("{} {} {} {}.{:09} {}.{:09}", info.st_dev, info.st_ino, info.st_size,
+                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
+                     info.st_ctim.tv_nsec);
 }
 
 void MappedFile::give_back(std::span<const std::byte> bytes) const {

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <span>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -37,6 +38,9 @@ class MappedFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// Whether the file is unchanged since it was opened, by its size and time. Costs a system call.
   bool intact() const;
+  /// The file's place, size and times of change, of which programs cannot set the last. Another
+  /// content has another stamp. Costs a system call; empty if that fails.
+  std::string stamp() const;
   /// Takes whole pages of `bytes`, which lie in bytes(), out of this process's memory. If they are
   /// read again, they come back from the system's cache or the file. Any thread.
   void give_back(std::span<const std::byte> bytes) const;

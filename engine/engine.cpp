@@ -48,7 +48,7 @@ Result<std::unique_ptr<Engine>> make_engine(std::shared_ptr<const Model> model,
                                             std::unique_ptr<Backend> backend,
                                             const EngineOptions& options,
                                             const std::optional<PageKey>& key) {
-  ModelFacts facts{.digest = model->digest(),
+  ModelFacts facts{.digest = options.model_identity.value_or(model->digest()),
                    .layers = model->shape().layers,
                    .vocabulary = model->shape().vocabulary,
                    .context_tokens = model->shape().context_tokens,

@@ -145,6 +145,8 @@ class Engine {
 
 struct EngineOptions {
   std::size_t kv_budget_bytes = std::size_t{1} << 30;
+  /// Names the model in its pages' identities; unset: by Model::digest().
+  std::optional<Digest> model_identity = std::nullopt;
   int window_tokens_max = 8192;  ///< lowered to the model's context and the KV budget
   int step_tokens_max = 64;      ///< lowered to the backend's; a stop is looked at between steps
   std::shared_ptr<PageStore> store = nullptr;  ///< where pages go and come from; null: nowhere

@@ -42,6 +42,8 @@ struct Paths {
   std::filesystem::path store_dir() const { return cache_dir / "kv"; }
   /// The measured error of 8-bit KV (kv_choice.h).
   std::filesystem::path kv_errors_file() const { return state_dir / "kv_errors.json"; }
+  /// The digests of models' weights (read_ahead.h).
+  std::filesystem::path weights_file() const { return state_dir / "weights.json"; }
   /// Outside the cache folder: pages that outlive a cache cleared under a daemon are found again.
   std::filesystem::path page_key_file() const { return state_dir / "page_key"; }
   std::filesystem::path taste_file() const { return state_dir / "taste"; }

@@ -1,7 +1,6 @@
 #include "daemon/models/engine_host.h"
 
 #include <fmt/format.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -14,7 +13,7 @@
 #include "cache_store/private_file.h"
 #include "daemon/completion/documents/page_keeper.h"
 #include "daemon/completion/pace.h"
-#include "daemon/config/this_system.h"
+#include "daemon/models/read_ahead.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/engine.h"
@@ -27,8 +26,6 @@ namespace efimd::service {
 
 namespace {
 
-/// Weights are read ahead in pieces of this size; a stop is seen between them.
-constexpr std::size_t kReadAheadBytes = std::size_t{16} << 20;
 /// Fewer tokens of KV than this leave no room for a prompt worth asking.
 constexpr std::size_t kWindowTokensMin = 256;
 
@@ -59,31 +56,6 @@ std::string_view fim_order_name(engine::FimOrder order) {
   return "none";
 }
 
-/// Brings one piece of the mapping into memory and into this process's page table.
-void touch(std::span<const std::byte> piece, std::size_t page_bytes) {
-  volatile std::byte sink{};
-  for (std::size_t at = 0; at < piece.size(); at += page_bytes) sink = piece[at];
-  static_cast<void>(sink);
-}
-
-/// Reads the mapped weights once, so that the first keystroke does not wait for the disk. Weights
-/// that would crowd the machine's memory are left to be read as they are used.
-Result<void> read_ahead(std::span<const std::byte> bytes,
-                        const std::function<void(double)>& progress, const std::stop_token& stop) {
-  if (bytes.size() > memory_bytes() / 4 * 3) return {};
-  const auto page_bytes = static_cast<std::size_t>(std::max(4096L, ::sysconf(_SC_PAGESIZE)));
-  for (std::size_t at = 0; at < bytes.size(); at += kReadAheadBytes) {
-    if (stop.stop_requested()) return fail(Fault::kStopped, "loading the model was stopped");
-    const auto piece = bytes.subspan(at, std::min(kReadAheadBytes, bytes.size() - at));
-    // The mapping starts on a page and pieces are whole pages, as madvise wants; a refusal only
-    // costs speed.
-    ::posix_madvise(const_cast<std::byte*>(piece.data()), piece.size(), POSIX_MADV_WILLNEED);
-    touch(piece, page_bytes);
-    progress(static_cast<double>(at + piece.size()) / static_cast<double>(bytes.size()));
-  }
-  return {};
-}
-
 /// How many pages of KV the budget holds; kNoMemory when that is too little to work with.
 Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& shape,
                          engine::KvType kv_type) {
@@ -99,13 +71,20 @@ Result<int> pages_within(std::size_t budget_bytes, const engine::ModelShape& sha
   return static_cast<int>(std::min<std::size_t>(pages, std::numeric_limits<int>::max()));
 }
 
+/// What the pages of a model are found by.
+struct PagesOf {
+  Digest model;
+  engine::PageKey key;
+};
+
 /// Opens the engine over the best device that has not failed yet, and says in `opened` why it is that one.
 class DeviceOpener {
  public:
-  DeviceOpener(EngineSetup setup, std::shared_ptr<const engine::Model> model,
+  DeviceOpener(EngineSetup setup, std::shared_ptr<const engine::Model> model, const PagesOf& pages,
                std::shared_ptr<OpenedModel> opened, std::stop_token loading)
       : setup_(std::move(setup)),
         model_(std::move(model)),
+        pages_(pages),
         opened_(std::move(opened)),
         loading_(std::move(loading)),
         host_(std::make_shared<engine::HostStore>(setup_.host_budget_bytes, setup_.keeper)),
@@ -139,10 +118,11 @@ class DeviceOpener {
     opened_->set_device_reason(device->reason);
     if (setup_.keeper)
       setup_.keeper->begin(
-          {model_->digest(), model_->name(),
+          {pages_.model, model_->name(),
            fmt::format("{}, pages of {}", backend.page_format(), engine::kPageTokens),
            backend.page_bytes()});
     engine::EngineOptions options;
+    options.model_identity = pages_.model;
     options.kv_budget_bytes = setup_.kv_budget_bytes;
     options.step_tokens_max = backend.step_tokens_max();
     options.window_tokens_max = completion::engine_window_for(
@@ -153,7 +133,7 @@ class DeviceOpener {
     } else {
       options.store = host_;
     }
-    return engine::make_engine(model_, std::move(device->backend), options, page_key_);
+    return engine::make_engine(model_, std::move(device->backend), options, pages_.key);
   }
 
  private:
@@ -174,12 +154,12 @@ class DeviceOpener {
 
   const EngineSetup setup_;
   const std::shared_ptr<const engine::Model> model_;
+  const PagesOf pages_;
   const std::shared_ptr<OpenedModel> opened_;
   const std::stop_token loading_;  ///< fires when nobody waits for the model any more
   const std::shared_ptr<engine::HostStore> host_;
   engine::DeviceWish wish_;
   std::string in_use_;
-  const engine::PageKey page_key_ = page_key(setup_.page_key_file);
 };
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
@@ -192,9 +172,12 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
   opened->set(model_info(**model));
   const auto pages = pages_within(setup.kv_budget_bytes, (*model)->shape(), setup.kv_type);
   if (!pages) return tl::unexpected(pages.error());
-  if (auto read = read_ahead((*model)->file().bytes(), progress, stop); !read)
-    return tl::unexpected(read.error());
-  const auto opener = std::make_shared<DeviceOpener>(setup, *model, opened, stop);
+  const engine::PageKey key = page_key(setup.page_key_file);
+  const auto weights = read_ahead((*model)->file(), {key, setup.weights_file}, progress, stop);
+  if (!weights) return tl::unexpected(weights.error());
+  const PagesOf pages_of{digest_of(std::as_bytes(std::span(&*weights, 1)), (*model)->digest()),
+                         key};
+  const auto opener = std::make_shared<DeviceOpener>(setup, *model, pages_of, opened, stop);
   return engine::LastingEngine::make(
              {*model, &(*model)->tokenizer()},
              [opener](const Error* lost) { return opener->open(lost); }, opener->host())

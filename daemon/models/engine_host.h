@@ -70,6 +70,7 @@ struct EngineSetup {
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
+  std::filesystem::path weights_file = {};        ///< of read_ahead()
   /// Keeps KV over restarts; may be null.
   std::shared_ptr<completion::PageKeeper> keeper = {};
   std::filesystem::path cache_dir = {};  ///< folder of compiled shaders; empty: none is kept

@@ -138,6 +138,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.fim = config.fim;
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();
+  engine.weights_file = paths.weights_file();
   engine.keeper = settings.keeper;
   if (settings.store) engine.page_key_file = paths.page_key_file();
   engine.cache_dir = paths.cache_dir;

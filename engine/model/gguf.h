@@ -94,6 +94,8 @@ class GgufFile {
   std::span<const std::byte> bytes() const { return bytes_; }
   /// False after another program has changed the file. Do not trust anything read since.
   bool intact() const { return !mapping_ || mapping_->intact(); }
+  /// MappedFile::stamp(); empty for bytes that are no file.
+  std::string stamp() const { return mapping_ ? mapping_->stamp() : std::string(); }
   /// Takes some of bytes(), which are not needed soon, out of this process's memory.
   void give_back(std::span<const std::byte> bytes) const {
     if (mapping_) mapping_->give_back(bytes);
