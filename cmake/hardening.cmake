@@ -1,7 +1,7 @@
 # To be called once, after every target is there: what only a whole program can have. Its marks for control-flow enforcement;
 # tests/rooms checks that each object in it was built with them.
 function(efimd_harden_programs)
-  foreach(program efimd efimd-get efimd-http efimd-remote efimd-bench)
+  foreach(program efimd efimd-get efimd-http efimd-bench)
     if(EFIMD_MARKED_START AND TARGET ${program})
       target_sources(${program} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/marked_start.c)
       target_link_options(${program} PRIVATE LINKER:-z,ibt LINKER:-z,shstk LINKER:-e,efimd_marked_start

@@ -57,6 +57,7 @@ ProtectSystem=full
 Description=efimd: inline code completions from a model on this machine{}
 Documentation=man:efimd(1)
 Requires={}
+Wants={}
 {}# Idle daemons and people start it now and then; one that fails at each start is given up.
 StartLimitIntervalSec=30
 StartLimitBurst=30
@@ -83,9 +84,31 @@ SystemCallFilter=@system-service seccomp landlock_add_rule landlock_create_rules
 SystemCallFilter=~@privileged
 TasksMax=512
 )",
-      own ? "" : ", without namespaces", kSocketUnit,
+      own ? "" : ", without namespaces", kSocketUnit, kHttpUnit,
       own ? fmt::format("OnFailure={}\n", kPlainUnit) : std::string(), unit_word(program.string()),
       own ? std::string() : fmt::format("Sockets={}\n", kSocketUnit), own ? kOwn : kPlain);
+}
+
+std::string http_unit(const std::filesystem::path& program) {
+  return fmt::format(R"([Unit]
+Description=efimd: completions over HTTP, and an engine elsewhere
+Documentation=man:efimd(1)
+
+[Service]
+# It ends at once if config.toml wants neither.
+ExecStart={} --if-wanted
+Restart=on-failure
+RestartSec=1
+UMask=0077
+LockPersonality=yes
+NoNewPrivileges=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+RestrictNamespaces=yes
+RestrictRealtime=yes
+RestrictSUIDSGID=yes
+SystemCallArchitectures=native
+)",
+                     unit_word((program.parent_path() / "efimd-http").string()));
 }
 
 std::string socket_unit(const std::string& socket) {

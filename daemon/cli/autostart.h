@@ -16,6 +16,10 @@ enum class Rights { kOwnUsers, kPlain };
 /// give it these; the waiting editors are then served by that one.
 std::string service_unit(const std::filesystem::path& program, Rights rights);
 
+/// efimd-http.service: the program beside this one, which starts with the daemon. The daemon's units
+/// have no network, so there the daemon itself does not start it.
+std::string http_unit(const std::filesystem::path& program);
+
 /// efimd.socket, listening at `socket`; "%t" stands for $XDG_RUNTIME_DIR.
 std::string socket_unit(const std::string& socket);
 
@@ -24,6 +28,7 @@ std::string launch_agent(const std::filesystem::path& program);
 
 inline constexpr char kServiceUnit[] = "efimd.service";
 inline constexpr char kPlainUnit[] = "efimd-plain.service";
+inline constexpr char kHttpUnit[] = "efimd-http.service";
 inline constexpr char kSocketUnit[] = "efimd.socket";
 inline constexpr char kLaunchLabel[] = "efimd";
 inline constexpr char kUserSocket[] = "%t/efimd/daemon.sock";  ///< where Paths puts it by default

@@ -66,9 +66,10 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
   return started ? 0 : failed(started.error());
 }
 
-void start_http_if_wanted(const Paths& paths, const Config& config) {
+void start_http_if_wanted(const Paths& paths, const Config& config, bool by_manager) {
   const bool elsewhere = !config.remote.url.empty();
   if (LockFile::is_held(paths.http_lock())) return look_again(paths, elsewhere);
+  if (by_manager) return;
   // A daemon that runs has its engine elsewhere already.
   const bool daemon_runs = LockFile::is_held(paths.daemon_lock());
   if (!config.http.enable && (!elsewhere || daemon_runs)) return;

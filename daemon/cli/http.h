@@ -16,8 +16,9 @@ int run_http(const Paths& paths, const CommandLine::Http& options);
 
 /// At a daemon's start: starts it in the background if the configuration wants it, for clients by
 /// HTTP, for an engine elsewhere, or for both. One that runs looks at its configuration again. What
-/// fails is said on stderr and is no reason for the daemon not to start.
-void start_http_if_wanted(const Paths& paths, const Config& config);
+/// fails is said on stderr and is no reason for the daemon not to start. A service manager starts it
+/// itself (http_unit()).
+void start_http_if_wanted(const Paths& paths, const Config& config, bool by_manager);
 
 /// Asks the running one to finish and waits for its end; false if none runs.
 Result<bool> stop_http(const Paths& paths);

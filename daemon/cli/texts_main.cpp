@@ -1,5 +1,6 @@
 // Prints what is installed beside efimd; run by the build, installed nowhere.
-//   efimd_texts man | bash | zsh | fish | service PROGRAM | plain_service PROGRAM | socket | launchd PROGRAM
+//   efimd_texts man | bash | zsh | fish | service PROGRAM | plain_service PROGRAM | http_service PROGRAM |
+//     socket | launchd PROGRAM
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -15,6 +16,7 @@ int main(int argc, char** argv) {
   if (kind == "socket") text = socket_unit(kUserSocket);
   if (kind == "service" && !program.empty()) text = service_unit(program, Rights::kOwnUsers);
   if (kind == "plain_service" && !program.empty()) text = service_unit(program, Rights::kPlain);
+  if (kind == "http_service" && !program.empty()) text = http_unit(program);
   if (kind == "launchd" && !program.empty()) text = launch_agent(program);
   std::fputs(text.c_str(), stdout);
   return text.empty() ? 2 : 0;

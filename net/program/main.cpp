@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/config/config.h"
 #include "daemon/config/program.h"
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
@@ -26,6 +27,7 @@ struct Options {
   Doors::Options doors;
   int ready_fd = -1;
   bool print_token = false;
+  bool if_wanted = false;
 };
 
 int failed(const Error& error) {
@@ -72,6 +74,9 @@ int run(int argc, char** argv) {
   app.add_flag("--print-token", options.print_token, "Prints the token that clients must send");
   app.add_flag("--engine-only", options.doors.engine_only,
                "Asks the server of engine.url for the daemon, and serves nothing by HTTP");
+  app.add_flag("--if-wanted", options.if_wanted,
+               "Serves what the configuration wants, and nothing if it wants nothing (for service "
+               "managers)");
   app.add_option("--ready-fd", options.ready_fd,
                  "Descriptor that is told once it listens (for who starts it)")
       ->check(CLI::Range(3, 1 << 20));
@@ -85,6 +90,11 @@ int run(int argc, char** argv) {
   }
   const auto paths = service::find_paths();
   if (!paths) return failed(paths.error());
+  if (options.if_wanted) {
+    const service::Config config = service::load_config(paths->config_file);
+    if (!config.http.enable && config.remote.url.empty()) return 0;
+    options.doors.engine_only = !config.http.enable;
+  }
   if (!options.print_token) return serve(*paths, options);
   const auto token = http::token_in(paths->http_token_file().string());
   if (!token) return failed(token.error());

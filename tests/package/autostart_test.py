@@ -47,6 +47,7 @@ class Autostart(OwnDaemon):
         units.mkdir()
         (units / "efimd.service").write_text(self.text("service", str(self.efimd)), encoding="utf-8")
         (units / "efimd-plain.service").write_text(self.text("plain_service", str(self.efimd)), encoding="utf-8")
+        (units / "efimd-http.service").write_text(self.text("http_service", str(self.efimd)), encoding="utf-8")
         (units / "efimd.socket").write_text(self.text("socket"), encoding="utf-8")
         runtime = self.home / "runtime"
         runtime.mkdir(mode=0o700)
@@ -128,7 +129,7 @@ class Autostart(OwnDaemon):
         self.assertEqual(list(units.iterdir()), [])
         self.assertEqual((self.home / "asked").read_text().splitlines(), [
             "--user daemon-reload", "--user enable --now efimd.socket",
-            "--user disable --now efimd.socket efimd.service efimd-plain.service", "--user daemon-reload"])
+            "--user disable --now efimd.socket efimd.service efimd-plain.service efimd-http.service", "--user daemon-reload"])
 
 
 class Watch(OwnDaemon):

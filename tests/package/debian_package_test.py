@@ -30,7 +30,7 @@ efimd stop
 zcat /usr/share/man/man1/efimd.1.gz | grep -q 'efimd complete'
 zcat /usr/share/man/man1/efimd-bench.1.gz | grep -q 'replay trace.jsonl'
 efimd-bench fill --help | grep -q 'efimd-bench fill'
-test -e /usr/lib/systemd/user/efimd.socket -a -e /usr/lib/systemd/user/efimd-plain.service
+test -e /usr/lib/systemd/user/efimd.socket -a -e /usr/lib/systemd/user/efimd-plain.service -a -e /usr/lib/systemd/user/efimd-http.service
 bash -c 'source /usr/share/bash-completion/completions/efimd
   COMP_WORDS=(efimd mod); COMP_CWORD=1; _efimd; test "${COMPREPLY[*]}" = model
   COMP_WORDS=(efimd model ""); COMP_CWORD=2; _efimd; [[ " ${COMPREPLY[*]} " == *" list "* ]]'

@@ -63,13 +63,28 @@ def idle_exits():
     return answered
 
 
-def inside(efimd, unit):
+def answers_http(port):
+    try:
+        with socket.create_connection(("127.0.0.1", port), timeout=kPatienceS) as connection:
+            connection.sendall(b"GET /health HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nConnection: close\r\n\r\n" % port)
+            return connection.recv(4096).startswith(b"HTTP/1.1 ")
+    except OSError:
+        return False
+
+
+def free_port():
+    with socket.socket() as any_socket:
+        any_socket.bind(("127.0.0.1", 0))
+        return any_socket.getsockname()[1]
+
+
+def inside(efimd, unit, port):
     subprocess.run(["mount", "-t", "tmpfs", "tmpfs", "/run"], check=True)
     pathlib.Path("/run/systemd/system").mkdir(parents=True)  # systemd asks by it whether it runs this machine
     kRuntime.mkdir(mode=0o700, parents=True)
     configuration = pathlib.Path(os.environ["HOME"], ".config/efimd/config.toml")
     configuration.parent.mkdir(parents=True)
-    configuration.write_text(f"[daemon]\nidle_exit_s = {kIdleExitS}\n", encoding="utf-8")
+    configuration.write_text(f"[daemon]\nidle_exit_s = {kIdleExitS}\n[http]\nenable = true\nport = {port}\n", encoding="utf-8")
     with open(pathlib.Path(os.environ["HOME"], "manager.log"), "wb") as log:
         manager = subprocess.Popen(["/lib/systemd/systemd", "--user", "--log-target=console"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     poll((kRuntime / "systemd/private").exists, "the manager")
@@ -94,6 +109,8 @@ def inside(efimd, unit):
     before = pid_of_daemon()
     os.kill(before, signal.SIGKILL)
     poll(lambda: pid_of_daemon() != before, "the next daemon")
+    # The daemon's unit has no network; the one of efimd-http starts with it.
+    poll(lambda: answers_http(port), "an answer by HTTP")
     run(efimd, "autostart", "disable")
     assert run("systemctl", "--user", "is-active", "efimd.socket", status=3) == "inactive\n"
     left = {path.name for path in pathlib.Path(os.environ["HOME"], ".config/systemd/user").iterdir()}
@@ -105,7 +122,7 @@ def inside(efimd, unit):
 def main():
     efimd = str(pathlib.Path(sys.argv[1]).resolve())
     if sys.argv[2:3] == ["inside"]:
-        return inside(efimd, sys.argv[3])
+        return inside(efimd, sys.argv[3], int(sys.argv[4]))
     for tool in ("unshare", "systemctl", "/lib/systemd/systemd"):
         if not shutil.which(tool):
             print(f"{tool} is missing: this is no machine of systemd's")
@@ -122,7 +139,7 @@ def main():
             home.mkdir()
             environment = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(kRuntime)}
             unit = kPlainUnit if name == kManagers - 1 else usual
-            children.append((home, subprocess.Popen([*apart, sys.executable, __file__, efimd, "inside", unit], env=environment,
+            children.append((home, subprocess.Popen([*apart, sys.executable, __file__, efimd, "inside", unit, str(free_port())], env=environment,
                                                     stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)))
         failed = 0
         for home, child in children:

@@ -95,7 +95,7 @@ bool has_files() { return fs::exists(agent_file()); }
 
 #else
 
-constexpr std::array kUnits = {kSocketUnit, kServiceUnit, kPlainUnit};
+constexpr std::array kUnits = {kSocketUnit, kServiceUnit, kPlainUnit, kHttpUnit};
 
 fs::path unit_folder() { return folder_in("XDG_CONFIG_HOME", ".config") / "systemd/user"; }
 
@@ -120,6 +120,7 @@ Result<void> enable(const Paths& paths, const fs::path& program) {
   for (const auto& [unit, rights] :
        {std::pair(kServiceUnit, Rights::kOwnUsers), std::pair(kPlainUnit, Rights::kPlain)})
     if (auto done = write_file(folder / unit, service_unit(program, rights)); !done) return done;
+  if (auto done = write_file(folder / kHttpUnit, http_unit(program)); !done) return done;
   if (auto done = write_file(folder / kSocketUnit, socket_unit(unit_socket(paths))); !done)
     return done;
   // A daemon that an editor started would go on with a socket of its own: two models in memory.
@@ -131,7 +132,7 @@ Result<void> enable(const Paths& paths, const fs::path& program) {
 Result<void> disable() {
   const fs::path folder = unit_folder();
   if (!fs::exists(folder / kSocketUnit)) return {};
-  // One that is of an earlier version has two units alone.
+  // One that is of an earlier version has fewer units.
   std::vector<std::string> words = {"systemctl", "--user", "disable", "--now"};
   for (const char* unit : kUnits)
     if (fs::exists(folder / unit)) words.emplace_back(unit);
@@ -152,7 +153,7 @@ int show_status() {
   if (!has_manager()) return 0;
   if (const auto shown =
           run_program({"systemctl", "--user", "--no-pager", "--lines=0", "list-units", "--all",
-                       "--no-legend", kSocketUnit, kServiceUnit, kPlainUnit});
+                       "--no-legend", kSocketUnit, kServiceUnit, kPlainUnit, kHttpUnit});
       !shown)
     return failed(shown.error());
   return 0;

@@ -2,6 +2,8 @@
 
 #include <fcntl.h>
 
+#include <cstdlib>
+
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/models/chosen_model.h"
@@ -17,7 +19,7 @@ int run_serve(const Paths& paths, const CommandLine::Serve& options) {
     serve.ready = UniqueFd(options.ready_fd);
   }
   const Config config = config_in_force(paths);
-  start_http_if_wanted(paths, config);
+  start_http_if_wanted(paths, config, std::getenv("LISTEN_PID") != nullptr);
   return run_daemon(paths, config, std::move(serve));
 }
 
