@@ -35,7 +35,7 @@ std::string xml_text(std::string_view text) {
 }  // namespace
 
 std::string service_unit(const std::filesystem::path& program, Rights rights) {
-  // What a plain manager cannot do for namespaces of mounts, it ignores; with users of its own, it gives up.
+  // A plain manager ignores what needs namespaces of mounts; with users of its own, it gives up.
   constexpr char kOwn[] =
       R"(# Users of its own: so a user's manager may take the capabilities that programs could still gain, too.
 PrivateUsers=yes

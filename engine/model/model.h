@@ -137,8 +137,9 @@ class Model {
   const ModelWeights& weights() const { return weights_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   const GgufFile& file() const { return *file_; }
-  /// Names the model, also in KV identities (with EngineOptions::model_identity). A digest of the metadata, the tensor directory, the file's
-  /// size and 4 KiB of every tensor: a 15 GB file costs no full read.
+  /// Names the model, also in KV identities if EngineOptions::model_identity is unset. A digest of
+  /// the metadata, the tensor directory, the file's size and 4 KiB of every tensor: a 15 GB file
+  /// costs no full read.
   Digest digest() const { return digest_; }
   std::uint64_t parameters() const { return parameters_; }
   /// Parameters that one token uses: of the experts, only experts_used.
