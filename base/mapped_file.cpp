@@ -1,13 +1,13 @@
 #include "base/mapped_file.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <cstring>
 #include <string>
 
@@ -63,9 +63,15 @@ bool MappedFile::intact() const {
 std::string MappedFile::stamp() const {
   struct stat info {};
   if (::fstat(descriptor_, &info) != 0) return {};
-  return fmt::format("{} {} {} {}.{:09} {}.{:09}", info.st_dev, info.st_ino, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec, info.st_ctim.tv_sec,
-                     info.st_ctim.tv_nsec);
+  std::string stamp = std::to_string(info.st_dev);
+  for (const auto number :
+       {static_cast<std::int64_t>(info.st_ino), static_cast<std::int64_t>(info.st_size),
+        static_cast<std::int64_t>(info.st_mtim.tv_sec),
+        static_cast<std::int64_t>(info.st_mtim.tv_nsec),
+        static_cast<std::int64_t>(info.st_ctim.tv_sec),
+        static_cast<std::int64_t>(info.st_ctim.tv_nsec)})
+    stamp += " " + std::to_string(number);
+  return stamp;
 }
 
 void MappedFile::give_back(std::span<const std::byte> bytes) const {
