@@ -2,7 +2,9 @@
 
 import http.client
 import json
+import os
 import pathlib
+import random
 import sys
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
@@ -27,9 +29,9 @@ class HttpTest(UserTest):
         self.token = self.run_efimd("http", "--print-token").stdout.strip()
 
     def start(self):
-        """Any port: efimd-http itself takes 0, and says which one it got."""
+        """A port that tests beside this one do not try: a server that starts again must find it free."""
         config = self.folder / "config.toml"
-        for port in range(20000, 60000, 997):
+        for port in random.Random(os.getpid()).sample(range(20000, 32000), 40):
             config.write_text(f"[http]\nport = {port}\n{self.options}\n")
             started = self.run_efimd("http", "--background")
             if started.returncode == 0:
