@@ -54,7 +54,7 @@ class Doors(Remote):
         locks = pathlib.Path("/proc/locks").read_text()
         if not lock.exists() or f":{lock.stat().st_ino} " not in locks:
             return None
-        return int(lock.read_text())
+        return int(lock.read_text() or 0) or None  # empty for the moment in which it is taken
 
     def programs(self):
         """The starters of efimd-http of this user."""
