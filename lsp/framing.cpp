@@ -15,6 +15,10 @@ namespace {
 /// Memory that an idle connection may keep after one huge message.
 constexpr std::size_t kIdleBytesMax = std::size_t{1} << 20;
 
+/// A body's memory is asked for as a whole once this part of it has come: growing in steps would copy and
+/// overwrite half of 128 MiB at once, and a peer that only announces it gets none.
+constexpr std::size_t kReservedPart = 8;
+
 constexpr const char* kRemedy = "close the connection: where its next message starts is unknown";
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -51,7 +55,11 @@ Result<std::size_t> FrameReader::content_length_of(std::string_view value) const
 }
 
 void FrameReader::feed(std::string_view bytes) {
-  if (!broken_) pending_.append(bytes);
+  if (broken_) return;
+  pending_.append(bytes);
+  if (!in_body_ || at_oversized() || *content_length_ <= kIdleBytesMax) return;
+  if (pending_.size() >= *content_length_ / kReservedPart)
+    pending_.reserve(*content_length_ + bytes.size());
 }
 
 bool FrameReader::inside_frame() const {
@@ -70,7 +78,8 @@ Result<std::optional<std::string>> FrameReader::next() {
     return tl::unexpected(*broken_);
   }
   if (!in_body_ || pending_.size() - consumed_ < *content_length_) {
-    drop_consumed();
+    // A large body that begins its memory is moved out of it as it is.
+    drop_consumed(in_body_ && *content_length_ > kIdleBytesMax);
     return std::nullopt;
   }
   return take_body();
@@ -115,10 +124,11 @@ Result<void> FrameReader::read_header_line(std::string_view line) {
 std::string FrameReader::take_body() {
   const std::size_t length = *content_length_;
   std::string body;
-  if (consumed_ + length == pending_.size() && length > kIdleBytesMax) {
-    pending_.erase(0, consumed_);
-    body = std::exchange(pending_, {});
-    consumed_ = 0;
+  if (consumed_ == 0 && length > kIdleBytesMax) {
+    std::string rest = pending_.substr(length);
+    wipe(std::as_writable_bytes(std::span(pending_).subspan(length)));
+    pending_.resize(length);
+    body = std::exchange(pending_, std::move(rest));
   } else {
     body = pending_.substr(consumed_, length);
     wipe(std::as_writable_bytes(std::span(pending_).subspan(consumed_, length)));
@@ -146,9 +156,10 @@ void FrameReader::end_frame() {
 }
 
 /// Called at most once per feed(), when only an unfinished frame is left. Moving it to the front
-/// costs no more than its arrival did if more bytes were consumed than remain.
-void FrameReader::drop_consumed() {
-  if (consumed_ < pending_.size() - consumed_) return;
+/// costs no more than its arrival did if more bytes were consumed than remain, or if `now` comes with
+/// the end of a header: what was fed with it is short.
+void FrameReader::drop_consumed(bool now) {
+  if (consumed_ == 0 || (!now && consumed_ < pending_.size() - consumed_)) return;
   const std::size_t left = pending_.size() - consumed_;
   std::copy(pending_.begin() + static_cast<std::ptrdiff_t>(consumed_), pending_.end(),
             pending_.begin());

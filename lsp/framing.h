@@ -58,7 +58,7 @@ class FrameReader {
   bool at_oversized() const { return in_body_ && *content_length_ > kMessageBytesMax; }
   void end_frame();
   std::string take_body();
-  void drop_consumed();
+  void drop_consumed(bool now);
 
   Oversized oversized_ = Oversized::kRefused;
   std::size_t skipped_ = 0;

@@ -224,6 +224,10 @@ void Connection::close(End end, std::string_view why) {
   host_.log().log(level, "session {}: closed: {}", settings_.id, why);
   try {
     session_->end();
+    // Half a message of 128 MiB takes 40 ms to overwrite and to free.
+    if (settings_.aside && reader_.waiting_bytes() > kSmallBytes)
+      settings_.aside([unfinished = std::make_shared<lsp::FrameReader>(std::exchange(
+                           reader_, lsp::FrameReader()))]() mutable { unfinished.reset(); });
   } catch (const std::bad_alloc&) {
     // What it had open stays until the daemon ends.
   }

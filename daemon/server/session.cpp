@@ -113,7 +113,7 @@ Session::Next Session::receive(Prepared prepared) {
   dispatch(*message);
   const bool large = prepared_ && prepared_->changed;
   prepared_.reset();
-  if (revising_ && large) return Next::kAside;
+  if (revising_ && (large || revises_large_text())) return Next::kAside;
   return go_on();
 }
 

@@ -188,11 +188,14 @@ class Session : public std::enable_shared_from_this<Session> {
     std::size_t next = 0;
     std::size_t bytes_touched = 0;  ///< the measure of the time that it took
     Result<void> outcome = {};
-    bool lost = false;  ///< there was no memory for it on the other thread
+    std::string secret = {};  ///< what was inserted is one, and why; once all is made
+    bool lost = false;        ///< there was no memory for it on the other thread
 
     bool is_done() const { return !outcome || next >= changes.size(); }
     void go_on(std::size_t bytes_max);
     Result<void> make_next();
+    /// Looks for secrets in what was inserted, and frees it.
+    void judge();
   };
   struct Pending {
     lsp::Id id;
@@ -245,9 +248,9 @@ class Session : public std::enable_shared_from_this<Session> {
   completion::TextHome home_of(const FileFacts& facts) const;
   /// Files that are excluded by now leave recall.
   void judge_documents_again();
-  /// After a change that brings a private key, the document is one with secrets.
-  void close_if_secret(const std::string& uri,
-                       std::span<const lsp::TextDocumentContentChangeEvent> changes);
+  /// After a change that brings a private key (`why`), the document is one with secrets.
+  void close_if_secret(const std::string& uri, const std::string& why);
+  bool revises_large_text() const;
   void take_options(const lsp::EfimOptions& options);
   void open(lsp::DidOpenTextDocumentParams params, Result<text::Document> document,
             std::string secret);

@@ -20,6 +20,8 @@ namespace {
 
 /// Of a large text that edits read and move: about 10 ms at once, and 5 s in one change.
 constexpr std::size_t kBytesTouchedAtOnce = std::size_t{32} << 20;
+/// A larger text is copied on another thread, even for a single letter: 64 MiB take 40 ms.
+constexpr std::size_t kCopiedAtOnceMax = std::size_t{8} << 20;
 constexpr std::size_t kBytesTouchedMax = std::size_t{16} << 30;
 
 /// Where `position` is in a text with these lines.
@@ -166,7 +168,7 @@ void Session::become_usable(const std::string& uri, OpenDocument& open) {
 
 void Session::did_change(const lsp::Message& message) {
   auto params = prepared_ && prepared_->changed
-                    ? prepared_->changed
+                    ? std::move(prepared_->changed)
                     : params_of<lsp::DidChangeTextDocumentParams>(message);
   if (!params) return;
   const auto found = documents_.find(params->uri);
@@ -179,6 +181,10 @@ void Session::did_change(const lsp::Message& message) {
   if (!open.unusable.empty()) return;
   revising_ = std::make_shared<Revising>(
       Revising{params->uri, open.document.revise(), std::move(params->contentChanges), encoding_});
+}
+
+bool Session::revises_large_text() const {
+  return revising_ && revising_->revision.bytes().size() > kCopiedAtOnceMax;
 }
 
 std::function<void()> Session::work_aside() {
@@ -203,6 +209,13 @@ Session::Next Session::go_on() {
 void Session::Revising::go_on(std::size_t bytes_max) {
   for (const std::size_t begin = bytes_touched; !is_done() && bytes_touched - begin <= bytes_max;)
     outcome = make_next();
+  if (is_done()) judge();
+}
+
+void Session::Revising::judge() {
+  // A key is pasted, or comes with the whole text; nobody types one.
+  for (const auto& change : std::exchange(changes, {}))
+    if (secret.empty()) secret = secret_by_content(change.text);
 }
 
 Result<void> Session::Revising::make_next() {
@@ -235,7 +248,7 @@ void Session::revised() {
   if (made->outcome) {
     open.document.adopt(std::move(made->revision));
     weigh(made->uri, open);
-    return close_if_secret(made->uri, made->changes);
+    return close_if_secret(made->uri, made->secret);
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    made->outcome.error().message());
@@ -244,14 +257,10 @@ void Session::revised() {
   tell_unusable(made->uri, open);
 }
 
-void Session::close_if_secret(const std::string& uri,
-                              std::span<const lsp::TextDocumentContentChangeEvent> changes) {
-  // A key is pasted, or comes with the whole text; nobody types one.
-  const auto found = std::ranges::find_if(
-      changes, [](const auto& change) { return !secret_by_content(change.text).empty(); });
-  if (found == changes.end()) return;
+void Session::close_if_secret(const std::string& uri, const std::string& why) {
+  if (why.empty()) return;
   OpenDocument& open = documents_.at(uri);
-  open.exclusion = {Exclusions::Reason::kSecret, secret_by_content(found->text)};
+  open.exclusion = {Exclusions::Reason::kSecret, why};
   host_.forget_text(std::exchange(open.home, {}));
   if (host_.config().secret_files) return;
   host_.close_document({id_, uri});

@@ -1,6 +1,8 @@
 #include "daemon/text/document.h"
 
 #include <algorithm>
+#include <exception>
+#include <thread>
 #include <utility>
 
 #include "base/utf8.h"
@@ -11,6 +13,19 @@ namespace {
 
 /// Room that a text keeps for later edits, so that they need not copy it again.
 constexpr std::size_t kSpareBytes = 4096;
+
+/// To overwrite 64 MiB and to give them back takes 20 ms: too long for a thread that serves others.
+constexpr std::size_t kFreedAsideBytes = std::size_t{4} << 20;
+
+void free_snapshot(const Snapshot* snapshot) {
+  if (snapshot->bytes().size() >= kFreedAsideBytes) try {
+      std::thread([snapshot] { delete snapshot; }).detach();
+      return;
+    } catch (const std::exception&) {
+      // The system has no thread or no memory to give.
+    }
+  delete snapshot;
+}
 
 bool is_valid(std::string_view text) {
   const std::size_t ascii =
@@ -99,14 +114,15 @@ void Revision::apply(const Edit& edit, std::string_view text) {
 
 SnapshotPtr Revision::snapshot() && {
   if (!edited()) return std::move(base_);
-  return SnapshotPtr(new Snapshot(std::move(bytes_), std::move(lines_), edits_.back().serial,
-                                  recent(base_->recent_edits(), edits_)));
+  return {new Snapshot(std::move(bytes_), std::move(lines_), edits_.back().serial,
+                       recent(base_->recent_edits(), edits_)),
+          free_snapshot};
 }
 
 Document::Document(std::string_view text) {
   std::string bytes = valid_copy(text);
   LineIndex lines(bytes);
-  snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), 1, {}));
+  snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), 1, {}), free_snapshot);
 }
 
 Result<Document> Document::open(std::string_view text) {

@@ -44,7 +44,8 @@ Change sum_of(std::span<const Edit> edits);
 
 /// One immutable version of a document: valid UTF-8 bytes with their lines and their last edits.
 ///
-/// Thread: any (immutable, shared by pointer).
+/// Thread: any (immutable, shared by pointer). The last who lets a large one go does not wait until it
+/// is overwritten and freed.
 class Snapshot {
  public:
   std::string_view bytes() const { return bytes_; }

@@ -76,6 +76,11 @@ class LivenessTest(UserTest):
             self.check(f"an opened text of 63 MiB, {name}", opening(uri, text))
             self.check(f"a text of 63 MiB replaced by another, {name}", opening(uri, text), changing(uri, [{"text": text}]))
 
+    def test_letters_in_the_largest_text(self):
+        uri = "file:///project/largest.cpp"
+        text = "int some = 12345678;\n" * (63 * kMiB // 21)
+        self.check("ten letters in a text of 63 MiB", opening(uri, text), *[changing(uri, [edit_at(5, "x")]) for _ in range(10)])
+
     def test_a_message_of_small_objects(self):
         self.check("a message of 16 MiB of small objects", notification("efim/didShow", {"items": [{"a": []}] * (16 * kMiB // 12)}))
 

@@ -1,6 +1,7 @@
 // What a session tells beyond LSP: efim/state, receipts, counts for the status, and messages to the user.
 #include <catch2/catch.hpp>
 #include <string>
+#include <thread>
 
 #include "daemon/server/session.h"
 #include "tests/server/fake_editor.h"
@@ -160,8 +161,24 @@ TEST_CASE("many edits of a large text are made in parts, and all before the next
   for (std::size_t i = 0; i < kEdits; ++i) REQUIRE(text.substr(2 * i, 2) == "yx");
 }
 
-TEST_CASE("a session that ends in the middle of a change drops it") {
+TEST_CASE("a letter in a text of 16 MiB is typed on another thread, and before the next message") {
   OpenEditor editor(std::string(std::size_t{16} << 20, 'x'));
+  const Json message = {
+      {"jsonrpc", "2.0"},
+      {"method", "textDocument/didChange"},
+      {"params",
+       {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 2}}},
+        {"contentChanges", {{{"range", test::range(0, 1, 0, 1)}, {"text", "y"}}}}}}};
+  using Next = service::Session::Next;
+  REQUIRE(editor.session->receive(message.dump()) == Next::kAside);
+  std::thread(editor.session->work_aside()).join();
+  REQUIRE(editor.session->go_on() == Next::kGoOn);
+  editor.complete(1, 0, 0);
+  CHECK(editor.last_submitted().request.snapshot->bytes().substr(0, 4) == "xyxx");
+}
+
+TEST_CASE("a session that ends in the middle of a change drops it") {
+  OpenEditor editor(std::string(std::size_t{4} << 20, 'x'));
   Json changes = Json::array();
   for (int i = 0; i < 10; ++i)
     changes.push_back({{"range", test::range(0, 0, 0, 0)}, {"text", "y"}});
