@@ -341,6 +341,11 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
 
 void LocalEngine::overwrite_unused() {
   backend_->overwrite_activations();
+  for (auto& [id, sequence] : sequences_) {
+    sequence.kv.leave_leftovers();
+    sequence.logits.drop_from(sequence.kv.size());
+    sequence.prompt_logits.drop_from(sequence.kv.size());
+  }
   const std::vector<PageIndex> stale = pool_.take_stale();
   const std::vector<std::byte> zeros(backend_->page_bytes());
   // A device that fails here is lost, and its memory with it.

@@ -83,7 +83,8 @@ class LocalEngine final : public Engine {
   const KvPool& pool() const { return pool_; }
 
  private:
-  /// What was forgotten is in no page any more, also not in those that were given up before.
+  /// What was forgotten is in no page any more, also not in those that were given up before, nor behind the
+  /// rows of those that are in use again.
   void overwrite_unused();
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstddef>
+#include <utility>
 
 #include "engine/backend/backend.h"
 
@@ -78,6 +80,7 @@ int KvSequence::take_restored() {
 
 Result<void> KvSequence::share(const KvSequence& other) {
   assert(tokens_.empty() && table_.empty());
+  is_clean_ = false;
   const int rows = other.size() % kPageTokens;
   if (rows > 0) {
     Result<PageIndex> page = pool_->take();
@@ -101,6 +104,7 @@ Result<void> KvSequence::share(const KvSequence& other) {
 
 Result<int> KvSequence::rewind_to(int count) {
   assert(count >= 0 && count <= size());
+  if (count < size()) is_clean_ = false;
   drop_pages(pages_for(count));
   tokens_.resize(static_cast<std::size_t>(count));
   if (count >= sealed_ * kPageTokens) return count;
@@ -114,6 +118,7 @@ Result<int> KvSequence::rewind_to(int count) {
 }
 
 Result<void> KvSequence::reserve(int rows) {
+  is_clean_ = false;
   const int before = table_size();
   for (int missing = pages_missing(size() + rows); missing > 0; --missing) {
     const Result<PageIndex> page = pool_->take();
@@ -138,6 +143,23 @@ void KvSequence::commit(std::span<const TokenId> tokens) {
 }
 
 void KvSequence::abandon() { drop_pages(pages_for(size())); }
+
+void KvSequence::leave_leftovers() {
+  if (is_clean_) return;
+  abandon();
+  is_clean_ = true;
+  if (sealed_ == table_size()) return;
+  const int rows = size() % kPageTokens;
+  if (const Result<PageIndex> page = pool_->take()) {
+    const std::vector<std::byte> zeros(backend_->page_bytes());
+    const bool moved =
+        backend_->write_page(*page, zeros) && backend_->copy_page(table_.back(), *page, rows);
+    pool_->give_back(moved ? std::exchange(table_.back(), *page) : *page);
+    if (moved) return;
+  }
+  drop_pages(sealed_);
+  tokens_.resize(static_cast<std::size_t>(sealed_) * kPageTokens);
+}
 
 std::optional<PageIndex> KvSequence::parent_of(int page) const {
   if (page == 0) return std::nullopt;

@@ -62,6 +62,10 @@ class KvSequence {
   /// Gives back reserved pages that hold no committed row.
   void abandon();
 
+  /// Moves the rows of the last page, if that is private, into a page of zeros, and gives the old one back: behind
+  /// the rows, it may hold some of the text that it was used for before. Drops the rows if that cannot be done.
+  void leave_leftovers();
+
   /// Says whose text the sequence holds, from now on and in the pages that it has.
   void set_source(SourceId source);
   /// Says whose text its first page shows, too, as long as it has a source.
@@ -94,7 +98,8 @@ class KvSequence {
   std::vector<SourceId> shown_;
   std::vector<TokenId> tokens_;
   std::vector<PageIndex> table_;
-  int sealed_ = 0;  ///< leading pages of the table that are sealed: size() / P between calls
+  int sealed_ = 0;        ///< leading pages of the table that are sealed: size() / P between calls
+  bool is_clean_ = true;  ///< nothing was written or given up since leave_leftovers()
 };
 
 }  // namespace efimd::engine

@@ -1,7 +1,12 @@
 #include "engine/local_engine.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <numeric>
+#include <set>
+#include <span>
 #include <stop_token>
 
 #include "tests/support/fake_backend.h"
@@ -403,4 +408,61 @@ TEST_CASE("a batch is refused whole when one of its items cannot be") {
   CHECK(bench.engine->held(first).size() == 32);
   CHECK(bench.engine->held(second).empty());
   CHECK(bench.engine->kv_usage().used_bytes == 1024);
+}
+
+namespace {
+
+using Cells = std::set<std::uint64_t>;
+
+Cells cells_of(Bench& bench) {
+  Cells found;
+  std::vector<std::uint64_t> page(bench.backend->page_bytes() / sizeof(std::uint64_t));
+  for (PageIndex at = 0; at < bench.backend->page_count(); ++at) {
+    REQUIRE(bench.backend->read_page(at, std::as_writable_bytes(std::span(page))).has_value());
+    found.insert(page.begin(), page.end());
+  }
+  found.erase(0);
+  return found;
+}
+
+std::size_t left_of(const Cells& before, Bench& bench) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      cells_of(bench), [&](std::uint64_t cell) { return before.contains(cell); }));
+}
+
+constexpr SourceId kPurged{1};
+
+}  // namespace
+
+TEST_CASE("what was evicted before it is forgotten is gone, also from pages that others use") {
+  Bench bench(4);
+  const SequenceId first = bench.engine->open_sequence();
+  bench.engine->set_source(first, kPurged);
+  bench.prefill(first, counting(4 * kPageTokens));
+  bench.engine->close_sequence(first);
+  const Cells before = cells_of(bench);
+
+  const SequenceId second = bench.engine->open_sequence();
+  bench.prefill(second, counting(40, 7));
+  REQUIRE(left_of(before, bench) > 2 * kPageTokens);
+  bench.engine->forget(kPurged);
+  CHECK(left_of(before, bench) == 0);
+  CHECK(bench.prefill(second, counting(40, 7)) == 0);
+  CHECK(bench.prefill(second, counting(41, 7)) == 1);
+  CHECK(bench.engine->pool().pages_used() == 2);
+}
+
+TEST_CASE("a page that cannot be moved in a full pool loses its rows, which are evaluated again") {
+  Bench bench(4);
+  const SequenceId full = bench.engine->open_sequence();
+  bench.prefill(full, counting(2 * kPageTokens, 9));
+  const SequenceId second = bench.engine->open_sequence();
+  bench.prefill(second, counting(40, 7));
+  const Cells before = cells_of(bench);
+  bench.prefill(second, counting(33, 7));
+  REQUIRE(left_of(before, bench) == before.size());
+  bench.engine->forget(kPurged);
+  CHECK(bench.engine->held(second).size() == kPageTokens);
+  CHECK(left_of(before, bench) == before.size() - 2 * kPageTokens);  // both layers
+  CHECK(bench.prefill(second, counting(41, 7)) == 41 - kPageTokens);
 }
