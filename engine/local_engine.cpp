@@ -341,15 +341,10 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
 
 void LocalEngine::overwrite_unused() {
   backend_->overwrite_activations();
-  for (auto& [id, sequence] : sequences_) {
-    sequence.kv.leave_leftovers();
-    sequence.logits.drop_from(sequence.kv.size());
-    sequence.prompt_logits.drop_from(sequence.kv.size());
-  }
-  const std::vector<PageIndex> stale = pool_.take_stale();
+  for (auto& [id, sequence] : sequences_) sequence.leave_leftovers();
   const std::vector<std::byte> zeros(backend_->page_bytes());
-  // A device that fails here is lost, and its memory with it.
-  for (const PageIndex page : stale) static_cast<void>(backend_->write_page(page, zeros));
+  for (const PageIndex page : pool_.take_stale())
+    static_cast<void>(backend_->write_page(page, zeros));
 }
 
 }  // namespace efimd::engine

@@ -83,12 +83,17 @@ class LocalEngine final : public Engine {
   const KvPool& pool() const { return pool_; }
 
  private:
-  /// What was forgotten is in no page any more, also not in those that were given up before, nor behind the
-  /// rows of those that are in use again.
+  /// What was forgotten is in no page any more, also not in those that were given up before, nor
+  /// behind the rows of those in use. A device that fails here is lost, and its memory with it.
   void overwrite_unused();
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
+    void leave_leftovers() {
+      kv.leave_leftovers();
+      logits.drop_from(kv.size());
+      prompt_logits.drop_from(kv.size());
+    }
     KvSequence kv;
     /// After the last tokens of the prompt. Generating does not push them out, because the next
     /// keystroke's prompt ends near there.

@@ -62,8 +62,9 @@ class KvSequence {
   /// Gives back reserved pages that hold no committed row.
   void abandon();
 
-  /// Moves the rows of the last page, if that is private, into a page of zeros, and gives the old one back: behind
-  /// the rows, it may hold some of the text that it was used for before. Drops the rows if that cannot be done.
+  /// Moves the rows of the last page, if that is private, into a page of zeros, and gives the old
+  /// one back. Behind the rows, it may hold KV of a text that had it before. Drops the rows if that
+  /// cannot be done.
   void leave_leftovers();
 
   /// Says whose text the sequence holds, from now on and in the pages that it has.
