@@ -159,8 +159,13 @@ void Bridge::look_for_daemon() {
     if (resting_) session_.give_up("the daemon cannot be reached");
     return;
   }
-  auto connection = ends_.connect(Clock::now() + kConnectMax);
-  if (!connection) return failed(connection.error().message());
+  const Clock::time_point begun = Clock::now();
+  auto connection = ends_.connect(begun + kConnectMax);
+  if (!connection) {
+    // One that hangs would take as long again, and an editor waits for its answer.
+    if (Clock::now() - begun >= kHangs) failures_ = kAttemptsMax - 1;
+    return failed(connection.error().message());
+  }
   daemon_ = std::move(*connection);
   ::fcntl(daemon_.get(), F_SETFL, ::fcntl(daemon_.get(), F_GETFL) | O_NONBLOCK);
   connected_at_ = Clock::now();

@@ -44,6 +44,8 @@ class Bridge {
   static constexpr auto kSteady = std::chrono::seconds(30);
   static constexpr auto kRest = std::chrono::seconds(2);
   static constexpr auto kConnectMax = std::chrono::seconds(10);
+  /// A daemon that took so long to fail is not looked for again before the next rest is over.
+  static constexpr auto kHangs = std::chrono::seconds(4);
 
   explicit Bridge(BridgeEnds ends)
       : ends_(std::move(ends)),

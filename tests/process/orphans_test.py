@@ -11,7 +11,7 @@ import time
 import unittest
 
 from user import UserTest, kEfimd, poll
-from lsp_peer import framed
+from lsp_peer import LspError, framed
 
 kAtOnce = 20
 kEndS = 60  # the bridge's own limit is 2 s; a busy machine may need more
@@ -69,13 +69,9 @@ class OrphansTest(UserTest):
         bridge.stdin.close()
         self.assertEqual(bridge.wait(kEndS), 0)
 
-    def test_many_bridges_end_whatever_the_daemon_does(self):
-        """EFIMD_BRIDGES of them, while the daemon is stopped and its queue is full: their stdin ends, or their parent does."""
-        count = int(os.environ.get("EFIMD_BRIDGES", "20"))
-        pid = self.connected_daemon()
-        os.kill(pid, signal.SIGSTOP)
-        self.addCleanup(os.kill, pid, signal.SIGCONT)
-        waiting = []  # in the listener's queue
+    def fill_queue(self):
+        """The listener's, of a daemon that is stopped."""
+        waiting = []
         for _ in range(200):
             peer = socket.socket(socket.AF_UNIX)
             self.addCleanup(peer.close)
@@ -84,6 +80,25 @@ class OrphansTest(UserTest):
             if peer.connect_ex(str(self.runtime / "daemon.sock")) == errno.EAGAIN:
                 break
         self.assertLess(len(waiting), 200, "the queue is never full")
+
+    def test_an_editor_is_told_at_once_that_its_daemon_hangs(self):
+        pid = self.connected_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        self.fill_queue()
+        editor = self.editor()
+        with self.assertRaisesRegex(LspError, "takes no connections"):
+            editor.initialize()
+        editor.child.stdin.close()
+        self.assertEqual(editor.child.stderr.read().count(b"takes no connections"), 1, "it was looked for again and again")
+
+    def test_many_bridges_end_whatever_the_daemon_does(self):
+        """EFIMD_BRIDGES of them, while the daemon is stopped and its queue is full: their stdin ends, or their parent does."""
+        count = int(os.environ.get("EFIMD_BRIDGES", "20"))
+        pid = self.connected_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        self.fill_queue()
         message = framed({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": None, "capabilities": {}}})
         slowest = 0.0
         for begin in range(0, count, kAtOnce):
