@@ -12,9 +12,11 @@ namespace {
 tl::unexpected<Error> sqlite_failure(sqlite3* database, int code) {
   const char* reason = database == nullptr ? sqlite3_errstr(code) : sqlite3_errmsg(database);
   const int primary = code & 0xFF;
-  const bool damaged = primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB ||
-                       primary == SQLITE_FORMAT || primary == SQLITE_CONSTRAINT ||
-                       primary == SQLITE_ERROR || primary == SQLITE_MISMATCH;
+  const bool damaged =
+      primary == SQLITE_CORRUPT || primary == SQLITE_NOTADB || primary == SQLITE_FORMAT ||
+      primary == SQLITE_CONSTRAINT || primary == SQLITE_ERROR || primary == SQLITE_MISMATCH ||
+      // Without a reason beside it: the file can be written, but its head forbids it.
+      code == SQLITE_READONLY;
   return fail(damaged ? Fault::kBadInput : Fault::kIo,
               std::string("the store's database: ") + reason);
 }

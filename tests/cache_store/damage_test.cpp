@@ -62,6 +62,17 @@ TEST_CASE("bits that flip anywhere in the arena or the database never make a wro
   }
 }
 
+TEST_CASE("a database whose head asks for a later SQLite to write it is started over",
+          "[one-thread]") {
+  constexpr std::size_t kWriteVersion = 18;  // by SQLite's description of its file format
+  const ScratchFolder scratch;
+  make_store(scratch.store());
+  std::vector<std::byte> bytes = file_bytes(scratch.store() / "store.db");
+  bytes.at(kWriteVersion) = std::byte{0xFF};
+  write_file(scratch.store() / "store.db", bytes);
+  check_sound(open_store(scratch.store()));
+}
+
 TEST_CASE("files that are cut off at any length never make a wrong page", "[one-thread]") {
   const ScratchFolder whole;
   make_store(whole.store());
