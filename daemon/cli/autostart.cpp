@@ -47,6 +47,8 @@ RestartPreventExitStatus=217 218 225 226
       R"(# A user's manager ignores what it cannot do. Not so CapabilityBoundingSet= and what implies it, and not so
 # ProtectKernelTunables= in a container: then the daemon would not start. A user's processes have no capabilities,
 # NoNewPrivileges keeps it so, and landlock lets the daemon write nothing under /proc and /sys.
+IPAddressDeny=any
+PrivateMounts=yes
 ProtectControlGroups=yes
 ProtectProc=invisible
 ProtectSystem=full
@@ -68,8 +70,9 @@ ExecStart={} serve --background
 RestartSec=1
 UMask=0077
 # What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
-# Nothing here hides /home, /tmp and devices: projects lie there, and GPUs.
+# Nothing here hides /home, /tmp and devices: projects lie there, and GPUs, whose drivers also write programs into memory.
 {}KeyringMode=private
+LimitCORE=0
 LockPersonality=yes
 NoNewPrivileges=yes
 PrivateNetwork=yes
@@ -100,13 +103,19 @@ ExecStart={} --if-wanted
 Restart=on-failure
 RestartSec=1
 UMask=0077
+KeyringMode=private
+LimitCORE=0
 LockPersonality=yes
 NoNewPrivileges=yes
+ProtectHostname=yes
 RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
 RestrictNamespaces=yes
 RestrictRealtime=yes
 RestrictSUIDSGID=yes
 SystemCallArchitectures=native
+SystemCallErrorNumber=EPERM
+SystemCallFilter=@system-service seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self
+SystemCallFilter=~@privileged
 )",
                      unit_word((program.parent_path() / "efimd-http").string()));
 }
