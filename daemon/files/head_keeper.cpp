@@ -1,8 +1,10 @@
 #include "daemon/files/head_keeper.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <set>
 #include <span>
@@ -22,9 +24,6 @@ namespace {
 
 using completion::DocumentKey;
 using completion::HeadQuestion;
-
-/// No editor's session: heads never take an editor's threads.
-constexpr std::uint64_t kThreadKey = ~std::uint64_t{0};
 
 using Declarations = std::shared_ptr<const std::vector<syntax::Declaration>>;
 
@@ -64,20 +63,27 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
     std::uint64_t used = 0;
   };
 
+  /// A question, and what was purged when it was taken.
+  struct Due {
+    HeadQuestion question;
+    std::uint64_t purges = 0;
+  };
+
   bool is_stopped();
   void begin_work();  ///< under the lock
-  void work();
-  std::optional<HeadQuestion> take_due();
-  void make(const HeadQuestion& question);
+  void work(const std::string& project);
+  std::optional<Due> take_due(const std::string& project);
+  void make(const Due& due);
   context::ProjectPathsPtr paths_of(const std::string& project);
-  Declarations declarations_of(const std::string& path, const std::string& project);
+  Declarations declarations_of(const std::string& path, const Due& due);
+  Declarations keep(const std::string& path, Outline outline, std::uint64_t purges);
   text::SnapshotPtr open_text_of(const std::string& path);
   /// The other files that a document uses: paths, and of those with declarations also their names.
   struct Uses {
     std::vector<std::string> paths = {};
     std::map<std::string, std::string> by_name = {};
   };
-  void finish(const HeadQuestion& question, Uses uses, context::Head head);
+  void finish(const Due& due, Uses uses, context::Head head);
 
   const Settings settings_;
   std::mutex calling_;  ///< held while files or deliver run, so that stop() outlasts them
@@ -87,11 +93,10 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   std::set<std::string> forgotten_;  ///< paths of files that were purged
   std::uint64_t purges_ = 0;         ///< of everything
   std::uint64_t asked_ = 0;
-  bool works_ = false;
+  std::set<std::string> at_work_;  ///< projects; one thread for each
   bool stopped_ = false;
-  std::map<std::string, Outline> outlines_;  ///< the working thread's alone; there is one at a time
-  std::uint64_t uses_ = 0;                   ///< likewise
-  std::uint64_t purges_seen_ = 0;            ///< likewise: when the work at hand began
+  std::map<std::string, Outline> outlines_;
+  std::uint64_t uses_ = 0;
 };
 
 void HeadKeeper::State::ask(HeadQuestion question) {
@@ -122,19 +127,19 @@ void HeadKeeper::State::project_changed(const std::string& project) {
 void HeadKeeper::State::forget(const std::string& path) {
   const std::lock_guard lock(mutex_);
   forgotten_.insert(path);
+  outlines_.erase(path);
   std::erase_if(known_, [&](const auto& entry) {
     const Known& known = entry.second;
     return known.question.home.path == path ||
            std::ranges::find(known.uses, path) != known.uses.end();
   });
-  begin_work();
 }
 
 void HeadKeeper::State::forget_all() {
   const std::lock_guard lock(mutex_);
   known_.clear();
+  outlines_.clear();
   ++purges_;
-  begin_work();
 }
 
 void HeadKeeper::State::use(const std::string& path) {
@@ -157,26 +162,36 @@ bool HeadKeeper::State::is_stopped() {
 }
 
 void HeadKeeper::State::begin_work() {
-  if (works_ || stopped_) return;
-  works_ = settings_.threads->post(kThreadKey, [self = shared_from_this()] { self->work(); });
+  if (stopped_) return;
+  for (const auto& [document, known] : known_) {
+    const std::string& project = known.question.home.project;
+    if (!known.is_due || !at_work_.insert(project).second) continue;
+    const std::uint64_t key = std::hash<std::string>()(project);
+    if (!settings_.threads->post(key,
+                                 [self = shared_from_this(), project] { self->work(project); }))
+      at_work_.erase(project);
+  }
 }
 
-std::optional<HeadQuestion> HeadKeeper::State::take_due() {
+std::optional<HeadKeeper::State::Due> HeadKeeper::State::take_due(const std::string& project) {
   const std::lock_guard lock(mutex_);
-  for (const std::string& path : forgotten_) outlines_.erase(path);
-  if (std::exchange(purges_seen_, purges_) != purges_) outlines_.clear();
-  const auto due =
-      std::ranges::find_if(known_, [](const auto& entry) { return entry.second.is_due; });
+  const auto due = std::ranges::find_if(known_, [&](const auto& entry) {
+    return entry.second.is_due && entry.second.question.home.project == project;
+  });
   if (due == known_.end() || stopped_) {
-    works_ = false;
+    at_work_.erase(project);
     return std::nullopt;
   }
   due->second.is_due = false;
-  return due->second.question;
+  return Due{due->second.question, purges_};
 }
 
-void HeadKeeper::State::work() {
-  while (const auto question = take_due()) make(*question);
+void HeadKeeper::State::work(const std::string& project) try {
+  while (const auto due = take_due(project)) make(*due);
+} catch (const std::bad_alloc&) {
+  // This head is not made; the next question begins work anew.
+  const std::lock_guard lock(mutex_);
+  at_work_.erase(project);
 }
 
 context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project) {
@@ -202,35 +217,45 @@ text::SnapshotPtr HeadKeeper::State::open_text_of(const std::string& path) {
   return nullptr;
 }
 
-Declarations HeadKeeper::State::declarations_of(const std::string& path,
-                                                const std::string& project) {
+Declarations HeadKeeper::State::declarations_of(const std::string& path, const Due& due) {
+  // Whether it may be read can change, so it is asked each time.
+  const auto stamp = stamp_of(due.question.home.project, path, settings_.exclusions);
+  if (!stamp) return nullptr;
+  const text::SnapshotPtr open = open_text_of(path);
+  const std::uint64_t serial = open ? open->serial() : 0;
   {
     const std::lock_guard lock(mutex_);
     if (forgotten_.contains(path)) return nullptr;
+    const auto known = outlines_.find(path);
+    if (known != outlines_.end() && known->second.stamp == *stamp &&
+        known->second.serial == serial) {
+      known->second.used = ++uses_;
+      return known->second.declarations;
+    }
   }
-  // Whether it may be read can change, so it is asked each time.
-  const auto stamp = stamp_of(project, path, settings_.exclusions);
-  if (!stamp) return nullptr;
-  const text::SnapshotPtr open = open_text_of(path);
-  Outline& outline = outlines_[path];
-  outline.used = ++uses_;
-  const std::uint64_t serial = open ? open->serial() : 0;
-  if (outline.declarations && outline.stamp == *stamp && outline.serial == serial)
-    return outline.declarations;
   const auto text = open ? std::optional(std::string(open->bytes())) : read_code(path);
   if (!text) return nullptr;
-  outline = {*stamp, serial,
-             std::make_shared<const std::vector<syntax::Declaration>>(
-                 syntax::outline_of(syntax::grammar_of(path), *text)),
-             uses_};
-  const Declarations made = outline.declarations;
+  Outline outline{*stamp, serial,
+                  std::make_shared<const std::vector<syntax::Declaration>>(
+                      syntax::outline_of(syntax::grammar_of(path), *text))};
+  return keep(path, std::move(outline), due.purges);
+}
+
+Declarations HeadKeeper::State::keep(const std::string& path, Outline outline,
+                                     std::uint64_t purges) {
+  const std::lock_guard lock(mutex_);
+  if (purges_ != purges || forgotten_.contains(path)) return nullptr;
+  outline.used = ++uses_;
+  Declarations made = outline.declarations;
+  outlines_[path] = std::move(outline);
   if (outlines_.size() > kOutlinesMax)
     outlines_.erase(std::ranges::min_element(outlines_, {},
                                              [](const auto& entry) { return entry.second.used; }));
   return made;
 }
 
-void HeadKeeper::State::make(const HeadQuestion& question) {
+void HeadKeeper::State::make(const Due& due) {
+  const HeadQuestion& question = due.question;
   const std::string& own = question.home.path;
   const std::string_view text = question.snapshot->bytes();
   const syntax::Grammar grammar = syntax::grammar_of(own);
@@ -243,17 +268,18 @@ void HeadKeeper::State::make(const HeadQuestion& question) {
   for (context::UsedFile& file :
        context::used_files(syntax::imports_of(grammar, text), own, grammar, *paths)) {
     uses.paths.push_back(file.path);
-    Declarations declarations = declarations_of(file.path, question.home.project);
+    Declarations declarations = declarations_of(file.path, due);
     if (!declarations || declarations->empty()) continue;
     const std::string path = std::exchange(file.path, name_in(question, file.path));
     uses.by_name.emplace(file.path, path);
     sources.push_back({std::move(file), declarations.get()});
     held.push_back(std::move(declarations));
   }
-  finish(question, std::move(uses), context::make_head(text, sources, kHeadBytesMax));
+  finish(due, std::move(uses), context::make_head(text, sources, kHeadBytesMax));
 }
 
-void HeadKeeper::State::finish(const HeadQuestion& question, Uses uses, context::Head head) {
+void HeadKeeper::State::finish(const Due& due, Uses uses, context::Head head) {
+  const HeadQuestion& question = due.question;
   context::HeadPtr made;
   std::vector<std::string> shown;
   for (const context::Slot& slot : head.slots)
@@ -261,7 +287,7 @@ void HeadKeeper::State::finish(const HeadQuestion& question, Uses uses, context:
   {
     const std::lock_guard lock(mutex_);
     const auto found = known_.find(question.document);
-    if (found == known_.end() || purges_seen_ != purges_) return;
+    if (found == known_.end() || due.purges != purges_) return;
     Known& known = found->second;
     const bool purged_meanwhile = std::ranges::any_of(
         uses.by_name, [&](const auto& named) { return forgotten_.contains(named.second); });

@@ -19,8 +19,9 @@ namespace efimd::service {
 /// it is asked for, and again when its project or a file that it uses has changed. That is only done if
 /// the new head is worth that everything behind it is evaluated again.
 ///
-/// Thread: any may call; all calls return at once. The work is done on file threads, one document after
-/// another. Nobody waits for it; after stop() nothing of Settings is called.
+/// Thread: any may call; all calls return at once. The work is done on file threads, one document of a
+/// project after another: a project whose file system stalls holds up its own heads only. Nobody waits for
+/// it; after stop() nothing of Settings is called.
 /// Limits: kDocumentsMax, oldest out; kOutlinesMax of files, kept by their stamps.
 class HeadKeeper {
  public:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/syntax/grammar.h"
+#include "tests/support/stalled_folder.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -177,3 +178,54 @@ TEST_CASE("after a purge of everything heads are made anew, from the files as th
   project.open("src/main.c", kUser);
   CHECK(project.next() == "src/shape.h:int area(int a);\n");
 }
+
+#ifdef __linux__
+TEST_CASE("a project whose file system stalls holds up its own heads only") {
+  if (!has_grammars() || !test::StalledFolder::enter_namespace()) return;
+  test::TempDir folder;
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::vector<std::string> heads;
+  const auto root = [&](const std::string& project) { return (folder.path() / project).string(); };
+  const auto write = [&](const std::string& project) {
+    std::filesystem::create_directories(root(project) + "/lib");
+    std::ofstream(root(project) + "/lib/shape.h") << "int area(int " << project << ");\n";
+  };
+  HeadKeeper keeper(
+      {.exclusions = Exclusions({}, true),
+       .threads = std::make_shared<FileThreads>(),
+       .files = [](const std::string& each) { return std::vector{each + "/lib/shape.h"}; },
+       .deliver =
+           [&](const completion::HeadAnswer& answer) {
+             const std::lock_guard lock(mutex);
+             heads.push_back(answer.document.uri);
+             arrived.notify_all();
+           }});
+  const auto open = [&](const std::string& project) {
+    const std::string path = root(project) + "/main.c";
+    keeper.ask({{1, project},
+                text::Document("#include \"lib/shape.h\"\nint a = area(1);\n").snapshot(),
+                {"repository", "main.c"},
+                {root(project), path}});
+  };
+  const auto came = [&](const std::string& project) {
+    std::unique_lock lock(mutex);
+    return arrived.wait_for(lock, std::chrono::seconds(60),
+                            [&] { return std::ranges::find(heads, project) != heads.end(); });
+  };
+  for (const char* each : {"stalled", "other"}) write(each);
+  {
+    const test::StalledFolder stalled(root("stalled") + "/lib");
+    if (!stalled.is_mounted()) return;
+    open("stalled");
+    open("other");
+    CHECK(came("other"));
+    const std::lock_guard lock(mutex);
+    CHECK(heads.size() == 1);
+  }
+  // The file system answers again, or rather is gone.
+  keeper.project_changed(root("stalled"));
+  CHECK(came("stalled"));
+  keeper.stop();
+}
+#endif
