@@ -11,6 +11,8 @@
 #include <cstring>
 #include <string>
 
+#include "base/limits.h"
+
 namespace efimd {
 
 namespace {
@@ -43,7 +45,8 @@ Result<MappedFile> MappedFile::open(const std::filesystem::path& path) {
   const auto size = static_cast<std::size_t>(info.st_size);
   void* start = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, file.value, 0);
   if (start == MAP_FAILED)
-    return fail(Fault::kNoMemory, path.string() + ": cannot be mapped: " + std::strerror(errno));
+    return fail(Fault::kNoMemory, path.string() + ": cannot be mapped: " + std::strerror(errno),
+                remedy_for_no_memory());
   return MappedFile({static_cast<const std::byte*>(start), size}, file.release(), info.st_mtim);
 }
 

@@ -11,8 +11,10 @@
 #include <new>
 #include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
+#include "base/limits.h"
 #include "base/wipe.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
@@ -112,6 +114,14 @@ int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on files, too
   try {
     return efimd::service::run_command_line({argv + 1, argv + argc});
+  } catch (const std::bad_alloc&) {
+    return efimd::service::failed(
+        {efimd::Fault::kNoMemory, "no memory", efimd::remedy_for_no_memory()});
+  } catch (const std::system_error& error) {
+    const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
+    return efimd::service::failed({efimd::Fault::kIo,
+                                   no_thread ? "the system gives no thread" : error.what(),
+                                   no_thread ? efimd::remedy_for_no_thread() : ""});
   } catch (const std::exception& error) {
     return efimd::service::failed({efimd::Fault::kIo, error.what(), ""});
   }

@@ -1,10 +1,13 @@
 #include "daemon/completion/completion.h"
 
 #include <algorithm>
+#include <new>
+#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
 
+#include "base/limits.h"
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/documents/taste_keeper.h"
 #include "daemon/completion/mailbox.h"
@@ -169,8 +172,15 @@ struct CompletionService::Impl {
   }
 
   std::unique_ptr<Worker> load(const EngineFactory& factory) {
-    auto engine = factory([this](double progress) { board.set_load_progress(progress); },
-                          loading.get_token());
+    Result<std::unique_ptr<engine::Engine>> engine = nullptr;
+    try {
+      engine = factory([this](double progress) { board.set_load_progress(progress); },
+                       loading.get_token());
+    } catch (const std::bad_alloc&) {
+      engine = fail(Fault::kNoMemory, "no memory for the model", remedy_for_no_memory());
+    } catch (const std::system_error&) {
+      engine = fail(Fault::kNoMemory, "no thread for the model", remedy_for_no_thread());
+    }
     if (!engine) {
       board.set_failed(engine.error());
       return nullptr;

@@ -6,6 +6,7 @@
 #include <exception>
 #include <map>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <system_error>
 #include <utility>
@@ -52,9 +53,9 @@ std::optional<FileThreads::State::Job> FileThreads::State::take() {
     return std::nullopt;
   }
   const auto place = next();
+  ++of_key[place->key];  // what may fail comes first: the job waits on
   Job job = std::move(*place);
   waiting.erase(place);
-  ++of_key[job.key];
   changed.notify_all();
   return job;
 }
@@ -66,7 +67,16 @@ void FileThreads::State::finished(std::uint64_t key) {
 }
 
 void FileThreads::State::run() {
-  while (auto job = take()) {
+  for (;;) {
+    std::optional<Job> job;
+    try {
+      job = take();
+    } catch (const std::bad_alloc&) {
+      const std::lock_guard lock(mutex);
+      --threads;
+      return;
+    }
+    if (!job) return;
     try {
       if (begin) begin();
       job->work();

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <new>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -101,7 +102,11 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
 
 void ProjectReader::State::run() {
   lower_priority();
-  while (auto job = jobs_.take()) serve(std::move(*job));
+  while (auto job = jobs_.take()) try {
+      serve(std::move(*job));
+    } catch (const std::bad_alloc&) {
+      // The project is read when it is looked at again.
+    }
   const std::lock_guard lock(mutex_);
   done_ = true;
   changed_.notify_all();

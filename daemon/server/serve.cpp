@@ -1,6 +1,7 @@
 #include "daemon/server/serve.h"
 
 #include <fmt/format.h>
+#include <pthread.h>
 #include <spdlog/logger.h>
 #include <spdlog/pattern_formatter.h>
 #include <spdlog/sinks/rotating_file_sink.h>
@@ -15,9 +16,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <system_error>
 #include <utility>
 
+#include "base/limits.h"
 #include "base/memory_reserve.h"
 #include "daemon/config/build.h"
 #include "daemon/config/passed_socket.h"
@@ -200,6 +203,23 @@ void give_memory_back() {
 #endif
 }
 
+/// A thread reserves 8 MiB for its stack and 64 MiB for a heap of its own: ten of them left no addresses
+/// for a model of 16 MB below a limit of 512 MiB.
+void save_addresses() {
+#ifdef __GLIBC__
+  constexpr std::size_t kFewBytes = std::size_t{2} << 30;
+  constexpr std::size_t kStackBytes = std::size_t{1} << 20;
+  const auto most = address_limit();
+  if (!most || *most > kFewBytes) return;
+  ::mallopt(M_ARENA_MAX, 1);
+  pthread_attr_t attributes;
+  if (::pthread_attr_init(&attributes) != 0) return;
+  if (::pthread_attr_setstacksize(&attributes, kStackBytes) == 0)
+    static_cast<void>(::pthread_setattr_default_np(&attributes));
+  ::pthread_attr_destroy(&attributes);
+#endif
+}
+
 int refuse(UniqueFd ready, const Error& error) {
   fmt::print(stderr, "efimd: {}\n", error.message());
   report_ready(std::move(ready), tl::unexpected(error));
@@ -208,10 +228,13 @@ int refuse(UniqueFd ready, const Error& error) {
 
 }  // namespace
 
-int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
+namespace {
+
+int run(const Paths& paths, const Config& config, ServeOptions& options) {
   ::umask(077);
   keep_memory_private();
   give_memory_back();
+  save_addresses();
   MemoryReserve::begin();
   static_cast<void>(this_build());  // while its file is where it was started from
   if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder)
@@ -235,6 +258,22 @@ int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
   (*daemon)->run();
   log->info("finished");
   return 0;
+}
+
+}  // namespace
+
+int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
+  try {
+    return run(paths, config, options);
+  } catch (const std::bad_alloc&) {
+    return refuse(std::move(options.ready),
+                  {Fault::kNoMemory, "no memory for the daemon", remedy_for_no_memory()});
+  } catch (const std::system_error& error) {
+    if (error.code() != std::errc::resource_unavailable_try_again) throw;
+    return refuse(
+        std::move(options.ready),
+        {Fault::kNoMemory, "the system gives the daemon no thread", remedy_for_no_thread()});
+  }
 }
 
 }  // namespace efimd::service

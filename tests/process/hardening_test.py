@@ -57,8 +57,30 @@ class LimitsTest(UserTest):
                 said = serving.communicate()[1]
                 self.assertIn(ended, (None, 1), said)
                 if ended == 1:
-                    self.assertIn("efimd: ", said)
+                    self.assertRegex(said, rf"efimd: .*'ulimit -u' says {limit}")
                 (self.runtime / "daemon.sock").unlink(missing_ok=True)
+
+    def test_little_memory_is_enough_or_the_limit_is_named(self):
+        for mib in range(40, 321, 40):
+            with self.subTest(mib=mib):
+                serving = subprocess.Popen(
+                    [kEfimd, "serve"], env=self.environment, stderr=subprocess.PIPE, text=True,
+                    preexec_fn=lambda mib=mib: resource.setrlimit(resource.RLIMIT_AS, (mib * 2**20,) * 2))
+                poll(lambda serving=serving: serving.poll() is not None or self.status_after_loading(), "it ends or has loaded")
+                state = None if serving.poll() is not None else self.status_after_loading()
+                serving.terminate()
+                said = serving.communicate()[1]
+                self.assertIn(serving.returncode, (0, 1), said)
+                told = said if state is None else state["message"]
+                print(f"{mib} MiB: {(state or {}).get('name', 'ended')} {told.strip().splitlines()[-1:]}")
+                if state is None or state["name"] == "failed":
+                    self.assertIn(f"'ulimit -v' says {mib * 1024} KiB", told)
+                (self.runtime / "daemon.sock").unlink(missing_ok=True)
+
+    def status_after_loading(self):
+        """The model's state, None while it loads or nobody listens."""
+        state = (self.status() or {}).get("state")
+        return state if state and state["name"] != "loading" else None
 
     def test_pipes_in_place_of_files_hold_nothing_up(self):
         state = self.folder / "state"

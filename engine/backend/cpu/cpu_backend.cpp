@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/limits.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/aligned_array.h"
 #include "engine/backend/cpu/available_memory.h"
@@ -159,10 +160,10 @@ Result<std::unique_ptr<CpuBackend>> make_guarded(const ModelShape& shape,
     return make(shape, weights, options);
   } catch (const std::bad_alloc&) {
     return fail(Fault::kNoMemory, "the CPU device: no memory for its tables",
-                "close other programs");
+                remedy_for_no_memory());
   } catch (const std::system_error& error) {
     return fail(Fault::kNoMemory, std::string("worker threads cannot be started: ") + error.what(),
-                "raise the limit of processes, or set fewer threads");
+                remedy_for_no_thread() + "; or set fewer threads (device.threads)");
   }
 }
 

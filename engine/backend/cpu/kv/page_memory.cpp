@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "base/limits.h"
 #include "engine/backend/size.h"
 
 namespace efimd::engine::cpu {
@@ -16,7 +17,7 @@ tl::unexpected<Error> no_memory(int page_count, std::size_t page_bytes) {
   return fail(Fault::kNoMemory,
               "KV pages: cannot reserve " + std::to_string(page_count) + " pages of " +
                   std::to_string(page_bytes) + " bytes",
-              "lower the KV budget (cache.memory_mb), or raise the limit of memory (ulimit -v)");
+              "lower the KV budget (cache.memory_mb); or " + remedy_for_no_memory());
 }
 
 }  // namespace
