@@ -147,6 +147,7 @@ void Bridge::read_daemon() {
       return daemon_gone("the daemon sent something that is not LSP: " +
                          lsp::without_excerpts(body.error().message()));
     if (!*body) break;
+    heard_ = true;
     session_.daemon_says(std::move(**body));
     if (const auto reason = session_.hang_up_reason()) return daemon_gone(*reason);
   }
@@ -169,6 +170,9 @@ void Bridge::look_for_daemon() {
   daemon_ = std::move(*connection);
   ::fcntl(daemon_.get(), F_SETFL, ::fcntl(daemon_.get(), F_GETFL) | O_NONBLOCK);
   connected_at_ = Clock::now();
+  const long last = std::exchange(process_, peer_process(daemon_.get()).value_or(0));
+  if (last != process_) died_at_ = {};
+  heard_ = false;
   session_.connected();
 }
 
@@ -182,9 +186,19 @@ void Bridge::daemon_gone(const std::string& why) {
     resting_ = false;
     session_.forget_outage();
   }
+  if (is_still_dying()) {
+    next_attempt_ = Clock::now() + kDyingRetry;
+    return;
+  }
+  died_at_ = Clock::now();
   if (!session_.daemon_leaves()) return failed(why);
   ends_.log("the daemon was asked to finish");
   next_attempt_ = Clock::now();
+}
+
+/// Whether what took the connection was the daemon whose death is counted already.
+bool Bridge::is_still_dying() const {
+  return process_ != 0 && !heard_ && Clock::now() - died_at_ < kDyingMax;
 }
 
 void Bridge::failed(const std::string& reason) {

@@ -43,6 +43,9 @@ class Bridge {
   static constexpr int kAttemptsMax = 4;
   static constexpr auto kSteady = std::chrono::seconds(30);
   static constexpr auto kRest = std::chrono::seconds(2);
+  /// The system closes a killed daemon's sockets one after another, its listening one perhaps last.
+  static constexpr auto kDyingMax = std::chrono::milliseconds(250);
+  static constexpr auto kDyingRetry = std::chrono::milliseconds(5);
   static constexpr auto kConnectMax = std::chrono::seconds(10);
   /// A daemon that took so long to fail is not looked for again before the next rest is over.
   static constexpr auto kHangs = std::chrono::seconds(4);
@@ -73,6 +76,7 @@ class Bridge {
   void pump();
   void look_for_daemon();
   void daemon_gone(const std::string& why);
+  bool is_still_dying() const;
   void failed(const std::string& reason);
   void finish(int code);
   void flush_before_exit();
@@ -87,6 +91,9 @@ class Bridge {
   Outbox to_daemon_;
   std::optional<int> code_;
   bool editor_told_ = false;
+  long process_ = 0;    ///< of the daemon that it is connected to, or was last
+  bool heard_ = false;  ///< anything from it, since it was connected
+  Clock::time_point died_at_{};
   int failures_ = 0;      ///< in a row
   bool resting_ = false;  ///< after giving up: one attempt per kRest
   Clock::time_point next_attempt_{};

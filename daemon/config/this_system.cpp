@@ -26,6 +26,17 @@
 
 namespace efimd::service {
 
+std::optional<long> peer_process(int fd) {
+#ifdef SO_PEERCRED
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  if (::getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0) return peer.pid;
+#else
+  static_cast<void>(fd);
+#endif
+  return std::nullopt;
+}
+
 bool peer_is_this_user(int fd) {
 #if defined(__linux__)
   ucred peer{};

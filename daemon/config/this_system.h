@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -12,6 +13,8 @@ namespace efimd::service {
 
 /// Whether the other end of a Unix socket runs as this user (SO_PEERCRED; getpeereid elsewhere).
 bool peer_is_this_user(int fd);
+/// The process that listened at the other end of this local socket; nullopt where the system does not say.
+std::optional<long> peer_process(int fd);
 
 /// The executable of this process.
 Result<std::filesystem::path> own_executable();

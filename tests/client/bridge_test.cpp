@@ -282,3 +282,20 @@ TEST_CASE("a large document passes through a daemon that reads late") {
   writer.join();
   CHECK(opened["params"]["textDocument"]["text"].get_ref<const std::string&>() == text);
 }
+
+TEST_CASE("a killed daemon whose socket takes connections a moment longer died once") {
+  Stage stage;
+  {
+    Peer daemon = stage.start();
+    stage.editor.say(asking(2));
+    REQUIRE(daemon.hear()["id"] == 2);
+  }
+  for (int i = 0; i < 3; ++i) stage.next_daemon().socket.reset();
+  stage.greeted_daemon();
+  stage.editor.socket.reset();
+  stage.join();
+  const std::string& log = stage.log();
+  const auto first = log.find("the daemon ended");
+  REQUIRE(first != std::string::npos);
+  CHECK(log.find("the daemon ended", first + 1) == std::string::npos);
+}
