@@ -89,7 +89,8 @@ bool StoreService::wait_opened(std::chrono::milliseconds patience) {
 }
 
 void StoreService::set_arena(ArenaKey key) {
-  post([disk = disk_.get(), key = std::move(key)](Store&) { disk->arena = key; });
+  static_cast<void>(
+      post([disk = disk_.get(), key = std::move(key)](Store&) { disk->arena = key; }));
 }
 
 bool StoreService::is_usable() const {
@@ -128,24 +129,31 @@ std::optional<std::vector<std::byte>> StoreService::load(const Digest& page,
   return disk_->loader.load(page, patience, stop);
 }
 
-void StoreService::post(Task task) {
+bool StoreService::post(Task task) { return post(std::move(task), kTasksMax); }
+
+bool StoreService::post_command(Task task) {
+  return post(std::move(task), kTasksMax + kCommandsMax);
+}
+
+bool StoreService::post(Task task, std::size_t tasks_max) {
   {
     const std::lock_guard lock(disk_->mutex);
-    if (disk_->closing || (disk_->opened && !disk_->status.usable)) return;
-    if (disk_->tasks.size() >= kTasksMax) return;
+    if (disk_->closing || (disk_->opened && !disk_->status.usable)) return false;
+    if (disk_->tasks.size() >= tasks_max) return false;
     disk_->tasks.push_back(std::move(task));
   }
   disk_->changed.notify_all();
+  return true;
 }
 
 bool StoreService::run(Task task, std::chrono::milliseconds patience) {
   auto done = std::make_shared<std::promise<void>>();
   std::future<void> ended = done->get_future();
   // The task alone keeps the promise: dropping it breaks the promise, which ends the wait.
-  post([task = std::move(task), done = std::move(done)](Store& store) {
+  static_cast<void>(post_command([task = std::move(task), done = std::move(done)](Store& store) {
     task(store);
     done->set_value();
-  });
+  }));
   if (ended.wait_for(patience) != std::future_status::ready) return false;
   try {
     ended.get();

@@ -59,8 +59,9 @@ class StoreService {
 
   /// Messages that wait for a listener; more are dropped.
   static constexpr std::size_t kUntoldMax = 16;
-  /// Tasks that wait; more are dropped.
+  /// Tasks that wait; more are dropped. Commands, which somebody waits for, have places of their own.
   static constexpr std::size_t kTasksMax = 4096;
+  static constexpr std::size_t kCommandsMax = 256;
 
   struct Settings {
     Store::Settings store;
@@ -96,8 +97,10 @@ class StoreService {
 
   using Task = std::function<void(Store&)>;
   /// Runs the task on the disk thread before waiting pages, in the order of posting. Drops it if
-  /// the store is not usable or ends.
-  void post(Task task);
+  /// the store is not usable or ends, or if too many wait: then it is false.
+  bool post(Task task);
+  /// post() for what somebody waits for.
+  bool post_command(Task task);
   /// post(), and waits; false if the task was dropped or takes longer than `patience`.
   bool run(Task task, std::chrono::milliseconds patience);
   /// Forgets pages of this document that wait to be written.
@@ -115,6 +118,7 @@ class StoreService {
   void listen(std::function<void(const std::string&)> tell);
 
  private:
+  bool post(Task task, std::size_t tasks_max);
   std::shared_ptr<DiskThread> disk_;
   struct Threads;
   std::unique_ptr<Threads> threads_;

@@ -95,8 +95,7 @@ void Daemon::Impl::keep_heads() {
           },
       .deliver =
           [this](completion::HeadAnswer head) {
-            asio::post(io_,
-                       [this, shown = head.shown] { served_.insert(shown.begin(), shown.end()); });
+            asio::post(io_, [this, shown = head.shown] { shows(shown); });
             service_->show_head(std::move(head));
           }});
 }

@@ -22,13 +22,18 @@ constexpr std::chrono::milliseconds kSpellingsPatience{2000};
 /// For judging all files of the store; nobody waits for it.
 constexpr std::chrono::milliseconds kPurgePatience{30'000};
 
+tl::unexpected<Error> store_is_busy() {
+  return fail(Fault::kNotReady, "KV on disk: too much waits to be done there",
+              "run the command again in a moment");
+}
+
 }  // namespace
 
 void Daemon::Impl::begin_store() {
   settings_.store->listen([this](const std::string& message) {
     asio::post(io_, [this, message] { log().warn("KV on disk: {}", message); });
   });
-  settings_.store->post([this](store::Store& store) {
+  settings_.store->post_command([this](store::Store& store) {
     asio::post(io_, [this, uris = store.document_uris()] { purge_excluded(uris); });
   });
 }
@@ -45,8 +50,11 @@ void Daemon::Impl::purge_excluded(std::vector<std::string> uris) {
         return excluded;
       },
       [this](const std::vector<std::string>& excluded) {
-        settings_.store->post(
-            [excluded](store::Store& store) { static_cast<void>(store.purge(excluded)); });
+        // Heads that show one of them go, too.
+        for (const std::string& uri : excluded) service_->forget(uri, [] {});
+        if (!settings_.store->post_command(
+                [excluded](store::Store& store) { static_cast<void>(store.purge(excluded)); }))
+          log().warn("KV on disk: files that were excluded since are still kept");
       },
       [this] {
         log().warn(
@@ -70,7 +78,7 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
   if (!request.uri.empty()) return find_spellings(std::move(request), std::move(done));
   if (!purges) return ask_store(request, std::move(done));
   if (heads_) heads_->forget_all();
-  for (const std::string& uri : served_) forget_recalled(uri);
+  for (const std::string& uri : served_.all()) forget_recalled(uri);
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
   const std::size_t tokens = tokens_in_memory();
   service_->forget(std::string(), [=, this] {
@@ -117,11 +125,13 @@ void Daemon::Impl::find_spellings(CacheRequest request, Answered done) {
           });
         });
   };
-  if (!settings_.store || !settings_.store->is_usable()) return find(served_);
-  settings_.store->post([=, this, served = served_](store::Store& store) mutable {
-    for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
-    asio::post(io_, [=] { find(served); });
-  });
+  if (!settings_.store || !settings_.store->is_usable()) return find(served_.all());
+  const bool asked =
+      settings_.store->post_command([=, this, served = served_.all()](store::Store& store) mutable {
+        for (std::string& uri : store.document_uris()) served.insert(std::move(uri));
+        asio::post(io_, [=] { find(served); });
+      });
+  if (!asked) done(store_is_busy());
 }
 
 void Daemon::Impl::serve_file(CacheRequest request, Answered done) {
@@ -149,7 +159,20 @@ void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::stri
 }
 
 void Daemon::Impl::serves(const std::string& uri) {
-  if (served_.insert(uri).second && heads_) heads_->use(lsp::path_of(uri).value_or(uri));
+  if (served_.use(uri) && heads_) heads_->use(lsp::path_of(uri).value_or(uri));
+  forget_oldest();
+}
+
+void Daemon::Impl::shows(const std::vector<std::string>& uris) {
+  for (const std::string& uri : uris) served_.use(uri);
+  forget_oldest();
+}
+
+void Daemon::Impl::forget_oldest() {
+  while (const auto uri = served_.take_excess()) {
+    forget_recalled(*uri);
+    service_->forget(*uri, [] {});
+  }
 }
 
 void Daemon::Impl::forget_recalled(const std::string& uri) {
@@ -160,13 +183,14 @@ void Daemon::Impl::forget_recalled(const std::string& uri) {
 void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {
   const store::StoreStatus status = settings_.store->status();
   if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));
-  settings_.store->post([=, this](store::Store& store) {
+  const bool asked = settings_.store->post_command([=, this](store::Store& store) {
     Result<lsp::Json> answer = serve_cache_request(store, request);
     asio::post(io_, [=, this, answer = std::move(answer)]() mutable {
       if (answer) complete_answer(request, *answer);
       done(std::move(answer));
     });
   });
+  if (!asked) done(store_is_busy());
 }
 
 void Daemon::Impl::complete_answer(const CacheRequest& request, lsp::Json& answer) const {

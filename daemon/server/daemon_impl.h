@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "daemon/files/head_keeper.h"
+#include "daemon/files/served_uris.h"
 #include "daemon/server/connection.h"
 #include "daemon/server/daemon.h"
 #include "daemon/server/file_judge.h"
@@ -77,6 +78,10 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void ended(std::uint64_t id);
   /// An editor uses the document: a purge must find it, and a purge before does not hold any more.
   void serves(const std::string& uri);
+  /// Heads show these files.
+  void shows(const std::vector<std::string>& uris);
+  /// Drops what is held of files that were used longest ago, if there are too many to remember.
+  void forget_oldest();
   /// Does what was begun for this session; without memory for it, the session ends.
   void work_for(std::uint64_t session, const std::function<void()>& work);
   /// After an allocation failed somewhere.
@@ -120,7 +125,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   std::map<std::uint64_t, std::shared_ptr<Connection>> connections_;
   std::uint64_t last_session_ = 0;
   std::map<std::string, std::uint64_t> silence_;
-  std::set<std::string> served_;  ///< URIs, each as its editor writes it, until they are purged
+  ServedUris served_;  ///< until they are purged
   std::unique_ptr<FileJudge> judge_;
   std::string remote_trouble_;  ///< of the engine elsewhere, as the log has it
   std::atomic<bool> change_posted_ = false;

@@ -127,6 +127,28 @@ TEST_CASE("more pages than the queue holds are refused") {
   CHECK(write(*service, 4));
 }
 
+TEST_CASE("a command finds a place where too many tasks wait, and hears when there is none") {
+  Fixture fixture;
+  const auto service = fixture.open();
+  REQUIRE(service->wait_opened(kPatience));
+  std::promise<void> entered, release;
+  service->post([&entered, until = release.get_future().share()](store::Store&) {
+    entered.set_value();
+    until.wait();
+  });
+  entered.get_future().wait();
+  const auto nothing = [](store::Store&) {};
+  for (std::size_t i = 0; i < store::StoreService::kTasksMax; ++i) REQUIRE(service->post(nothing));
+  CHECK_FALSE(service->post(nothing));
+  int served = 0;
+  for (std::size_t i = 0; i < store::StoreService::kCommandsMax; ++i)
+    REQUIRE(service->post_command([&served](store::Store&) { ++served; }));
+  CHECK_FALSE(service->post_command(nothing));
+  release.set_value();
+  REQUIRE(service->drain(kPatience));
+  CHECK(served == static_cast<int>(store::StoreService::kCommandsMax));
+}
+
 TEST_CASE("a day's writing is bounded, also over restarts") {
   Fixture fixture;
   fixture.settings.write_bytes_per_day_max = 10 * kPageBytes;
