@@ -35,10 +35,10 @@ TEST_CASE("a note that is no note is none") {
   const std::string good = note_text({1, 4, 2, 3, {NotedAnchor{}}});
   for (std::size_t size = 0; size < good.size(); ++size)
     if (const auto part = parse_note(good.substr(0, size))) CHECK(part->anchors.empty());
-  for (std::string bad : {"1 0 0 0\n", "2 0 0 0 0\n", "3 -1 0 0 0\n", "3 0 0 0 0\nnonsense\n",
-                          "3 99999999999999999999999 0 0 0\n"})
+  for (std::string bad : {"1 0 0 0\n", "2 0 0 0 0\n", "5 -1 0 0 0\n", "5 0 0 0 0\nnonsense\n",
+                          "5 99999999999999999999999 0 0 0\n"})
     CHECK_FALSE(parse_note(bad));
-  std::string many = "3 0 0 0 0\n";
+  std::string many = "5 0 0 0 0\n";
   for (std::size_t i = 0; i <= kNotedAnchorsMax; ++i) many += good.substr(good.find('\n') + 1);
   CHECK_FALSE(parse_note(many));
 }
@@ -90,4 +90,21 @@ TEST_CASE("an anchor whose hole was changed comes back with what is behind it mo
   CHECK_FALSE(in(text.substr(0, 40) + "x" + text.substr(40)));  // after the hole
   CHECK_FALSE(in(text.substr(0, 30)));
   CHECK_FALSE(in(""));
+}
+
+TEST_CASE("a note names the files that its head shows, or has no head") {
+  Note note{1, 4, 2, 3, {NotedAnchor{}}};
+  note.path.front = {1, 2, 3};
+  note.path.other_files = 1;
+  note.path.other_tokens = 2;
+  CHECK(parse_note(note_text(note))->path.size() == 0);
+  note.files = {"file:///a/shape.h", "file:///a/b.h"};
+  const std::string text = note_text(note);
+  CHECK(parse_note(text) == note);
+  CHECK(shows_file(text, "file:///a/b.h"));
+  CHECK_FALSE(shows_file(text, "file:///a/b"));
+  CHECK_FALSE(shows_file(text, "file:///a/shape.hh"));
+  CHECK_FALSE(parse_note(text.substr(0, text.find("file "))));
+  note.files.push_back("file:///a/\nb");
+  CHECK(parse_note(note_text(note))->path.size() == 0);
 }

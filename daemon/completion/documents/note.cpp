@@ -14,9 +14,10 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kHead = "4";  ///< the form's version
+constexpr std::string_view kHead = "5";  ///< the form's version
 
 constexpr std::string_view kPath = "path";
+constexpr std::string_view kFile = "file ";
 
 /// Takes fields off a line, each up to the next blank.
 class Fields {
@@ -107,12 +108,24 @@ std::string note_text(const Note& note) {
                         anchor.window_begin, anchor.cut, anchor.resume, anchor.window_end,
                         anchor.before.hex(), anchor.after.hex(), anchor.has_head);
   const prompt::PathHead& path = note.path;
-  if (path.other_files == 0 || path.size() > kNotedPathTokensMax) return text;
+  const auto is_one_line = [](const std::string& uri) {
+    return !uri.empty() && uri.find('\n') == uri.npos;
+  };
+  // What nobody could find at a purge is not noted.
+  if (path.other_files == 0 || path.size() > kNotedPathTokensMax || note.files.empty() ||
+      note.files.size() > kNotedFilesMax || !std::ranges::all_of(note.files, is_one_line))
+    return text;
   text +=
       fmt::format("{} {} {} {}", kPath, path.other_files, path.other_tokens, path.inside.size());
   for (const auto* const part : {&path.front, &path.inside})
     for (const engine::TokenId id : *part) text += fmt::format(" {}", id);
-  return text + "\n";
+  text += "\n";
+  for (const std::string& uri : note.files) text += fmt::format("{}{}\n", kFile, uri);
+  return text;
+}
+
+bool shows_file(std::string_view note, std::string_view uri) {
+  return note.find(fmt::format("\n{}{}\n", kFile, uri)) != note.npos;
 }
 
 std::optional<Note> parse_note(std::string_view text) {
@@ -138,11 +151,16 @@ std::optional<Note> parse_note(std::string_view text) {
       note.path = std::move(*path);
       continue;
     }
+    if (line.starts_with(kFile)) {
+      if (note.files.size() >= kNotedFilesMax) return std::nullopt;
+      note.files.emplace_back(line.substr(kFile.size()));
+      continue;
+    }
     const auto anchor = parse_anchor(line);
     if (!anchor || note.anchors.size() >= kNotedAnchorsMax) return std::nullopt;
     note.anchors.push_back(*anchor);
   }
-  if (first) return std::nullopt;
+  if (first || (note.path.size() > 0 && note.files.empty())) return std::nullopt;
   return note;
 }
 

@@ -31,16 +31,22 @@ struct Note {
   std::vector<NotedAnchor> anchors;              ///< the last one used first
   /// Shown of other files, if anything is; else the path is made from the file's name.
   prompt::PathHead path = {};
+  std::vector<std::string> files = {};  ///< URIs of the files that `path` shows
   bool operator==(const Note&) const = default;
 };
 
 /// Most tokens of a note's path; a longer one is neither written nor read.
 inline constexpr std::size_t kNotedPathTokensMax = 16384;
+/// Most files of a note; with more of them it has no path.
+inline constexpr std::size_t kNotedFilesMax = 256;
 /// Most anchors of a note; more are neither written nor read.
 inline constexpr std::size_t kNotedAnchorsMax = 16;
 
-/// One line for the document, one for each anchor, and two for the path's tokens, numbers in decimal, digests in hexadecimal.
+/// One line for the document, one for each anchor, one for the path's tokens, and one for each file that it
+/// shows; numbers in decimal, digests in hexadecimal.
 std::string note_text(const Note& note);
+/// Whether a note says that its path shows this file.
+bool shows_file(std::string_view note, std::string_view uri);
 /// nullopt for anything that note_text() did not write.
 std::optional<Note> parse_note(std::string_view text);
 

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "daemon/completion/documents/note.h"
+
 namespace efimd::completion {
 
 void PageKeeper::begin(const store::ArenaKey& key) {
@@ -52,6 +54,20 @@ std::map<std::string, engine::SourceId> PageKeeper::sources_below(const std::str
   for (const auto& [known, number] : numbers_)
     if (uri.empty() || known == uri || known.starts_with(uri + "/")) found.emplace(known, number);
   return found;
+}
+
+std::map<std::string, engine::SourceId> PageKeeper::sources_showing(const std::string& uri) {
+  std::map<std::string, engine::SourceId> found;
+  for (const auto& [document, note] : notes_)
+    if (shows_file(note, uri)) found.emplace(document, source_of(document));
+  return found;
+}
+
+void PageKeeper::forget_note(const std::string& uri) {
+  if (notes_.erase(uri) == 0) return;
+  service_->post_command([uri, model = arena_.model](store::Store& store) {
+    static_cast<void>(store.set_note(uri, model, ""));
+  });
 }
 
 std::chrono::microseconds PageKeeper::load_time(const Digest& /*page*/) const {

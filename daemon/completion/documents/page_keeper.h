@@ -39,8 +39,10 @@ class PageKeeper final : public engine::PageStore {
   void set_open(const std::string& uri, bool open);
   /// The numbered documents that are `uri`, or lie in that folder; all if it is empty.
   std::map<std::string, engine::SourceId> sources_below(const std::string& uri) const;
-  /// The document was purged.
-  void forget_note(const std::string& uri) { notes_.erase(uri); }
+  /// The documents whose notes show this file of others.
+  std::map<std::string, engine::SourceId> sources_showing(const std::string& uri);
+  /// The document was purged, or a file that its note shows: the note goes from the disk, too.
+  void forget_note(const std::string& uri);
 
   bool is_usable() const override { return service_->is_usable(); }
   bool holds(const Digest& page) const override { return service_->holds(page); }

@@ -24,7 +24,10 @@ Note note_of(const DocumentState& state) {
     if (kept.anchor.state == prompt::Anchor::State::kGood && note.anchors.size() < kNotedAnchorsMax)
       note.anchors.emplace_back(noted(kept.anchor)).has_head =
           kept.anchor.path == state.spine.path();
-  if (state.spine.path().other_files > 0) note.path = state.spine.path();
+  if (state.spine.path().other_files > 0) {
+    note.path = state.spine.path();
+    note.files = state.shown_files;
+  }
   return note;
 }
 
@@ -69,6 +72,7 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
                      static_cast<std::ptrdiff_t>(note.text_bytes);
   if (note.path.size() > 0 && is_of(engine_, note.path))
     state.spine = prompt::Spine(tokenizer, note.path);
+  if (note.path.size() > 0) note_shown(state, note.files);
   for (const NotedAnchor& each : note.anchors) {
     std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
     // Text that was typed last and not saved, or typed elsewhere, is usually at the cursor's old
@@ -128,10 +132,7 @@ void SessionMemory::forget(const std::string& uri) {
   std::map<std::string, engine::SourceId> unwanted;
   documents_.forget_if([&](const DocumentKey& document, const DocumentState& state) {
     const bool named = uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
-    // A head that a note brought back says of no file that it is in there.
-    const bool shows = state.shown_files.empty()
-                           ? state.spine.path().other_files > 0
-                           : std::ranges::find(state.shown_files, uri) != state.shown_files.end();
+    const bool shows = std::ranges::find(state.shown_files, uri) != state.shown_files.end();
     if (named && state.open) forgotten_.insert(document);
     if (shows && state.source != engine::SourceId::kNone)
       unwanted.emplace(document.uri, state.source);
@@ -142,6 +143,8 @@ void SessionMemory::forget(const std::string& uri) {
   engine_.forget(engine::SourceId::kNone);
   if (!keeper_) return;
   unwanted.merge(keeper_->sources_below(uri));
+  // Also of documents that are not among those in memory any more, or not yet.
+  unwanted.merge(keeper_->sources_showing(uri));
   for (const auto& [known, source] : unwanted) {
     engine_.forget(source);
     keeper_->forget_note(known);
