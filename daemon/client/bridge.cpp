@@ -198,7 +198,7 @@ void Bridge::daemon_gone(const std::string& why) {
 
 /// Whether what took the connection was the daemon whose death is counted already.
 bool Bridge::is_still_dying() const {
-  return process_ != 0 && !heard_ && Clock::now() - died_at_ < kDyingMax;
+  return process_ != 0 && !heard_ && Clock::now() - died_at_ < ends_.dying_max;
 }
 
 void Bridge::failed(const std::string& reason) {

@@ -23,6 +23,8 @@ struct BridgeEnds {
   /// Told once which process initialize names as the editor.
   std::function<void(long)> editor_is = {};
   std::optional<Build> build = {};  ///< that daemons should have; none: any will do
+  /// The system closes a killed daemon's sockets one after another, its listening one perhaps last.
+  std::chrono::milliseconds dying_max = std::chrono::milliseconds(250);
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
@@ -43,8 +45,6 @@ class Bridge {
   static constexpr int kAttemptsMax = 4;
   static constexpr auto kSteady = std::chrono::seconds(30);
   static constexpr auto kRest = std::chrono::seconds(2);
-  /// The system closes a killed daemon's sockets one after another, its listening one perhaps last.
-  static constexpr auto kDyingMax = std::chrono::milliseconds(250);
   static constexpr auto kDyingRetry = std::chrono::milliseconds(5);
   static constexpr auto kConnectMax = std::chrono::seconds(10);
   /// A daemon that took so long to fail is not looked for again before the next rest is over.

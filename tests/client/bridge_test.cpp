@@ -64,16 +64,21 @@ std::pair<UniqueFd, UniqueFd> connected_pair() {
 /// A bridge in a thread of its own, between an editor and daemons that the test plays.
 class Stage {
  public:
-  explicit Stage(int daemons_that_fail = 0) : failing_(daemons_that_fail) {
+  explicit Stage(int daemons_that_fail = 0,
+                 std::chrono::milliseconds dying_max = BridgeEnds().dying_max)
+      : failing_(daemons_that_fail) {
     auto [ours, theirs] = connected_pair();
     editor.socket = std::move(ours);
     inside_ = std::move(theirs);
     auto [hand, take] = connected_pair();
     handed_ = std::move(hand);
     taken_ = std::move(take);
-    thread_ = std::thread([this] {
-      code_ = Bridge({inside_.get(), inside_.get(), [this](Deadline) { return connect(); },
-                      [this](const std::string& line) { log_ += line + "\n"; }})
+    thread_ = std::thread([this, dying_max] {
+      code_ = Bridge({.editor_in = inside_.get(),
+                      .editor_out = inside_.get(),
+                      .connect = [this](Deadline) { return connect(); },
+                      .log = [this](const std::string& line) { log_ += line + "\n"; },
+                      .dying_max = dying_max})
                   .run();
       inside_.reset();
     });
@@ -284,14 +289,14 @@ TEST_CASE("a large document passes through a daemon that reads late") {
 }
 
 TEST_CASE("a killed daemon whose socket takes connections a moment longer died once") {
-  Stage stage;
+  Stage stage(0, std::chrono::hours(1));  // a moment, whatever the machine is busy with
   {
     Peer daemon = stage.start();
     stage.editor.say(asking(2));
     REQUIRE(daemon.hear()["id"] == 2);
   }
   for (int i = 0; i < 3; ++i) stage.next_daemon().socket.reset();
-  stage.greeted_daemon();
+  const Peer next = stage.greeted_daemon();
   stage.editor.socket.reset();
   stage.join();
   const std::string& log = stage.log();
