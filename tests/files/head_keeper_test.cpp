@@ -186,6 +186,7 @@ TEST_CASE("a project whose file system stalls holds up its own heads only") {
   std::mutex mutex;
   std::condition_variable arrived;
   std::vector<std::string> heads;
+  std::vector<std::string> begun;
   const auto root = [&](const std::string& project) { return (folder.path() / project).string(); };
   const auto write = [&](const std::string& project) {
     std::filesystem::create_directories(root(project) + "/lib");
@@ -194,7 +195,13 @@ TEST_CASE("a project whose file system stalls holds up its own heads only") {
   HeadKeeper keeper(
       {.exclusions = Exclusions({}, true),
        .threads = std::make_shared<FileThreads>(),
-       .files = [](const std::string& each) { return std::vector{each + "/lib/shape.h"}; },
+       .files =
+           [&](const std::string& each) {
+             const std::lock_guard lock(mutex);
+             begun.push_back(each);
+             arrived.notify_all();
+             return std::vector{each + "/lib/shape.h"};
+           },
        .deliver =
            [&](const completion::HeadAnswer& answer) {
              const std::lock_guard lock(mutex);
@@ -208,24 +215,25 @@ TEST_CASE("a project whose file system stalls holds up its own heads only") {
                 {"repository", "main.c"},
                 {root(project), path}});
   };
-  const auto came = [&](const std::string& project) {
+  const auto came = [&](const std::vector<std::string>& names, const std::string& name) {
     std::unique_lock lock(mutex);
     return arrived.wait_for(lock, std::chrono::seconds(60),
-                            [&] { return std::ranges::find(heads, project) != heads.end(); });
+                            [&] { return std::ranges::find(names, name) != names.end(); });
   };
   for (const char* each : {"stalled", "other"}) write(each);
   {
     const test::StalledFolder stalled(root("stalled") + "/lib");
     if (!stalled.is_mounted()) return;
     open("stalled");
+    CHECK(came(begun, root("stalled")));  // so its turn has come: the next thing is to read there
     open("other");
-    CHECK(came("other"));
+    CHECK(came(heads, "other"));
     const std::lock_guard lock(mutex);
     CHECK(heads.size() == 1);
   }
   // The file system answers again, or rather is gone.
   keeper.project_changed(root("stalled"));
-  CHECK(came("stalled"));
+  CHECK(came(heads, "stalled"));
   keeper.stop();
 }
 #endif
