@@ -192,22 +192,21 @@ TEST_CASE("a project whose file system stalls holds up its own heads only") {
     std::filesystem::create_directories(root(project) + "/lib");
     std::ofstream(root(project) + "/lib/shape.h") << "int area(int " << project << ");\n";
   };
-  HeadKeeper keeper(
-      {.exclusions = Exclusions({}, true),
-       .threads = std::make_shared<FileThreads>(),
-       .files =
-           [&](const std::string& each) {
-             const std::lock_guard lock(mutex);
-             begun.push_back(each);
-             arrived.notify_all();
-             return std::vector{each + "/lib/shape.h"};
-           },
-       .deliver =
-           [&](const completion::HeadAnswer& answer) {
-             const std::lock_guard lock(mutex);
-             heads.push_back(answer.document.uri);
-             arrived.notify_all();
-           }});
+  HeadKeeper keeper({.exclusions = Exclusions({}, true),
+                     .threads = std::make_shared<FileThreads>(),
+                     .files =
+                         [&](const std::string& each) {
+                           const std::lock_guard lock(mutex);
+                           begun.push_back(each);
+                           arrived.notify_all();
+                           return std::vector{each + "/lib/shape.h"};
+                         },
+                     .deliver =
+                         [&](const completion::HeadAnswer& answer) {
+                           const std::lock_guard lock(mutex);
+                           heads.push_back(answer.document.uri);
+                           arrived.notify_all();
+                         }});
   const auto open = [&](const std::string& project) {
     const std::string path = root(project) + "/main.c";
     keeper.ask({{1, project},
