@@ -7,10 +7,13 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # -O3 without -march=native: one binary for every x86-64, kernels are chosen at run time.
 set(CMAKE_CXX_FLAGS_RELEASE "-O3 -DNDEBUG")
 
+# Paths below the checkout count as relative ones, so that all checkouts of a machine share what is compiled.
 find_program(EFIMD_CCACHE ccache)
 if(EFIMD_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${EFIMD_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${EFIMD_CCACHE})
+  set(launcher ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} ${EFIMD_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+  add_compile_options(-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
 endif()
 
 include(cmake/unity.cmake)
