@@ -10,7 +10,6 @@
 #include <thread>
 #include <vector>
 
-#include "daemon/cli/beside.h"
 #include "daemon/cli/commands/commands.h"
 #include "daemon/client/spawn.h"
 
@@ -20,11 +19,17 @@ namespace {
 
 /// Then the daemon starts without it, and asks again later.
 constexpr auto kLookAgainMax = std::chrono::seconds(2);
+constexpr auto kStartMax = std::chrono::seconds(10);
 constexpr auto kLook = std::chrono::milliseconds(5);
+
+/// Starts it in the background, and waits until it listens.
+Result<void> start(const SpawnPlan& plan) {
+  return spawn_daemon(plan, std::chrono::steady_clock::now() + kStartMax);
+}
 
 /// efimd-http as a command, with this process's environment.
 Result<SpawnPlan> http_plan(const Paths& paths, const CommandLine::Http& options) {
-  auto plan = plan_beside(paths, "efimd-http");
+  auto plan = SpawnPlan::beside(paths, "efimd-http");
   if (!plan) return plan;
   if (options.port)
     plan->command.insert(plan->command.end(), {"--port", std::to_string(*options.port)});
@@ -62,7 +67,7 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
   const auto plan = http_plan(paths, options);
   if (!plan) return failed(plan.error());
   if (!options.background) return become(*plan);
-  const auto started = start_beside(*plan);
+  const auto started = start(*plan);
   return started ? 0 : failed(started.error());
 }
 
@@ -81,7 +86,7 @@ void start_http_if_wanted(const Paths& paths, const Config& config, bool by_mana
       return static_cast<void>(failed(ended.error()));
     plan->command.emplace_back("--engine-only");
   }
-  if (const auto started = start_beside(*plan); !started) failed(started.error());
+  if (const auto started = start(*plan); !started) failed(started.error());
 }
 
 Result<bool> stop_http(const Paths& paths) { return end_holder(paths.http_lock(), "efimd-http"); }

@@ -67,7 +67,7 @@ std::vector<std::string> daemon_environment(const Paths& paths) {
   if (const auto model = variables.find("EFIMD_MODEL"); model != variables.end())
     model->second = absolute_if_path(model->second);
   std::vector<std::string> entries;
-  for (const auto& [name, value] : variables) entries.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) entries.emplace_back(name).append("=").append(value);
   return entries;
 }
 
@@ -94,8 +94,22 @@ tl::unexpected<Error> too_late() {
 Result<SpawnPlan> SpawnPlan::this_program(const Paths& paths) {
   const auto self = own_executable();
   if (!self) return tl::unexpected(self.error());
-  return SpawnPlan{
-      {self->string(), "serve", "--background"}, daemon_environment(paths), paths.log_file()};
+  return SpawnPlan{{self->string()}, daemon_environment(paths), paths.log_file()}.serving();
+}
+
+Result<SpawnPlan> SpawnPlan::beside(const Paths& paths, std::string_view name) {
+  const auto self = own_executable();
+  if (!self) return tl::unexpected(self.error());
+  const std::filesystem::path program = self->parent_path() / name;
+  if (::access(program.c_str(), X_OK) != 0)
+    return fail(Fault::kNotFound, program.string() + ": not there",
+                "install efimd and efimd-http into one folder");
+  return SpawnPlan{{program.string()}, daemon_environment(paths), paths.log_file()};
+}
+
+SpawnPlan& SpawnPlan::serving() {
+  command.insert(command.end(), {"serve", "--background"});
+  return *this;
 }
 
 Result<UniqueFd> connect_to_daemon(const Paths& paths) {

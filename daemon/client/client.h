@@ -23,6 +23,11 @@ struct SpawnPlan {
   /// This executable as `efimd serve --background`, with what a daemon needs of this process's
   /// environment. The EFIMD_* paths are made absolute, because the daemon works in "/".
   static Result<SpawnPlan> this_program(const Paths& paths);
+  /// The program of that name beside this executable, with the same environment and no arguments.
+  /// kNotFound if it is not there. efimd and its daemon have no code for networks: efimd-http has.
+  static Result<SpawnPlan> beside(const Paths& paths, std::string_view name);
+  /// Adds what makes efimd the daemon.
+  SpawnPlan& serving();
 };
 
 /// A connection to the user's daemon; kNotFound if none runs. Refuses a daemon of another user.

@@ -113,7 +113,7 @@ void Doors::drop_engine() {
 }
 
 Result<http::Server::Settings> Doors::http_settings(const service::Config& config) const {
-  const auto plan = plan_of("efimd");
+  auto plan = service::SpawnPlan::beside(paths_, "efimd");
   if (!plan) return tl::unexpected(plan.error());
   http::Server::Settings settings;
   settings.port = options_.port.value_or(config.http.port);
@@ -126,23 +126,11 @@ Result<http::Server::Settings> Doors::http_settings(const service::Config& confi
                        std::chrono::duration_cast<std::chrono::seconds>(
                            std::chrono::system_clock::now().time_since_epoch())
                            .count()};
-  settings.connect = [this, plan = *plan](service::Deadline deadline) {
+  settings.connect = [this, plan = plan->serving()](service::Deadline deadline) {
     return service::connect_or_spawn(paths_, plan, deadline);
   };
   settings.log = say;
   return settings;
-}
-
-/// The program of that name beside this one, as `efimd serve` if it is efimd.
-Result<service::SpawnPlan> Doors::plan_of(const char* program) const {
-  auto plan = service::SpawnPlan::this_program(paths_);
-  if (!plan) return plan;
-  const auto path = std::filesystem::path(plan->command.front()).parent_path() / program;
-  if (::access(path.c_str(), X_OK) != 0)
-    return fail(Fault::kNotFound, path.string() + ": not there",
-                std::string("install efimd-http beside ") + program);
-  plan->command.front() = path.string();
-  return plan;
 }
 
 /// In the serving process.
@@ -191,9 +179,9 @@ void Doors::close(bool asked) {
   if (!engine_lock_) return;
   drop_engine();
   if (!asked || options_.engine_only || !service::LockFile::is_held(paths_.daemon_lock())) return;
-  auto plan = plan_of("efimd-http");
+  auto plan = service::SpawnPlan::beside(paths_, "efimd-http");
   if (!plan) return say(plan.error().message());
-  plan->command = {plan->command.front(), "--engine-only"};
+  plan->command.emplace_back("--engine-only");
   const auto started = service::spawn_daemon(*plan, std::chrono::steady_clock::now() + kStartMax);
   if (!started) say(started.error().message());
 }

@@ -43,7 +43,6 @@ class Doors {
   Result<void> take_engine(const service::Config& config);
   void drop_engine();
   Result<http::Server::Settings> http_settings(const service::Config& config) const;
-  Result<service::SpawnPlan> plan_of(const char* program) const;
   int serve(const std::optional<http::Server::Settings>& http, pid_t starter);
 
   service::Paths paths_;
