@@ -66,6 +66,8 @@ void pair_rows(const Weights& weights, int n, const Inputs& in, const Outputs& o
   constexpr int kTokens = Vector::kTileTokens;
   int t = 0;
   for (; t + kTokens <= in.tokens; t += kTokens) pair_tile<R, kTokens>(weights, n, in, t, out);
+  if constexpr (kTokens > 2)
+    for (; t + 2 <= in.tokens; t += 2) pair_tile<R, 2>(weights, n, in, t, out);
   for (; t < in.tokens; ++t) pair_tile<R, 1>(weights, n, in, t, out);
 }
 

@@ -89,6 +89,8 @@ void dot_rows(const Weights& weights, int n, const Inputs& in, const Outputs& ou
   constexpr int kTokens = Vector::kTileTokens;
   int t = 0;
   for (; t + kTokens <= in.tokens; t += kTokens) dot_tile<W, R, kTokens>(weights, n, in, t, out);
+  if constexpr (kTokens > 2)
+    for (; t + 2 <= in.tokens; t += 2) dot_tile<W, R, 2>(weights, n, in, t, out);
   for (; t < in.tokens; ++t) dot_tile<W, R, 1>(weights, n, in, t, out);
 }
 
