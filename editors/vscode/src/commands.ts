@@ -77,7 +77,7 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
     }));
     const chosen = await vscode.window.showQuickPick(items, { placeHolder: 'The model that makes suggestions' });
     if (chosen && await efimd('model', 'use', chosen.detail) !== undefined) // the next keystroke starts the daemon anew
-      void vscode.window.showInformationMessage(`efimd: ${chosen.label} is in use.`);
+      void vscode.window.showInformationMessage(plain(`efimd: ${chosen.label} is in use.`));
   }
 
   async function purgeFile(): Promise<void> {

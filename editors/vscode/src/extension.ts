@@ -6,6 +6,7 @@ import { CacheView } from './cache_view';
 import { registerCommands } from './commands';
 import { tellLargeFiles } from './large_files';
 import { offerModel } from './model_offer';
+import { plain } from './plain';
 import { Server } from './server';
 import { readSettings, type Settings } from './settings';
 import { StatusItem } from './status_item';
@@ -15,7 +16,7 @@ let server: Server | undefined;
 
 function tellProblems(problems: string[]): void {
   if (problems.length === 0) return;
-  void vscode.window.showWarningMessage(`${problems.join('; ')}. The default is used.`, 'Open Settings').then((chosen) => {
+  void vscode.window.showWarningMessage(plain(`${problems.join('; ')}. The default is used.`), 'Open Settings').then((chosen) => {
     if (chosen) void vscode.commands.executeCommand('workbench.action.openSettings', 'efimd.');
   });
 }

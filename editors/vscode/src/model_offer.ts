@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { createInterface } from 'node:readline';
 import * as vscode from 'vscode';
+import { plain } from './plain';
 import { run } from './program';
 import type { Server } from './server';
 
@@ -53,18 +54,18 @@ export async function getModel(program: string, name: string): Promise<void> {
       done(code === 0 && !token.isCancellationRequested);
     });
   }));
-  if (loaded) void vscode.window.showInformationMessage(`efimd: ${name} is in use.`);
-  else if (failure && failure !== 'interrupted') void vscode.window.showErrorMessage(`efimd: ${failure}`);
+  if (loaded) void vscode.window.showInformationMessage(plain(`efimd: ${name} is in use.`));
+  else if (failure && failure !== 'interrupted') void vscode.window.showErrorMessage(plain(`efimd: ${failure}`));
 }
 
 /** Names the best model for this machine, with its size and licence, and loads it if the user wants that. */
 export async function recommendModel(program: string): Promise<void> {
   const ran = await run(program, ['model', 'recommend', '--json']);
   const best = parsed<{ recommended: Recommended | null }>(ran.out)?.recommended;
-  if (!best) return void vscode.window.showErrorMessage(`efimd model recommend: ${(ran.err || ran.out).trim()}`);
+  if (!best) return void vscode.window.showErrorMessage(plain(`efimd model recommend: ${(ran.err || ran.out).trim()}`));
   const what = `efimd recommends ${best.name} for this machine (${(best.bytes / kGiB).toFixed(1)} GiB, ${best.license}): ${best.reason}.`;
   const answer = best.path ? 'Use It' : 'Get It';
-  if (await vscode.window.showInformationMessage(what, answer, 'No') === answer) await getModel(program, best.name);
+  if (await vscode.window.showInformationMessage(plain(what), answer, 'No') === answer) await getModel(program, best.name);
 }
 
 /** Offers the recommended model once, if only the bundled one is there; afterwards the command does it. */

@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, type ErrorHandler } from 'vscode-languageclient/node';
+import { plain } from './plain';
 import { findProgram } from './program';
 import type { EfimReceipt, EfimState, EfimStatus } from './protocol';
 import type { Settings } from './settings';
@@ -148,7 +149,7 @@ export class Server implements vscode.Disposable {
     if (this.told) return;
     this.told = true;
     const command = { 'Open Settings': 'workbench.action.openSettings', Doctor: 'efimd.doctor', Restart: 'efimd.restart' }[remedy];
-    void vscode.window.showErrorMessage(message, remedy).then((chosen) => {
+    void vscode.window.showErrorMessage(plain(message), remedy).then((chosen) => {
       if (chosen) void vscode.commands.executeCommand(command, ...(remedy === 'Open Settings' ? ['efimd.path'] : []));
     });
   }
