@@ -31,18 +31,68 @@ constexpr std::size_t kWarningsMax = 50;
 /// toml++ 3.3 calls itself for each part of a dotted key, without a limit.
 constexpr std::size_t kKeyPartsMax = 64;
 
-/// Whether a run of what keys are made of has more dots than a key may have. Runs end at each sign
-/// that no key has, so that lists of numbers are none.
-bool has_endless_key(std::string_view text) {
+constexpr std::string_view kLongQuotes = R"(""")";
+constexpr std::string_view kLongPlainQuotes = "'''";
+
+/// Where the string ends whose text begins at `at`, or the line.
+std::size_t end_of_string(std::string_view line, std::size_t at, std::string_view quotes) {
+  for (; at < line.size(); ++at) {
+    if (line[at] == '\\' && quotes[0] == '"') {
+      ++at;
+    } else if (line.substr(at).starts_with(quotes)) {
+      at += quotes.size();
+      // A long string may end in two more of its quotes.
+      for (int more = 0; quotes.size() == 3 && more < 2; ++more)
+        if (at < line.size() && line[at] == quotes[0]) ++at;
+      return at;
+    }
+  }
+  return line.size();
+}
+
+/// Of a key's part, or of a value, that begins at `at`.
+std::size_t end_of_part(std::string_view line, std::size_t at) {
+  if (line[at] != '"' && line[at] != '\'')
+    return std::min(line.size(), line.find_first_of(" \t.\"'=[]{},#", at));
+  const std::string_view three = line.substr(at, 3);
+  const bool is_long = three == kLongQuotes || three == kLongPlainQuotes;
+  const std::string_view quotes = is_long ? three : line.substr(at, 1);
+  return end_of_string(line, at + quotes.size(), quotes);
+}
+
+/// Whether the line, read from `at` outside of strings, joins more parts than a key may have. Only
+/// parts with dots between them are counted, so that lists of numbers or globs are none.
+bool has_endless_key(std::string_view line, std::size_t at) {
   std::size_t dots = 0;
-  for (const char c : text) {
-    const bool of_keys = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '-' ||
-                         c == '"' || c == '\'' || c == ' ' || c == '\t';
-    if (c == '.')
-      ++dots;
-    else if (!of_keys)
+  bool joined = false;
+  while (at < line.size() && line[at] != '#') {
+    const char c = line[at];
+    if (c == '.') {
+      joined = true;
+      if (++dots >= kKeyPartsMax) return true;
+      ++at;
+    } else if (c == ' ' || c == '\t' || static_cast<unsigned char>(c) >= 0x80) {
+      joined |= c != ' ' && c != '\t';  // a letter or a space of another script
+      ++at;
+    } else if (std::string_view("=[]{},").find(c) != std::string_view::npos) {
       dots = 0;
-    if (dots >= kKeyPartsMax) return true;
+      ++at;
+    } else {
+      if (!std::exchange(joined, false)) dots = 0;
+      at = end_of_part(line, at);
+    }
+  }
+  return false;
+}
+
+/// A key ends with its line. The line may begin inside a string of several lines: each is tried.
+bool has_endless_key(std::string_view text) {
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find_first_of("\n\v\f\r"));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    if (has_endless_key(line, 0) || has_endless_key(line, end_of_string(line, 0, kLongQuotes)) ||
+        has_endless_key(line, end_of_string(line, 0, kLongPlainQuotes)))
+      return true;
   }
   return false;
 }

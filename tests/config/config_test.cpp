@@ -257,7 +257,34 @@ TEST_CASE("a key of very many parts is refused before anything calls itself for 
     CHECK(config.warnings[0].message.find("parts") != std::string::npos);
     CHECK_FALSE(config.file_read);
   }
-  std::string numbers = "x = [";
-  for (int i = 0; i < 1000; ++i) numbers += "1.5, ";
-  CHECK(service::parse_config(numbers + "]\n", "/c.toml").file_read);
+}
+
+TEST_CASE("a key of very many parts hides behind no sign that quotes may hold") {
+  const auto repeated = [](std::string_view part) {
+    std::string key;
+    for (int i = 0; i < 100'000; ++i) key.append(part);
+    return key + "a = 1";
+  };
+  for (const std::string_view part :
+       {R"("!".)", R"('#' . )", R"("\"".)", "\"\".", "\"a\"\u00a0."}) {
+    const std::string key = repeated(part);
+    for (const std::string& text :
+         {key, "x = {" + key + "}", "x = {a = \"\"\"\n#\"\"\", " + key + "}",
+          "x = {a = \"\"\"q\"\"\"\"\", " + key + "}", "x = {a = '''\n\"''', " + key + "}"}) {
+      INFO(text.substr(0, 40));
+      const Config config = service::parse_config(text, "/c.toml");
+      REQUIRE(config.warnings.size() == 1);
+      CHECK(config.warnings[0].message.find("parts") != std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("what only has many dots is no key of many parts") {
+  const auto listed = [](std::string_view value) {
+    std::string list = "# " + std::string(100, '.') + "\nx = [";
+    for (int i = 0; i < 1000; ++i) list.append(value).append(", ");
+    return list + "]\n";
+  };
+  for (const std::string_view value : {"1.5", R"("*.key")", "'a.b'", R"("https://a.b.c/d.e")"})
+    CHECK(service::parse_config(listed(value), "/c.toml").file_read);
 }
