@@ -131,8 +131,12 @@ class Engine {
   /// is about to be given back.
   virtual WriteBehind write_behind(Leaving) { return WriteBehind::kNothing; }
   /// Drops the pages of a document and all that follow them, except those that open sequences use:
-  /// close these first.
+  /// close these first. Their bytes are gone once overwrite_some() says so.
   virtual void forget(SourceId) {}
+  /// Overwrites a part of what was forgotten; false once nothing is left. Between two parts a
+  /// keystroke may come. Pages that were given up before count, as do those used since, and what is
+  /// behind the rows of those in use.
+  virtual bool overwrite_some() { return false; }
 
   /// Gives the device's memory back until the next call that needs it; sequences hold what they
   /// held.

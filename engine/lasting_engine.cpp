@@ -203,6 +203,10 @@ KvUsage LastingEngine::kv_usage() const {
   return {.host = store_ ? store_->host_usage() : HostUsage{}};
 }
 
+bool LastingEngine::overwrite_some() {
+  return engine_ ? engine_->overwrite_some() : store_ && store_->overwrite_some();
+}
+
 void LastingEngine::release_device() {
   if (!engine_) return;
   // The CPU's memory is the machine's own: the system takes back what it wants.

@@ -59,6 +59,7 @@ class LastingEngine final : public Engine {
                       std::stop_token stop) override;
   WriteBehind write_behind(Leaving leaving) override;
   void forget(SourceId source) override;
+  bool overwrite_some() override;
   void release_device() override;
   KvUsage kv_usage() const override;
   std::string device_kind() const override { return device_kind_; }

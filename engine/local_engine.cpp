@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <string_view>
 #include <utility>
 
 #include "engine/backend/backend.h"
@@ -54,6 +53,7 @@ LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenize
           std::min({facts.context_tokens, options.window_tokens_max, page_count * kPageTokens})),
       step_tokens_(std::max(1, std::min(options.step_tokens_max, backend_->step_tokens_max()))) {
   pool_.on_evict = [this](PageIndex page) { tier_.evicting(page); };
+  pool_.on_overwrite = [this](PageIndex page) { return backend_->write_page(page, zeros_); };
 }
 
 LocalEngine::~LocalEngine() = default;
@@ -70,11 +70,6 @@ SequenceId LocalEngine::open_sequence() {
   sequences_.emplace(std::piecewise_construct, std::forward_as_tuple(id),
                      std::forward_as_tuple(pool_, *backend_, tier_));
   return id;
-}
-
-void LocalEngine::close_sequence(SequenceId sequence) {
-  std::erase(logits_kept_, sequence);
-  sequences_.erase(sequence);
 }
 
 Result<SequenceId> LocalEngine::fork(SequenceId id) {
@@ -339,12 +334,17 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
               "show the model less text, or raise the window or the KV budget");
 }
 
-void LocalEngine::overwrite_unused() {
-  backend_->overwrite_activations();
-  for (auto& [id, sequence] : sequences_) sequence.leave_leftovers();
-  const std::vector<std::byte> zeros(backend_->page_bytes());
-  for (const PageIndex page : pool_.take_stale())
-    static_cast<void>(backend_->write_page(page, zeros));
+bool LocalEngine::overwrite_some() {
+  if (forgot_) {
+    zeros_.resize(backend_->page_bytes());
+    backend_->overwrite_activations();
+    for (auto& [id, sequence] : sequences_) sequence.leave_leftovers();
+    pool_.set_stale_apart();
+    forgot_ = false;
+  }
+  for (std::size_t bytes = 0; bytes < kOverwrittenBytes; bytes += backend_->page_bytes())
+    if (!pool_.overwrite_one()) return store_ && store_->overwrite_some();
+  return true;
 }
 
 }  // namespace efimd::engine

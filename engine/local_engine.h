@@ -55,7 +55,10 @@ class LocalEngine final : public Engine {
   int step_tokens() const override { return step_tokens_; }
   int ample_tokens() const override;
   SequenceId open_sequence() override;
-  void close_sequence(SequenceId sequence) override;
+  void close_sequence(SequenceId sequence) override {
+    std::erase(logits_kept_, sequence);
+    sequences_.erase(sequence);
+  }
   Result<SequenceId> fork(SequenceId sequence) override;
   Result<PromptCost> prefill(SequenceId sequence, std::span<const TokenId> tokens,
                              PrefillOptions options) override;
@@ -73,9 +76,10 @@ class LocalEngine final : public Engine {
   WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }
   void forget(SourceId source) override {
     pool_.forget(source);
-    overwrite_unused();
+    forgot_ = true;
     if (store_) store_->forget(source);
   }
+  bool overwrite_some() override;
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;
@@ -83,9 +87,6 @@ class LocalEngine final : public Engine {
   const KvPool& pool() const { return pool_; }
 
  private:
-  /// What was forgotten is in no page any more, also not in those that were given up before, nor
-  /// behind the rows of those in use. A device that fails here is lost, and its memory with it.
-  void overwrite_unused();
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
         : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
@@ -136,6 +137,8 @@ class LocalEngine final : public Engine {
   std::uint64_t next_id_ = 1;
   std::unordered_map<SequenceId, Sequence> sequences_;
   std::vector<SequenceId> logits_kept_;  ///< oldest first
+  bool forgot_ = false;                  ///< since overwrite_some() set apart what that left
+  std::vector<std::byte> zeros_;         ///< as many as a page has bytes, once they were wanted
 };
 
 }  // namespace efimd::engine

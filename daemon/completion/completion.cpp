@@ -55,7 +55,7 @@ struct CompletionService::Impl {
     if (on_state_change && !loading.stop_requested()) on_state_change();
     for (;;) {
       try {
-        if (worker) idle(*worker);
+        if (worker && overwrite(*worker)) idle(*worker);
       } catch (const std::bad_alloc&) {
         // No memory for work that nobody waits for.
       }
@@ -67,8 +67,27 @@ struct CompletionService::Impl {
         give_up(*message);
       }
     }
+    while (worker && worker->overwrite_some()) {
+    }
+    tell_forgotten();
     if (worker) write_last_pages(*worker);
     save_taste();
+  }
+
+  /// Overwrites what was forgotten, at least a part of it before each message. False when one came before
+  /// all is overwritten.
+  bool overwrite(Worker& worker) {
+    if (forgotten.empty()) return true;
+    const std::stop_token stop = mailbox.until_next();
+    while (worker.overwrite_some())
+      if (stop.stop_requested()) return false;
+    tell_forgotten();
+    return true;
+  }
+
+  /// Nothing of what these wanted to be forgotten is left in memory.
+  void tell_forgotten() {
+    for (const auto& done : std::exchange(forgotten, {})) done();
   }
 
   /// There was no memory for it: whoever waits is answered, and the next message is served.
@@ -105,11 +124,10 @@ struct CompletionService::Impl {
     if (worker != nullptr) worker->show_head(answer);
   }
   void handle(Worker* worker, Forgetting& forgetting) {
-    if (worker != nullptr) {
-      worker->forget(forgetting.uri);
-      publish(*worker);
-    }
-    forgetting.done();
+    if (worker == nullptr) return forgetting.done();
+    worker->forget(forgetting.uri);
+    publish(*worker);
+    forgotten.push_back(std::move(forgetting.done));
   }
 
   /// Background work, each piece of which ends when a message arrives. Restoring begins at once:
@@ -256,9 +274,11 @@ struct CompletionService::Impl {
   const Settings settings;
   StatusBoard board;
   Mailbox mailbox;
-  recall::Index index;            ///< the engine thread's
-  Taste taste;                    ///< likewise
-  std::string remote_trouble;     ///< likewise: as it was told last
+  recall::Index index;         ///< the engine thread's
+  Taste taste;                 ///< likewise
+  std::string remote_trouble;  ///< likewise: as it was told last
+  /// Likewise: to be called once all that was forgotten is overwritten.
+  std::vector<std::function<void()>> forgotten;
   std::function<void()> changed;  ///< likewise
   std::stop_source loading;
   std::thread thread;  ///< last: it uses all of the above

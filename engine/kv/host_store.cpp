@@ -77,12 +77,23 @@ void HostStore::forget(SourceId source) {
         more |= doomed.insert(identity).second;
     }
   }
-  for (const Digest& page : doomed) drop(pages_.find(page));
+  for (const Digest& page : doomed) forgotten_.push_back(take_out(pages_.find(page)));
   if (behind_) behind_->forget(source);
+}
+
+bool HostStore::overwrite_some() {
+  for (std::size_t bytes = 0; bytes < kOverwrittenBytes && !forgotten_.empty();) {
+    bytes += forgotten_.back().size();
+    wipe(forgotten_.back());
+    forgotten_.pop_back();
+  }
+  return !forgotten_.empty() || (behind_ && behind_->overwrite_some());
 }
 
 void HostStore::clear() {
   for (auto& [identity, kept] : pages_) wipe(kept.page.bytes);
+  for (std::vector<std::byte>& bytes : forgotten_) wipe(bytes);
+  forgotten_.clear();
   pages_.clear();
   children_.clear();
   leaves_.clear();
@@ -113,9 +124,13 @@ void HostStore::touch(const Digest& page, Kept& kept) {
   if (leaf) leaves_.emplace(kept.last_use, page);
 }
 
-HostStore::Pages::iterator HostStore::drop(Pages::iterator at) {
+void HostStore::drop(Pages::iterator at) {
+  std::vector<std::byte> bytes = take_out(at);
+  wipe(bytes);
+}
+
+std::vector<std::byte> HostStore::take_out(Pages::iterator at) {
   auto& [identity, kept] = *at;
-  wipe(kept.page.bytes);
   used_bytes_ -= kept.page.bytes.size();
   leaves_.erase({kept.last_use, identity});
   if (kept.page.parent) {
@@ -126,7 +141,9 @@ HostStore::Pages::iterator HostStore::drop(Pages::iterator at) {
         leaves_.emplace(parent->second.last_use, parent->first);
     }
   }
-  return pages_.erase(at);
+  std::vector<std::byte> bytes = std::move(kept.page.bytes);
+  pages_.erase(at);
+  return bytes;
 }
 
 }  // namespace efimd::engine

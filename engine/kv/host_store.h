@@ -36,6 +36,7 @@ class HostStore final : public PageStore {
   bool write(PageToStore page) override;
   void add_sources(const Digest& page, std::span<const SourceId> sources) override;
   void forget(SourceId source) override;
+  bool overwrite_some() override;
   /// Drops all pages that are kept here.
   void clear();
   HostUsage host_usage() const override { return {budget_bytes_, used_bytes_}; }
@@ -49,13 +50,16 @@ class HostStore final : public PageStore {
 
   void keep(PageToStore page);
   void touch(const Digest& page, Kept& kept);
-  Pages::iterator drop(Pages::iterator at);
+  void drop(Pages::iterator at);
+  /// The page's bytes, which nobody finds any more.
+  std::vector<std::byte> take_out(Pages::iterator at);
   bool has_children(const Digest& page) const { return children_.contains(page); }
 
   std::size_t budget_bytes_;
   std::size_t used_bytes_ = 0;
   std::shared_ptr<PageStore> behind_;
   Pages pages_;
+  std::vector<std::vector<std::byte>> forgotten_;      ///< to be overwritten
   std::unordered_map<Digest, int> children_;           ///< by parent, kept or not; never 0
   std::set<std::pair<std::uint64_t, Digest>> leaves_;  ///< (last use, page), oldest first
   std::uint64_t now_ = 0;                              ///< counts uses

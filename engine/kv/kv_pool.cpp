@@ -32,7 +32,7 @@ KvPool::KvPool(int page_count, Digest root, const std::optional<PageKey>& key)
 }
 
 Result<PageIndex> KvPool::take() {
-  if (free_.empty()) evict_oldest();
+  if (free_.empty() && !overwrite_one()) evict_oldest();
   if (free_.empty())
     return fail(Fault::kWindowFull,
                 fmt::format("all {} KV pages ({} tokens) are in use", page_count(),
@@ -144,14 +144,22 @@ void KvPool::forget(SourceId source) {
     }
 }
 
-std::vector<PageIndex> KvPool::take_stale() {
-  std::vector<PageIndex> stale;
-  for (const PageIndex page : free_)
-    if (written_[static_cast<std::size_t>(page)]) {
-      written_[static_cast<std::size_t>(page)] = false;
-      stale.push_back(page);
-    }
-  return stale;
+void KvPool::set_stale_apart() {
+  std::erase_if(free_, [&](PageIndex page) {
+    if (!written_[static_cast<std::size_t>(page)]) return false;
+    written_[static_cast<std::size_t>(page)] = false;
+    stale_.push_back(page);
+    return true;
+  });
+}
+
+bool KvPool::overwrite_one() {
+  if (stale_.empty()) return false;
+  const PageIndex page = stale_.back();
+  stale_.pop_back();
+  if (on_overwrite) static_cast<void>(on_overwrite(page));
+  free_.push_back(page);
+  return true;
 }
 
 void KvPool::reference(PageIndex page) {
@@ -234,8 +242,9 @@ std::string KvPool::check() const {
     if (evictable(page)) ++leaves;
     if (page.parent != kNoPage) ++children[static_cast<std::size_t>(page.parent)];
   }
-  const std::set<PageIndex> free(free_.begin(), free_.end());
-  if (free.size() != free_.size()) return "a page is free twice";
+  std::set<PageIndex> free(free_.begin(), free_.end());
+  free.insert(stale_.begin(), stale_.end());
+  if (static_cast<int>(free.size()) != pages_free()) return "a page is free twice";
   if (free.size() != open) return "the free list is not the free pages";
   if (index_.size() != sealed) return "KV-1: the index is not the sealed pages";
   if (unreferenced != unreferenced_) return "the count of unreferenced pages is wrong";

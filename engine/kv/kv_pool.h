@@ -74,8 +74,14 @@ class KvPool {
   /// Evicts the pages of `source` and all that follow them, except those that a sequence uses. Also those
   /// that nobody uses and that have no source: they may be of it, from when it was not to be stored.
   void forget(SourceId source);
-  /// The free pages that were written since the last call: their bytes are still there.
-  std::vector<PageIndex> take_stale();
+  /// Sets the free pages apart that were written since the last call: their bytes are still there.
+  /// take() prefers others to them.
+  void set_stale_apart();
+  /// Overwrites one of them, which is free like others then; false if none is left.
+  bool overwrite_one();
+  /// Overwrites the bytes of a page that was set apart. A device that fails here is lost, and its
+  /// memory with it.
+  std::function<Result<void>(PageIndex)> on_overwrite;
   /// A sealed page came from the store; take_restored() says so once.
   void set_restored(PageIndex page) { at(page).restored = true; }
   bool take_restored(PageIndex page) { return std::exchange(at(page).restored, false); }
@@ -89,9 +95,9 @@ class KvPool {
   Digest identity(PageIndex page) const;
   /// The page before a sealed one.
   std::optional<PageIndex> parent(PageIndex page) const;
-  int pages_used() const { return page_count() - static_cast<int>(free_.size()); }
+  int pages_used() const { return page_count() - pages_free(); }
   /// Pages that take() can still hand out: free, or sealed and referenced by nobody.
-  int pages_available() const { return static_cast<int>(free_.size()) + unreferenced_; }
+  int pages_available() const { return pages_free() + unreferenced_; }
   int page_count() const { return static_cast<int>(pages_.size()); }
 
   /// Checks every rule above; for tests. Empty if all hold, else the first that does not.
@@ -112,6 +118,7 @@ class KvPool {
   static constexpr PageIndex kNoPage = -1;
 
   Page& at(PageIndex page) { return pages_[static_cast<std::size_t>(page)]; }
+  int pages_free() const { return static_cast<int>(free_.size() + stale_.size()); }
   const Page& at(PageIndex page) const { return pages_[static_cast<std::size_t>(page)]; }
   Digest identity_behind(const Digest& parent, std::span<const TokenId> tokens) const;
   Digest identity_behind(std::optional<PageIndex> parent, std::span<const TokenId> tokens) const;
@@ -130,8 +137,9 @@ class KvPool {
   Digest root_;
   std::optional<PageKey> key_;
   std::vector<Page> pages_;
-  std::vector<PageIndex> free_;  ///< last in, first out: memory that was never touched stays so
-  std::vector<bool> written_;    ///< taken since take_stale() had it
+  std::vector<PageIndex> free_;   ///< last in, first out: memory that was never touched stays so
+  std::vector<PageIndex> stale_;  ///< free, too, once they are overwritten
+  std::vector<bool> written_;     ///< taken since set_stale_apart()
   std::unordered_map<Digest, PageIndex> index_;              ///< identity -> sealed page
   std::set<std::pair<std::uint64_t, PageIndex>> evictable_;  ///< (last_use, page), oldest first
   int unreferenced_ = 0;                                     ///< sealed pages without references

@@ -33,6 +33,9 @@ struct PageToStore {
 /// Whether a page is about to be evicted from the device, or stays there for now.
 enum class Leaving : bool { kNo, kYes };
 
+/// What is overwritten in one go: 16 MiB take 1 to 3 ms, so a keystroke does not wait for it.
+inline constexpr std::size_t kOverwrittenBytes = std::size_t{16} << 20;
+
 /// The pages that a store holds in the machine's memory.
 struct HostUsage {
   std::size_t budget_bytes = 0;
@@ -70,6 +73,8 @@ class PageStore {
   virtual void add_sources(const Digest& page, std::span<const SourceId> sources) = 0;
   /// Drops the document's pages from memory. The disk is purged elsewhere.
   virtual void forget(SourceId) {}
+  /// Overwrites kOverwrittenBytes of what was forgotten; false once nothing is left.
+  virtual bool overwrite_some() { return false; }
   virtual HostUsage host_usage() const { return {}; }
 };
 

@@ -357,3 +357,38 @@ TEST_CASE("the status shows documents, events and latencies") {
   CHECK(status.events.at("type").first_token_ms_p50 > 0);
   CHECK(status.events.at("type").first_token_ms_p95 >= status.events.at("type").first_token_ms_p50);
 }
+
+TEST_CASE(
+    "a keystroke is answered while what was forgotten is overwritten, which is told at its end") {
+  Harness harness(says("1;"));
+  harness.set(kFile);
+  harness.ask();
+  harness.script->parts_to_overwrite = 3;
+  harness.script->overwrite_gate.close();
+  std::promise<void> overwritten;
+  harness.service->forget("", [&] { overwritten.set_value(); });
+  auto told = overwritten.get_future();
+  harness.script->overwrite_gate.wait_until_reached();
+
+  auto answer = harness.submit();
+  harness.script->overwrite_gate.step();
+  CHECK(answer.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  CHECK(harness.script->parts_to_overwrite == 2);
+  CHECK(told.wait_for(std::chrono::seconds(0)) == std::future_status::timeout);
+
+  harness.script->overwrite_gate.open();
+  CHECK(told.wait_for(std::chrono::seconds(20)) == std::future_status::ready);
+  CHECK(harness.script->parts_to_overwrite == 0);
+}
+
+TEST_CASE("a service that ends overwrites all that was forgotten before") {
+  Harness harness(says("1;"));
+  harness.set(kFile);
+  harness.ask();
+  harness.script->parts_to_overwrite = 3;
+  bool told = false;
+  harness.service->forget("", [&] { told = true; });
+  harness.service.reset();
+  CHECK(told);
+  CHECK(harness.script->parts_to_overwrite == 0);
+}

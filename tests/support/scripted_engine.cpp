@@ -371,6 +371,12 @@ std::span<const TokenId> ScriptedEngine::held(SequenceId sequence) const {
   return sequences_.at(sequence).held;
 }
 
+bool ScriptedEngine::overwrite_some() {
+  if (script_->parts_to_overwrite == 0) return false;
+  script_->overwrite_gate.pass();
+  return --script_->parts_to_overwrite > 0;
+}
+
 engine::KvUsage ScriptedEngine::kv_usage() const {
   std::size_t tokens = 0;
   for (const auto& [id, sequence] : sequences_) tokens += sequence.held.size();

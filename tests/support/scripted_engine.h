@@ -127,6 +127,9 @@ struct EngineScript {
   Gate hold_gate;    ///< before each step of prefill()
   Gate append_gate;  ///< before each step()
 
+  std::atomic<int> parts_to_overwrite = 0;  ///< until overwrite_some() has nothing left
+  Gate overwrite_gate;                      ///< before each of them
+
   std::atomic<int> holds = 0;
   std::atomic<int> appends = 0;    ///< calls of step(), append() among them
   std::atomic<int> steps = 0;      ///< of prefill()
@@ -163,6 +166,7 @@ class ScriptedEngine final : public engine::Engine {
   Result<void> step(std::span<const engine::BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
+  bool overwrite_some() override;
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return script_->device_kind; }
   std::string device_name() const override { return "a script"; }

@@ -55,6 +55,8 @@ class Worker {
   void dismiss(const Dismissal& dismissal);
   void show_head(const HeadAnswer& answer);
   void forget(const std::string& uri) { memory_.forget(uri); }
+  /// A part of what was forgotten; false once it is all overwritten.
+  bool overwrite_some() { return engine_->overwrite_some(); }
 
   /// Idle time's work, in pieces. Restores a prompt, or a part of it when `stop` fires; false when
   /// there is none.

@@ -168,6 +168,7 @@ TEST_CASE("pages of a document that is purged leave the host") {
   store.write(page(3, {}, {kA}));
   store.forget(kB);
   CHECK(held(store, 3) == Numbers{3});
+  CHECK_FALSE(store.overwrite_some());
 }
 
 TEST_CASE("a device that holds one file gets the other back from the host") {

@@ -166,7 +166,7 @@ class RandomUse {
 
   void step() {
     Chain& chain = chains_[below(chains_.size())];
-    switch (below(6)) {
+    switch (below(8)) {
       case 0:
         return grow(chain);
       case 1:
@@ -177,6 +177,11 @@ class RandomUse {
         return adopt(chain);
       case 4:
         return unseal(chain);
+      case 5:
+        return pool_.set_stale_apart();
+      case 6:
+        pool_.overwrite_one();
+        return;
       default:
         return copy(chain, chains_[below(chains_.size())]);
     }
@@ -247,14 +252,37 @@ TEST_CASE("every invariant holds under thousands of random operations, whatever 
   }
 }
 
-TEST_CASE("free pages that were written are named once, for their bytes to be overwritten") {
+TEST_CASE("free pages that were written are overwritten once, and before anybody uses them") {
   KvPool pool(4, Digest{});
+  std::vector<PageIndex> overwritten;
+  pool.on_overwrite = [&](PageIndex page) {
+    overwritten.push_back(page);
+    return Result<void>();
+  };
+  const auto overwritten_since = [&] { return std::exchange(overwritten, {}); };
   const PageIndex used = *pool.take();
   const PageIndex left = *pool.take();
-  CHECK(pool.take_stale().empty());
+  pool.set_stale_apart();
+  CHECK_FALSE(pool.overwrite_one());
   pool.give_back(left);
-  CHECK(pool.take_stale() == std::vector<PageIndex>{left});
-  CHECK(pool.take_stale().empty());
+  pool.set_stale_apart();
+  CHECK(pool.check() == "");
+  CHECK(pool.pages_used() == 1);
+  CHECK(pool.pages_available() == 3);
+
+  // As long as there are others, it is not used. Then it is overwritten first.
+  CHECK(*pool.take() != left);
+  CHECK(*pool.take() != left);
+  CHECK(overwritten_since().empty());
+  CHECK(*pool.take() == left);
+  CHECK(overwritten_since() == std::vector<PageIndex>{left});
+  CHECK_FALSE(pool.overwrite_one());
+
   pool.give_back(used);
-  CHECK(pool.take_stale() == std::vector<PageIndex>{used});
+  pool.set_stale_apart();
+  pool.set_stale_apart();
+  CHECK(pool.overwrite_one());
+  CHECK(overwritten_since() == std::vector<PageIndex>{used});
+  CHECK_FALSE(pool.overwrite_one());
+  CHECK(pool.check() == "");
 }
