@@ -272,6 +272,7 @@ struct CompletionService::Impl {
   }
 
   const Settings settings;
+  const std::shared_ptr<InFlight> in_flight = std::make_shared<InFlight>();
   StatusBoard board;
   Mailbox mailbox;
   recall::Index index;         ///< the engine thread's
@@ -291,7 +292,12 @@ CompletionService::CompletionService(EngineFactory factory, Settings settings,
 CompletionService::~CompletionService() = default;
 
 void CompletionService::submit(Request request, std::function<void(Outcome)> done) {
-  auto job = std::make_unique<Job>(std::move(request), std::move(done));
+  impl_->in_flight->began();
+  auto job = std::make_unique<Job>(
+      std::move(request), [in_flight = impl_->in_flight, done = std::move(done)](Outcome outcome) {
+        in_flight->ended();
+        done(std::move(outcome));
+      });
   if (const auto refusal = impl_->board.refusal()) {
     impl_->refuse(*job, *refusal);
   } else if (!impl_->mailbox.post(job)) {
@@ -334,6 +340,8 @@ void CompletionService::forget_taste() {
   };
   static_cast<void>(impl_->mailbox.post(IndexChange{forget}));
 }
+
+std::shared_ptr<InFlight> CompletionService::in_flight() const { return impl_->in_flight; }
 
 ServiceStatus CompletionService::status() const { return impl_->board.status(); }
 

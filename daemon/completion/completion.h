@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "daemon/completion/in_flight.h"
 #include "daemon/completion/remote/remote_engine.h"
 #include "daemon/completion/request.h"
 #include "daemon/completion/status.h"
@@ -90,6 +91,8 @@ class CompletionService {
   /// Forgets what the user took and rejected, in memory and in the file.
   void forget_taste();
   ServiceStatus status() const;
+  /// The requests that are not answered yet. Outlives the service where it is shared.
+  std::shared_ptr<InFlight> in_flight() const;
 
  private:
   struct Impl;

@@ -99,14 +99,16 @@ class Lister {
     if (listing_.files.size() >= limits_.files) listing_.left_out = "files";
     if (++entries_ > limits_.entries) listing_.left_out = "entries";
     if (SteadyClock::now() > deadline_) listing_.left_out = "time";
+    const SteadyClock::time_point asked = SteadyClock::now();
     ended_ = stopped_() || !listing_.left_out.empty();
+    deadline_ += SteadyClock::now() - asked;
     return ended_;
   }
 
   const Exclusions& exclusions_;
   const ProjectLimits& limits_;
   const std::function<bool()>& stopped_;
-  const SteadyClock::time_point deadline_;
+  SteadyClock::time_point deadline_;
   ProjectListing listing_;
   std::size_t entries_ = 0;
   bool ended_ = false;

@@ -41,7 +41,8 @@ struct ProjectListing {
 
 /// Lists a project's files: regular ones of a code file's size, which `exclusions` leaves alone.
 /// Links are not followed, so that there are no loops and nothing outside is read. Hidden folders,
-/// and those that package managers fill, are left out. `stopped` is asked before each entry.
+/// and those that package managers fill, are left out. `stopped` is asked before each entry. It may wait,
+/// which does not count as time of the listing.
 ///
 /// Asks the file system; hangs if that does.
 ProjectListing list_project(const std::filesystem::path& root, const Exclusions& exclusions,

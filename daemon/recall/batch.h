@@ -1,10 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace efimd::recall {
@@ -24,9 +26,14 @@ struct File {
 class Batch;
 using BatchPtr = std::shared_ptr<const Batch>;
 
+/// Called again and again during long work, after a millisecond of it at most. It may wait, so that
+/// the work makes way for what is more urgent.
+using Between = std::function<void()>;
+
 /// Makes a batch. This is the costly step (about 100 ms a MiB), so the thread that reads files does
 /// it and hands the result over. All files must be of one family; those of others are left out.
-BatchPtr make_batch(std::span<const File> files);
+BatchPtr make_batch(
+    std::span<const File> files, const Between& between = [] {});
 
 /// The files that are in a batch.
 std::vector<std::string> paths_of(const Batch& batch);
@@ -37,6 +44,7 @@ std::vector<std::string> paths_of(const Batch& batch);
 /// Thread: its owner's.
 class Gathering {
  public:
+  explicit Gathering(Between between = [] {}) : between_(std::move(between)) {}
   /// The batch that the file completes; null if it completes none. As costly as make_batch().
   BatchPtr add(File file);
   /// A batch of each family that is left, in the order that families came in.
@@ -49,7 +57,8 @@ class Gathering {
     std::size_t bytes = 0;
     bool is_first = true;
   };
-  static BatchPtr made(Family& family);
+  BatchPtr made(Family& family) const;
+  const Between between_;
   std::vector<Family> families_;
 };
 

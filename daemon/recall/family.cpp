@@ -54,8 +54,8 @@ std::vector<BatchPtr> Gathering::rest() {
   return batches;
 }
 
-BatchPtr Gathering::made(Family& family) {
-  BatchPtr batch = make_batch(family.files);
+BatchPtr Gathering::made(Family& family) const {
+  BatchPtr batch = make_batch(family.files, between_);
   family.files.clear();
   family.bytes = 0;
   family.is_first = false;

@@ -87,13 +87,13 @@ void Index::add_files(std::string_view project, BatchPtr batch) {
   impl_->limit_bytes();
 }
 
-BatchPtr Merge::made() const {
+BatchPtr Merge::made(const Between& between) const {
   std::vector<File> files;
   for (const HeldBatch& held : from_)
     for (std::size_t file = 0; file < held.states.size(); ++file)
       if (held.states[file] != HeldBatch::State::kRemoved)
         files.push_back({held.batch->path(file), std::string(held.batch->text(file))});
-  return make_batch(files);
+  return make_batch(files, between);
 }
 
 std::optional<Merge> Index::merge_wanted() {

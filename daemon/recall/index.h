@@ -54,7 +54,7 @@ struct Usage {
 class Merge {
  public:
   /// The files that are left of them, in one batch. Costs as make_batch() does; any thread.
-  BatchPtr made() const;
+  BatchPtr made(const Between& between = [] {}) const;
   const std::string& project() const { return project_; }
 
  private:

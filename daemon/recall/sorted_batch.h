@@ -24,7 +24,8 @@ class Batch {
  public:
   static constexpr std::size_t kContextBytesMax = 64;
 
-  explicit Batch(std::span<const File> files);
+  explicit Batch(
+      std::span<const File> files, const Between& between = [] {});
 
   const std::string& family() const { return family_; }
   std::size_t file_count() const { return paths_.size(); }

@@ -108,7 +108,8 @@ void Daemon::Impl::read_projects() {
         service_->change_index(
             [update = std::move(update)](recall::Index& index) { apply(update, index); });
       },
-      ProjectLimits(), settings_.project_threads);
+      ProjectReader::Settings{.threads = settings_.project_threads,
+                              .requests = service_->in_flight()});
 }
 
 void Daemon::Impl::look_at_project(const completion::TextHome& home) {

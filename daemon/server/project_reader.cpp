@@ -25,6 +25,7 @@ using Clock = std::chrono::steady_clock;
 constexpr std::chrono::milliseconds kFarewell{500};
 
 using Job = ProjectJob;
+using completion::MakingWay;
 using Files = std::vector<std::pair<std::string, FileStamp>>;
 
 /// On Linux this is the calling thread's own; reading ahead must not slow down the user.
@@ -37,13 +38,13 @@ void lower_priority() {
 }  // namespace
 
 struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State> {
-  State(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
-        std::shared_ptr<FileThreads> threads, std::chrono::milliseconds stall_max)
+  State(Exclusions exclusions, Deliver deliver, Settings settings)
       : exclusions_(std::move(exclusions)),
         deliver_(std::move(deliver)),
-        limits_(limits),
-        threads_(threads ? std::move(threads) : std::make_shared<FileThreads>()),
-        jobs_(stall_max) {}
+        limits_(settings.limits),
+        threads_(settings.threads ? std::move(settings.threads) : std::make_shared<FileThreads>()),
+        requests_(std::move(settings.requests)),
+        jobs_(settings.stall_max) {}
 
   void run();
   void ask(Job job);
@@ -77,10 +78,10 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
 
   void serve(Job job);
   void work(const Job& job);
-  void look(const Job& job);
-  void look_at_file(const Job& job);
-  void read(const std::string& root, const Files& files);
-  bool has_room(const std::string& root, const FileStamp& stamp, Clock::time_point deadline);
+  void look(const Job& job, MakingWay& way);
+  void look_at_file(const Job& job, MakingWay& way);
+  void read(const std::string& root, const Files& files, MakingWay& way);
+  bool has_room(const std::string& root, const FileStamp& stamp, bool is_late);
   void remove(const std::string& root, const std::string& path);
   Files news(const std::string& root, const ProjectListing& listing) const;
   void note(const std::string& root, const std::function<void(Project&)>& change);
@@ -91,6 +92,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   const Deliver deliver_;
   const ProjectLimits limits_;
   const std::shared_ptr<FileThreads> threads_;
+  const std::shared_ptr<completion::InFlight> requests_;
   ProjectJobs jobs_;
 
   std::mutex delivering_;     ///< held while deliver_ runs, so that stop() outlasts it
@@ -113,9 +115,13 @@ void ProjectReader::State::run() {
 }
 
 void ProjectReader::State::serve(Job job) {
-  if (job.kind == Job::Kind::kMerge)
-    return deliver(
-        {.project = job.root, .files = job.merge->made(), .removed = {}, .merge = job.merge});
+  if (job.kind == Job::Kind::kMerge) {
+    MakingWay way(requests_);
+    return deliver({.project = job.root,
+                    .files = job.merge->made([&] { way.between_pieces(); }),
+                    .removed = {},
+                    .merge = job.merge});
+  }
   const std::string root = job.root;
   jobs_.begin(root);
   // Work that is dropped has ended, too.
@@ -130,7 +136,8 @@ void ProjectReader::State::serve(Job job) {
 /// A thread that is made for each job may read what was made since the daemon began (sandbox.h).
 void ProjectReader::State::work(const Job& job) {
   lower_priority();
-  job.kind == Job::Kind::kLook ? look(job) : look_at_file(job);
+  MakingWay way(requests_);
+  job.kind == Job::Kind::kLook ? look(job, way) : look_at_file(job, way);
   deliver({.project = job.root, .files = nullptr, .removed = {}, .is_last = true});
 }
 
@@ -217,9 +224,12 @@ Files ProjectReader::State::news(const std::string& root, const ProjectListing& 
   return found;
 }
 
-void ProjectReader::State::look(const Job& job) {
+void ProjectReader::State::look(const Job& job, MakingWay& way) {
   note(job.root, [](Project& project) { project.status.reading = true; });
-  const auto stopped = [&] { return !jobs_.step(job.root); };
+  const auto stopped = [&] {
+    way.between_pieces();
+    return !jobs_.step(job.root);
+  };
   const ProjectListing listing = list_project(job.root, exclusions_, limits_, stopped);
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
   note(job.root, [&](Project& project) {
@@ -233,15 +243,22 @@ void ProjectReader::State::look(const Job& job) {
   std::stable_partition(files.begin(), files.end(), [&](const auto& file) {
     return recall::family_of(file.first) == job.family;
   });
-  read(job.root, files);
+  read(job.root, files, way);
   note(job.root, [](Project& project) { project.status.reading = false; });
 }
 
-void ProjectReader::State::read(const std::string& root, const Files& files) {
-  const auto deadline = Clock::now() + limits_.time;
-  recall::Gathering gathering;
+void ProjectReader::State::read(const std::string& root, const Files& files, MakingWay& way) {
+  // Making way does not count as time of the reading.
+  const auto deadline = Clock::now() + limits_.time - way.waited();
+  const auto between = [&] {
+    way.between_pieces();
+    static_cast<void>(jobs_.step(root));
+  };
+  recall::Gathering gathering(between);
   for (const auto& file : files) {
-    if (!jobs_.step(root) || !has_room(root, file.second, deadline)) break;
+    between();
+    const bool is_late = Clock::now() > deadline + way.waited();
+    if (jobs_.is_stopped() || !has_room(root, file.second, is_late)) break;
     auto text = read_code(file.first);
     if (!text) {
       remove(root, file.first);
@@ -253,13 +270,11 @@ void ProjectReader::State::read(const std::string& root, const Files& files) {
   for (recall::BatchPtr& batch : gathering.rest()) deliver_batch(root, std::move(batch));
 }
 
-bool ProjectReader::State::has_room(const std::string& root, const FileStamp& stamp,
-                                    Clock::time_point deadline) {
+bool ProjectReader::State::has_room(const std::string& root, const FileStamp& stamp, bool is_late) {
   bool room = false;
   note(root, [&](Project& project) {
-    const bool late = Clock::now() > deadline;
-    room = !late && project.status.bytes + stamp.bytes <= limits_.bytes;
-    if (!room) project.status.left_out = late ? "time" : "bytes";
+    room = !is_late && project.status.bytes + stamp.bytes <= limits_.bytes;
+    if (!room) project.status.left_out = is_late ? "time" : "bytes";
   });
   return room;
 }
@@ -274,17 +289,15 @@ void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchP
   if (batch) deliver({.project = root, .files = std::move(batch), .removed = {}});
 }
 
-void ProjectReader::State::look_at_file(const Job& job) {
+void ProjectReader::State::look_at_file(const Job& job, MakingWay& way) {
   const auto stamp = stamp_of(job.root, job.file, exclusions_);
-  if (stamp) return read(job.root, {{job.file, *stamp}});
+  if (stamp) return read(job.root, {{job.file, *stamp}}, way);
   remove(job.root, job.file);
 }
 
-ProjectReader::ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits,
-                             std::shared_ptr<FileThreads> threads,
-                             std::chrono::milliseconds stall_max)
-    : state_(std::make_shared<State>(std::move(exclusions), std::move(deliver), limits,
-                                     std::move(threads), stall_max)) {
+ProjectReader::ProjectReader(Exclusions exclusions, Deliver deliver, Settings settings)
+    : state_(
+          std::make_shared<State>(std::move(exclusions), std::move(deliver), std::move(settings))) {
   // The thread keeps the state alive: it may outlive this object where the file system stalls.
   std::thread([state = state_] { state->run(); }).detach();
 }

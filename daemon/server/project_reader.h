@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/in_flight.h"
 #include "daemon/files/exclusions.h"
 #include "daemon/files/file_threads.h"
 #include "daemon/files/project_files.h"
@@ -31,7 +32,8 @@ struct ProjectStatus {
 /// family that is asked for come first, in small batches first.
 ///
 /// Thread: any may call; all calls return at once. The work is done on file threads, with low priority,
-/// one project after another. A file system may stall: after kStallMax without a step, the next project is
+/// one project after another. It is done in pieces of a millisecond and pauses while a request is in
+/// flight, but for at most four fifths of the time (MakingWay). A file system may stall: after kStallMax without a step, the next project is
 /// read meanwhile, and the status says so. Nobody else waits for it. Owns: only its memory of files (paths,
 /// sizes, times). Limits: ProjectLimits of each project; those of ProjectJobs.
 class ProjectReader {
@@ -39,13 +41,18 @@ class ProjectReader {
   /// A step is one entry of a folder, or one file.
   static constexpr std::chrono::milliseconds kStallMax{5000};
   using Deliver = std::function<void(ProjectUpdate)>;
+  struct Settings {
+    ProjectLimits limits = {};
+    std::shared_ptr<FileThreads> threads =
+        nullptr;  ///< ask the file system; null: the reader's own
+    std::chrono::milliseconds stall_max = kStallMax;
+    /// The reading makes way for them; null: for nothing.
+    std::shared_ptr<completion::InFlight> requests = nullptr;
+  };
 
   /// `deliver` is called on a file thread, and never after the destructor has returned.
   /// `exclusions` should heed .gitignore.
-  /// `threads` ask the file system; null: the reader has its own.
-  ProjectReader(Exclusions exclusions, Deliver deliver, ProjectLimits limits = {},
-                std::shared_ptr<FileThreads> threads = nullptr,
-                std::chrono::milliseconds stall_max = kStallMax);
+  ProjectReader(Exclusions exclusions, Deliver deliver, Settings settings);
   ~ProjectReader();
   ProjectReader(const ProjectReader&) = delete;
   ProjectReader& operator=(const ProjectReader&) = delete;

@@ -27,6 +27,7 @@ class Grammar {
   void add_rounds();
   void add_type();
   void add_places();
+  void add_opening();
   void add_fill();
   void add_store();
   void add_healing();
@@ -50,6 +51,7 @@ Grammar::Grammar() {
   add_rounds();
   add_type();
   add_places();
+  add_opening();
   add_fill();
   add_store();
   add_healing();
@@ -138,6 +140,25 @@ void Grammar::add_places() {
   places->add_flag("--drafts", line_.places.drafts,
                    "Measure the steps and milliseconds that drafts spare, at the same cursors");
   places->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_opening() {
+  CLI::App* opening = command("opening", "Whether keys are answered later while a project is read",
+                              "efimd-bench opening ~/src/fmt", Command::kOpening);
+  opening->add_option("PROJECT", line_.files, "A folder with source files")
+      ->required()
+      ->expected(1);
+  opening->add_option("--rounds", line_.rounds, "Times that the same keys are typed, in turn")
+      ->check(CLI::Range(1, 100))
+      ->capture_default_str();
+  opening->add_option("--keys", line_.keys, "Keys of a round: before, meanwhile and after")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  opening->add_option("--pause-ms", line_.key_pause_ms, "From an answer to the next key")
+      ->check(CLI::Range(0, 60000))
+      ->capture_default_str();
+  opening->add_option("--seed", line_.seed, "Of the place that is typed at")->capture_default_str();
+  opening->add_flag("--json", line_.json, "As JSON");
 }
 
 void Grammar::add_fill() {

@@ -19,6 +19,7 @@ struct CommandLine {
     kRounds,
     kType,
     kPlaces,
+    kOpening,
     kFill,
     kStore,
     kHealing,
@@ -37,6 +38,7 @@ struct CommandLine {
   std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
   int tokens_max = 8;
   int pause_ms = 0;
+  int key_pause_ms = 30;  ///< of `opening`, from an answer to the next key
   int users = 16;
   int rounds = 5;
   int prompt_tokens = 2355;  ///< the paper's

@@ -43,6 +43,23 @@ TEST_CASE("the neighbours of a context's rank agree with it as far as any anchor
   }
 }
 
+TEST_CASE("a batch is made in small pieces, and is the same as in one") {
+  std::mt19937 random(9);
+  std::vector<File> files;
+  for (int i = 0; i < 4; ++i)
+    files.push_back({"f" + std::to_string(i) + ".c", random_text(random, 60'000)});
+  std::size_t pieces = 0;
+  const Batch batch(files, [&] { ++pieces; });
+  const Batch whole(files);
+  REQUIRE(batch.anchor_count() == whole.anchor_count());
+  // Sorting compares each anchor many times.
+  CHECK(pieces > 2 * files.size() + batch.anchor_count() / 1024);
+  bool same = true;
+  for (std::size_t rank = 0; rank < batch.anchor_count(); ++rank)
+    same = same && batch.anchor(rank) == whole.anchor(rank);
+  CHECK(same);
+}
+
 TEST_CASE("each anchor's file and place are those of its text") {
   std::mt19937 random(8);
   const std::vector<File> files = {{"a.c", random_text(random, 500)},

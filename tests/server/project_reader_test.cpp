@@ -41,11 +41,11 @@ struct Folder {
 class Owner {
  public:
   explicit Owner(ProjectLimits limits = {}, std::shared_ptr<FileThreads> threads = nullptr,
-                 std::chrono::milliseconds stall_max = ProjectReader::kStallMax)
-      : reader_(
-            Exclusions({"*.generated.c"}, true),
-            [this](ProjectUpdate update) { take(std::move(update)); }, limits, std::move(threads),
-            stall_max) {}
+                 std::chrono::milliseconds stall_max = ProjectReader::kStallMax,
+                 std::shared_ptr<completion::InFlight> requests = nullptr)
+      : reader_(Exclusions({"*.generated.c"}, true),
+                [this](ProjectUpdate update) { take(std::move(update)); },
+                {limits, std::move(threads), stall_max, std::move(requests)}) {}
 
   ProjectReader& reader() { return reader_; }
   void wait() {
@@ -305,6 +305,19 @@ TEST_CASE("a file that was code and is binary now leaves") {
   folder.write("a.c", std::string("in\0 a;\n", 7));
   owner.changed(folder, "a.c");
   CHECK(owner.files(folder).empty());
+}
+
+TEST_CASE("reading makes way for a request, and ends although it is never answered") {
+  const Folder folder;
+  for (int i = 0; i < 8; ++i) folder.write("f" + std::to_string(i) + ".c", "int a;\n");
+  const auto requests = std::make_shared<completion::InFlight>();
+  requests->began();
+  Owner owner({}, nullptr, ProjectReader::kStallMax, requests);
+  const auto begin = std::chrono::steady_clock::now();
+  owner.look_at(folder);
+  CHECK(std::chrono::steady_clock::now() - begin >= completion::MakingWay::kWaitMin);
+  CHECK(owner.files(folder).size() == 8);
+  CHECK(owner.reader().status()[0].left_out.empty());
 }
 
 TEST_CASE("the reader of a project is gone before what it delivers to") {
