@@ -4,6 +4,7 @@
     python3 -m training.fit_recall places.txt > daemon/recall/chance_table.h
     efimd-bench places --count 60 --dump judged.txt PROJECT...   # the same, with the bundled model
     python3 -m training.fit_recall --judged judged.txt > daemon/completion/answer/judged_chance_table.h
+    python3 -m training.fit_recall --drafts judged.txt > daemon/completion/answer/draft_table.h
     recall_places --count 300 --dump-next next.txt PROJECT...    # the lines under a candidate
     python3 -m training.fit_recall --next next.txt > daemon/recall/next_table.h
 
@@ -134,8 +135,11 @@ def choose_cuts(cursors: list, count: dict) -> list:
     return best
 
 
+def rows_of(weights: list) -> str:
+    return ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
+
+
 def table(weights: list, cuts: list, command: str) -> str:
-    rows = ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
     pairs = ", ".join(f"{{{show:.2f}, {hold:.2f}}}" for show, hold in cuts)
     return f"""#pragma once
 
@@ -150,7 +154,7 @@ namespace efimd::recall {{
 
 // clang-format off
 inline constexpr std::array<std::array<double, kFeatures>, 3> kChanceWeights = {{{{
-    {rows},
+    {rows_of(weights)},
 }}}};
 // clang-format on
 
@@ -164,8 +168,7 @@ def read_judged(path: str) -> tuple:
     """Lines "B" (a candidate's boundary that the model judged, too) and "W" (what the model wrote): (place, cursor, label, features)."""
     judged, written = [], []
     with open(path, encoding="ascii") as lines:
-        for line in lines:
-            kind, *fields = line.split()
+        for kind, *fields in (line.split() for line in lines if line[0] in "BW"):
             values = [float(field) for field in fields]
             if kind == "B":
                 place, _, cursor, truth, text, right, bytes_ = values[:7]
@@ -203,8 +206,6 @@ def fit_by_place(name: str, rows: np.ndarray) -> list:
 
 
 def judged_table(judged: list, written: list, command: str) -> str:
-    def rows(weights: list) -> str:
-        return ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
     return f"""#pragma once
 
 #include <array>
@@ -218,10 +219,10 @@ namespace efimd::completion {{
 
 // clang-format off
 inline constexpr std::array<std::array<double, kJudgedFeatures>, 3> kJudgedWeights = {{{{
-    {rows(judged)},
+    {rows_of(judged)},
 }}}};
 inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWeights = {{{{
-    {rows(written)},
+    {rows_of(written)},
 }}}};
 // clang-format on
 
@@ -275,8 +276,45 @@ def fit_next(path: str) -> None:
     for low in (0.1, 0.3, 0.5, 0.7, 0.9):
         here = (said >= low - 0.1) & (said < low + 0.1)
         print(f"said {low - 0.1:.1f} to {low + 0.1:.1f}: {here.sum()} lines, right {label[kept][here].mean():.3f}", file=sys.stderr)
-    cursors = len(np.unique(rows[:, 0]))
-    print(next_table(logistic(features, label, sample), f"{len(label)} lines under {cursors} candidates whose line was right."), end="")
+    lines = f"{len(label)} lines under {len(np.unique(rows[:, 0]))} candidates whose line was right."
+    print(next_table(logistic(features, label, sample), lines), end="")
+
+
+def drafts_table(weights: list, counts: list) -> str:
+    return f"""#pragma once
+
+#include <array>
+
+#include "daemon/completion/answer/draft_chance.h"
+
+// Written by training/fit_recall.py --drafts, from places in the training packages: drafts that were
+// looked up, and those in the prompt's step. Columns follow draft_chance.cpp.
+// {counts[0]} and {counts[1]} drafted tokens, judged by the bundled model.
+namespace efimd::completion {{
+
+// clang-format off
+inline constexpr std::array<std::array<double, kDraftFeatures>, 2> kDraftWeights = {{{{
+    {rows_of(weights)},
+}}}};
+// clang-format on
+
+}}  // namespace efimd::completion
+"""
+
+
+def fit_drafts(path: str) -> None:
+    """Lines "D features... accepted" and "P features... accepted": a drafted token, those before it accepted."""
+    weights, counts = [], []
+    for name in "DP":
+        with open(path, encoding="ascii") as lines:
+            rows = np.array([[float(field) for field in line.split()[1:]] for line in lines if line[0] == name])
+        features, label = rows[:, :-1], rows[:, -1]
+        weights.append(logistic(features, label, np.ones(len(label))))
+        counts.append(len(label))
+        said = 1 / (1 + np.exp(-(features @ weights[-1])))
+        likely = said > 0.5
+        print(f"{name}: {len(label)} tokens, {label.mean():.3f} accepted; likely: {label[likely].mean():.3f}, said {said[likely].mean():.3f}", file=sys.stderr)
+    print(drafts_table(weights, counts), end="")
 
 
 def main() -> int:
@@ -284,13 +322,12 @@ def main() -> int:
     parser.add_argument("places", help="what recall_places --dump wrote")
     parser.add_argument("--judged", action="store_true", help="places is what efimd-bench places --dump wrote")
     parser.add_argument("--next", action="store_true", help="places is what recall_places --dump-next wrote")
+    parser.add_argument("--drafts", action="store_true", help="the same, for the chances of drafted tokens")
     arguments = parser.parse_args()
-    if arguments.next:
-        fit_next(arguments.places)
-        return 0
-    if arguments.judged:
-        fit_judged(arguments.places)
-        return 0
+    for asked, fit in ((arguments.drafts, fit_drafts), (arguments.next, fit_next), (arguments.judged, fit_judged)):
+        if asked:
+            fit(arguments.places)
+            return 0
     columns, features, count, chars = read(arguments.places)
     label = labels(columns)
     weights, chance = [], np.zeros(len(label))

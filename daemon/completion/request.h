@@ -68,6 +68,7 @@ struct Options {
   Healing healing = Healing::kAuto;
   Eagerness eagerness = Eagerness::kMedium;
   bool recall = true;  ///< text from recall may be shown, and drafted (A-12)
+  bool drafts = true;  ///< of recall: they change what an answer takes, never what is generated
   /// Least product of the probabilities of a suggestion's tokens (confidence.h); 0: any; unset: by
   /// eagerness.
   std::optional<float> confidence = {};

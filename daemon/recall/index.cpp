@@ -148,13 +148,13 @@ Continuation Index::draft(const Query& query, std::size_t bytes_max) const {
   // At the start of a line the next line is asked for, not whether there is one.
   if (asked.place() == Place::kStart)
     std::erase_if(matches, [](const Match& match) { return match.continuation.empty(); });
-  const auto [best, share] = best_supported(matches);
+  const auto [best, share, votes] = best_supported(matches);
   if (best == nullptr) return {};
   std::string_view rest = best->text.substr(best->goes_on, bytes_max);
   // In the own file, a draft ends before the cursor's own line.
   if (best->source == Source::kThisFile && best->goes_on < asked.line_begin())
     rest = rest.substr(0, asked.line_begin() - best->goes_on);
-  Continuation found{std::string(rest), share};
+  Continuation found{std::string(rest), share, best->agreed, votes};
   std::erase(found.text, '\r');
   return found;
 }

@@ -37,7 +37,9 @@ struct Query {
 /// Text that may come next. Line ends are "\n".
 struct Continuation {
   std::string text;
-  double chance = 0;  ///< of its line: the share that says so of all that matches; not calibrated
+  double share = 0;        ///< of the weight of all that matches: what says the same of the line
+  std::size_t agreed = 0;  ///< equal bytes before it in the best match
+  std::size_t votes = 0;   ///< matches that say the same of the line
 };
 
 /// The index's contents and their cost.

@@ -32,6 +32,7 @@ struct Ballot {
   std::string_view text;
   double weight = 0;
   const Match* best = nullptr;
+  std::size_t votes = 1;
 };
 
 /// The different continuations, the weightiest first. Matches come the weightiest first.
@@ -39,10 +40,12 @@ std::vector<Ballot> ballots_of(std::span<const Match> matches) {
   std::vector<Ballot> ballots;
   for (const Match& match : matches) {
     const auto found = std::ranges::find(ballots, match.continuation, &Ballot::text);
-    if (found == ballots.end())
+    if (found == ballots.end()) {
       ballots.push_back({match.continuation, match.weight, &match});
-    else
+    } else {
       found->weight += match.weight;
+      ++found->votes;
+    }
   }
   std::ranges::stable_sort(ballots,
                            [](const Ballot& a, const Ballot& b) { return a.weight > b.weight; });
@@ -199,7 +202,8 @@ Supported best_supported(const std::vector<Match>& matches) {
   double all = 0;
   for (const Match& match : matches) all += match.weight;
   const std::vector<Ballot> ballots = ballots_of(matches);
-  return {ballots.front().best, ballots.front().weight / std::max(1e-9, all)};
+  const Ballot& ballot = ballots.front();
+  return {ballot.best, ballot.weight / std::max(1e-9, all), ballot.votes};
 }
 
 std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,

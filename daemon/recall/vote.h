@@ -12,10 +12,12 @@ namespace efimd::recall {
 std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,
                                      std::size_t most);
 
-/// The weightiest match of the line that most weight speaks for, and that weight's share of all.
+/// The weightiest match of the line that most weight speaks for, that weight's share of all, and how
+/// many matches it is of.
 struct Supported {
   const Match* match = nullptr;  ///< null: there is no match
   double share = 0;
+  std::size_t votes = 0;
 };
 Supported best_supported(const std::vector<Match>& matches);
 

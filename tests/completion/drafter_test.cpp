@@ -15,6 +15,9 @@ prompt::StepCosts costs(double one_ms, double seventeen_ms) {
   return made;
 }
 
+constexpr DraftEvidence kGood{.agreed = 60, .votes = 8, .share = 0.9};
+constexpr DraftEvidence kPoor{.agreed = 3, .votes = 1, .share = 0.1};
+
 /// A candidate of recall's for "name(value);", each boundary with this chance.
 recall::Candidate candidate(double chance) {
   recall::Candidate made;
@@ -29,10 +32,21 @@ recall::Candidate candidate(double chance) {
 TEST_CASE("a draft is as long as it is likely, and as tokens in a step are cheap") {
   const DraftOdds odds;
   const auto cheap = costs(10, 12), dear = costs(10, 150);
-  CHECK(odds.worthwhile(cheap, 0.9, 16) > odds.worthwhile(cheap, 0.02, 16));
-  CHECK(odds.worthwhile(cheap, 0.9, 16) > odds.worthwhile(dear, 0.9, 16));
-  CHECK(odds.worthwhile(dear, 0.1, 16) == 0);
-  CHECK(odds.worthwhile(cheap, 0.9, 3) == 3);
+  CHECK(odds.worthwhile(cheap, kGood, 0, 16) >= odds.worthwhile(cheap, kPoor, 0, 16));
+  CHECK(odds.worthwhile(cheap, kGood, 0, 16) > odds.worthwhile(dear, kGood, 0, 16));
+  CHECK(odds.worthwhile(dear, kPoor, 0, 16) == 0);
+  CHECK(odds.worthwhile(cheap, kGood, 0, 3) == 3);
+}
+
+TEST_CASE("a token is likelier after a long match that many others support") {
+  const DraftOdds odds;
+  CHECK(odds.chance(kGood, 0) > odds.chance(kPoor, 0));
+  CHECK(odds.chance(kGood, 4) > odds.chance(kGood, 0));  // the model has agreed four times
+  for (const DraftEvidence& evidence : {kGood, kPoor})
+    for (std::size_t position = 0; position < 17; ++position) {
+      CHECK(odds.chance(evidence, position) > 0);
+      CHECK(odds.chance(evidence, position) < 1);
+    }
 }
 
 TEST_CASE("what drafted tokens really take counts more than the device's table") {
@@ -45,7 +59,8 @@ TEST_CASE("what drafted tokens really take counts more than the device's table")
   CHECK(odds.step_ms(table) == Approx(1.0).epsilon(0.01));
   CHECK(odds.added_ms(table, 8) == Approx(8 * 1.5).epsilon(0.01));
   CHECK(odds.added_ms(table, 2) == Approx(2 * 1.5).epsilon(0.01));
-  CHECK(odds.worthwhile(table, 0.9, 16) == 0);
+  CHECK(odds.worthwhile(table, kGood, 0, 16) == 0);
+  CHECK_FALSE(odds.can_pay(table, 16));
 }
 
 TEST_CASE("a draft ends before the token that makes a step much longer") {
@@ -54,31 +69,29 @@ TEST_CASE("a draft ends before the token that makes a step much longer") {
   for (int i = 0; i < 300; ++i) {
     odds.stepped(0, 1.0);
     for (int drafted = 1; drafted < 9; ++drafted)
-      odds.stepped(drafted, 1.0 + (drafted < 4 ? 0.3 : 2.5));
+      odds.stepped(drafted, 1.0 + (drafted < 4 ? 0.3 : 3.5));
   }
-  CHECK(odds.worthwhile(table, 0.6, 8) == 3);
+  CHECK(odds.worthwhile(table, kGood, 0, 8) == 3);
 }
 
 TEST_CASE("drafts in the prompt's step become few where the model never chooses them") {
   DraftOdds odds;
   const auto table = costs(10, 25);
   const std::vector<engine::TokenId> draft = {1, 2, 3};
-  CHECK(odds.worthwhile_with_prompt(table, 0.8, 16) > 0);
+  CHECK(odds.worthwhile_with_prompt(table, 0.8, 0, 16) > 0);
   for (int i = 0; i < 300; ++i)
     odds.judged_with_prompt(0.8, draft, std::vector<prompt::CoveredToken>{});
-  CHECK(odds.worthwhile_with_prompt(table, 0.8, 16) == 0);
-  CHECK(odds.worthwhile_with_prompt(table, 1, 16) == 16);
+  CHECK(odds.worthwhile_with_prompt(table, 0.8, 0, 16) == 0);
+  CHECK(odds.worthwhile_with_prompt(table, 1, 0, 16) == 16);
 }
 
-TEST_CASE("odds follow what the model chose, for each range of chances") {
+TEST_CASE("the fitted chances are corrected by what the model chose") {
   DraftOdds odds;
-  const double before = odds.first(0.9);
-  for (int i = 0; i < 500; ++i) odds.judged(0.1, 4, 0);
-  CHECK(odds.first(0.1) < 0.05);
-  CHECK(odds.first(0.9) == before);
-  for (int i = 0; i < 500; ++i) odds.judged(0.9, 4, 4);
-  CHECK(odds.first(0.9) > 0.95);
-  CHECK(odds.further() > 0.95);
+  const double before = odds.chance(kGood, 0);
+  for (int i = 0; i < 500; ++i) odds.judged(kGood, 0, 4, 0);
+  CHECK(odds.chance(kGood, 0) < before / 4);
+  for (int i = 0; i < 500; ++i) odds.judged(kGood, 0, 4, 4);
+  CHECK(odds.chance(kGood, 0) >= before);
 }
 
 TEST_CASE("look-ups that bring nothing become rare, but do not end") {

@@ -15,41 +15,46 @@ constexpr std::size_t kAroundBytesMax = std::size_t{96} * 1024;
 /// Of a draft: more than the tokens of one step is never used.
 constexpr std::size_t kDraftBytesMax = 160;
 /// A match that fewer others support says too little.
-constexpr double kChanceMin = 0.1;
+constexpr double kShareMin = 0.1;
 /// After look-ups that spared nothing, as many tokens pass, at most, before the next one.
 constexpr int kSkipMax = 8;
 /// Look-ups left out in a row, while they do not pay.
 constexpr int kLookUpsSkippedMax = 24;
-/// Evidence that a rate keeps: beyond it the older half is forgotten.
-constexpr double kJudgedMax = 200;
+/// Tokens that a correction remembers: beyond it the older half is forgotten.
+constexpr double kExpectedMax = 200;
 /// Weight of the newest in the means of costs and gains.
 constexpr double kNewest = 0.05;
 
-std::size_t bucket_of(double chance, std::size_t buckets) {
-  const double at = std::clamp(chance, 0.0, 1.0) * static_cast<double>(buckets);
-  return std::min(static_cast<std::size_t>(at), buckets - 1);
-}
-
 }  // namespace
 
-void DraftOdds::Rate::add(bool is_accepted) {
+double DraftOdds::Correction::of(double chance) const {
+  // Nothing is as sure as that it needs no judging.
+  constexpr double kChanceMax = 0.98;
+  return std::min(kChanceMax, chance * accepted / expected);
+}
+
+void DraftOdds::Correction::add(bool is_accepted, double chance) {
   accepted += is_accepted ? 1 : 0;
-  judged += 1;
-  if (judged <= kJudgedMax) return;
+  expected += chance;
+  if (expected <= kExpectedMax) return;
   accepted /= 2;
-  judged /= 2;
+  expected /= 2;
 }
 
-double DraftOdds::first(double chance) const { return first_[bucket_of(chance, kBuckets)].rate(); }
-
-void DraftOdds::learn(Rates& rates, double chance, int drafted, int accepted) {
-  if (drafted <= 0) return;
-  rates[bucket_of(chance, kBuckets)].add(accepted > 0);
-  for (int at = 1; at < std::min(drafted, accepted + 1); ++at) further_.add(at < accepted);
+double DraftOdds::chance(const DraftEvidence& evidence, std::size_t position) const {
+  return looked_up_.of(drafted_chance(evidence, position));
 }
 
-void DraftOdds::judged(double chance, int drafted, int accepted) {
-  learn(first_, chance, drafted, accepted);
+template <class Chance>
+void DraftOdds::learn(Correction& correction, const Chance& chance, int drafted, int accepted) {
+  for (int at = 0; at < std::min(drafted, accepted + 1); ++at)
+    correction.add(at < accepted, chance(static_cast<std::size_t>(at)));
+}
+
+void DraftOdds::judged(const DraftEvidence& evidence, std::size_t position, int drafted,
+                       int accepted) {
+  const auto fitted = [&](std::size_t at) { return drafted_chance(evidence, position + at); };
+  learn(looked_up_, fitted, drafted, accepted);
 }
 
 void DraftOdds::judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
@@ -57,20 +62,15 @@ void DraftOdds::judged_with_prompt(double chance, std::span<const engine::TokenI
   if (chance >= 1) return;
   const auto parting =
       std::ranges::mismatch(draft, generated, {}, {}, &prompt::CoveredToken::id).in1;
-  learn(first_of_prompt_, chance, static_cast<int>(draft.size()),
-        static_cast<int>(parting - draft.begin()));
-}
-
-std::size_t DraftOdds::worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
-                                              std::size_t most) const {
-  if (chance >= 1) return most;
-  return worthwhile(costs, first_of_prompt_[bucket_of(chance, kBuckets)].rate(), most);
+  learn(
+      of_prompt_, [&](std::size_t at) { return drafted_chance(chance, at); },
+      static_cast<int>(draft.size()), static_cast<int>(parting - draft.begin()));
 }
 
 bool DraftOdds::is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most) {
-  // At first a look-up is taken to find a draft that is as often right as wrong.
-  constexpr double kEven = 0.5;
-  if (gain_ms_.value_or(worth_of(costs, kEven, most).gain_ms) > cost_ms_ ||
+  // At first a look-up is taken to find a draft of this evidence.
+  constexpr DraftEvidence kUsual{.agreed = 16, .votes = 2, .share = 0.5};
+  if (gain_ms_.value_or(look_up_gain_ms(costs, kUsual, most)) > cost_ms_ ||
       ++skipped_ > kLookUpsSkippedMax) {
     skipped_ = 0;
     return true;
@@ -106,12 +106,14 @@ double DraftOdds::added_ms(const prompt::StepCosts& costs, std::size_t drafted) 
          token_ms_.value_or((costs.ms(1 + kMeasured) - costs.ms(1)) / kMeasured);
 }
 
-DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, double first,
+template <class Chance>
+DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, const Chance& chance,
                                      std::size_t most) const {
   const double step = step_ms(costs);
-  double accepted = first, spared = 0;
+  double accepted = 1, spared = 0;
   Worth best;
-  for (std::size_t count = 1; count <= most; ++count, accepted *= further()) {
+  for (std::size_t count = 1; count <= most; ++count) {
+    accepted *= chance(count - 1);
     spared += accepted * step;
     const double gain = spared - added_ms(costs, count);
     if (gain > best.gain_ms) best = {count, gain};
@@ -119,15 +121,40 @@ DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, double firs
   return best;
 }
 
-std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, double first,
-                                  std::size_t most) const {
-  return worth_of(costs, first, most).tokens;
+std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, const DraftEvidence& evidence,
+                                  std::size_t position, std::size_t most) const {
+  const auto of = [&](std::size_t at) { return chance(evidence, position + at); };
+  return worth_of(costs, of, most).tokens;
 }
 
-void Drafter::expect(std::string text) {
+double DraftOdds::look_up_gain_ms(const prompt::StepCosts& costs, const DraftEvidence& evidence,
+                                  std::size_t most) const {
+  return worth_of(
+             costs, [&](std::size_t at) { return chance(evidence, at); }, most)
+      .gain_ms;
+}
+
+bool DraftOdds::can_pay(const prompt::StepCosts& costs, std::size_t most) const {
+  return worth_of(
+             costs, [](std::size_t) { return 1.0; }, most)
+             .tokens > 0;
+}
+
+std::size_t DraftOdds::worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
+                                              std::size_t position, std::size_t most) const {
+  if (chance >= 1) return most;
+  const auto of = [&](std::size_t at) {
+    return of_prompt_.of(drafted_chance(chance, position + at));
+  };
+  return worth_of(costs, of, most).tokens;
+}
+
+void Drafter::expect(std::string text, double chance, std::size_t drafted) {
   expected_ = std::move(text);
   from_ = 0;
-  is_begun_ = true;
+  evidence_.reset();
+  chance_ = chance;
+  position_ = drafted;
 }
 
 /// Empty if something else was written.
@@ -141,14 +168,12 @@ std::vector<engine::TokenId> Drafter::propose(std::string_view written, std::siz
   std::string_view rest = expected_after(written);
   if (rest.empty()) {
     // Where even a sure draft does not pay, nothing is looked up.
-    if (uses_.odds.worthwhile(uses_.costs, 1, most) == 0) return {};
-    if (!look_up(written, most)) return {};
+    if (!uses_.odds.can_pay(uses_.costs, most) || !look_up(written, most)) return {};
     rest = expected_;
-  } else if (written.size() > from_) {
-    is_begun_ = true;
   }
-  const double first = is_begun_ ? uses_.odds.further() : uses_.odds.first(chance_);
-  const std::size_t count = uses_.odds.worthwhile(uses_.costs, first, most);
+  const std::size_t count =
+      evidence_ ? uses_.odds.worthwhile(uses_.costs, *evidence_, position_, most)
+                : uses_.odds.worthwhile_with_prompt(uses_.costs, chance_, position_, most);
   if (count == 0) return {};
   std::vector<engine::TokenId> tokens =
       uses_.tokenizer.encode(rest.substr(0, kDraftBytesMax), engine::Fragment::kInside);
@@ -173,24 +198,25 @@ bool Drafter::look_up(std::string_view written, std::size_t most) {
   recall::Continuation found =
       uses_.index->draft({{home.project, home.path}, seen, cursor}, kDraftBytesMax);
   const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-  if (found.text.empty() || found.chance < kChanceMin) {
+  if (found.text.empty() || found.share < kShareMin) {
     uses_.odds.looked_up(ms, 0);
     skip_ = std::min(++misses_, kSkipMax);
     expected_.clear();
     return false;
   }
   expected_ = std::move(found.text);
-  chance_ = found.chance;
+  evidence_ = {found.agreed, found.votes, found.share};
+  position_ = 0;
   from_ = written.size();
-  is_begun_ = false;
   look_up_ms_ = ms;
   return true;
 }
 
 void Drafter::stepped(int drafted, int accepted, double ms) {
   if (uses_.learns_costs) uses_.odds.stepped(drafted, ms);
+  if (drafted > 0 && evidence_) uses_.odds.judged(*evidence_, position_, drafted, accepted);
+  position_ += static_cast<std::size_t>(accepted) + 1;
   if (drafted == 0) return;
-  if (!is_begun_) uses_.odds.judged(chance_, drafted, accepted);
   const double gain_ms = accepted * uses_.odds.step_ms(uses_.costs) -
                          uses_.odds.added_ms(uses_.costs, static_cast<std::size_t>(drafted));
   if (look_up_ms_ > 0) uses_.odds.looked_up(std::exchange(look_up_ms_, 0), gain_ms);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/completion/answer/draft_chance.h"
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/generate/generate.h"
 #include "daemon/prompt/choose.h"
@@ -16,19 +17,19 @@
 
 namespace efimd::completion {
 
-/// How often the model chose what was drafted, and what drafts cost: learned from every draft, older
-/// ones counting less. So a device, a model or a text where drafts do not pay soon has few.
+/// How often the model chooses what is drafted, and what drafts cost. The fitted chances
+/// (draft_chance.h) are of the bundled model. What is learned from every draft, older ones counting
+/// less, corrects them. So a device, a model or a text where drafts do not pay soon has few.
 ///
 /// Thread: engine.
 class DraftOdds {
  public:
-  /// That the first token of a draft is chosen, if recall gives its text this chance.
-  double first(double chance) const;
-  /// That a further one is, if all before it were.
-  double further() const { return further_.rate(); }
-  void judged(double chance, int drafted, int accepted);
-  /// The same of a draft in the prompt's own step, whose chance is a calibrated one; 1: it is no
-  /// guess, and nothing is learned.
+  /// That the token at `position` of a draft is chosen, if those before it were.
+  double chance(const DraftEvidence& evidence, std::size_t position) const;
+  /// `drafted` tokens from `position` on were judged.
+  void judged(const DraftEvidence& evidence, std::size_t position, int drafted, int accepted);
+  /// The same of a draft in the prompt's own step, whose beginning is right with this chance; 1: it
+  /// is no guess, and nothing is learned.
   void judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
                           std::span<const prompt::CoveredToken> generated);
 
@@ -40,12 +41,15 @@ class DraftOdds {
   double step_ms(const prompt::StepCosts& costs) const { return step_ms_.value_or(costs.ms(1)); }
   double added_ms(const prompt::StepCosts& costs, std::size_t drafted) const;
 
-  /// How many tokens of a draft are worth their part of a step, 0 to `most`: the steps that they are
-  /// expected to spare, less what the step costs more.
-  std::size_t worthwhile(const prompt::StepCosts& costs, double first, std::size_t most) const;
+  /// How many tokens of a draft are worth their part of a step, 0 to `most`. They begin at `position`
+  /// of it. It is the steps that they are expected to spare, less what the step costs more.
+  std::size_t worthwhile(const prompt::StepCosts& costs, const DraftEvidence& evidence,
+                         std::size_t position, std::size_t most) const;
   std::size_t worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
-                                     std::size_t most) const;
+                                     std::size_t position, std::size_t most) const;
 
+  /// Whether a draft that is surely right would be worth its part of a step.
+  bool can_pay(const prompt::StepCosts& costs, std::size_t most) const;
   /// Whether looking for a draft of at most `most` tokens is expected to bring more than it costs.
   /// Seldom true where it is not, because what is never tried is never learned.
   bool is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most);
@@ -57,20 +61,20 @@ class DraftOdds {
     std::size_t tokens = 0;
     double gain_ms = 0;
   };
-  Worth worth_of(const prompt::StepCosts& costs, double first, std::size_t most) const;
+  template <class Chance>  ///< of a token by its place in the step
+  Worth worth_of(const prompt::StepCosts& costs, const Chance& chance, std::size_t most) const;
 
-  struct Rate {
-    double accepted, judged;
-    double rate() const { return accepted / judged; }
-    void add(bool is_accepted);
+  /// Tokens that were accepted, beside those that the fitted chances let expect.
+  struct Correction {
+    double accepted = 20, expected = 20;
+    double of(double chance) const;
+    void add(bool is_accepted, double chance);
   };
-  static constexpr std::size_t kBuckets = 4;
-  using Rates = std::array<Rate, kBuckets>;
-  void learn(Rates& rates, double chance, int drafted, int accepted);
-  /// What the bundled model does in the training packages, as if it were some tokens' evidence.
-  Rates first_ = {{{2, 10}, {4, 10}, {6, 10}, {8, 10}}};
-  Rates first_of_prompt_ = {{{1.25, 10}, {3.75, 10}, {6.25, 10}, {8.75, 10}}};
-  Rate further_ = {17, 20};
+  double look_up_gain_ms(const prompt::StepCosts& costs, const DraftEvidence& evidence,
+                         std::size_t most) const;
+  template <class Chance>  ///< fitted, of a token by its place in the step
+  static void learn(Correction& correction, const Chance& chance, int drafted, int accepted);
+  Correction looked_up_, of_prompt_;
   double cost_ms_ = 0.15;
   std::optional<double> gain_ms_;  ///< unset: nothing was looked up yet
   std::optional<double> step_ms_, token_ms_;
@@ -94,8 +98,9 @@ class Drafter : public DraftSource {
   };
   Drafter(const Uses& uses, const Turn& turn) : uses_(uses), turn_(turn) {}
 
-  /// What may follow the cursor. The prompt's own step judges the beginning of it.
-  void expect(std::string text);
+  /// What may follow the cursor, with this chance. The prompt's own step judges the first `drafted`
+  /// tokens of it.
+  void expect(std::string text, double chance, std::size_t drafted);
 
   std::vector<engine::TokenId> propose(std::string_view written, std::size_t most) override;
   void stepped(int drafted, int accepted, double ms) override;
@@ -108,11 +113,12 @@ class Drafter : public DraftSource {
   const Turn& turn_;
   std::string expected_;  ///< after the first from_ bytes of what is written
   std::size_t from_ = 0;
-  double chance_ = 1;
-  bool is_begun_ = false;  ///< some of expected_ was written already
-  double look_up_ms_ = 0;  ///< of the look-up whose draft is not judged yet
-  int misses_ = 0;         ///< look-ups in a row that spared nothing
-  int skip_ = 0;           ///< tokens until the next look-up
+  std::optional<DraftEvidence> evidence_;  ///< of expected_; unset: it is the prompt's
+  double chance_ = 1;                      ///< of the prompt's draft
+  std::size_t position_ = 0;               ///< of the next token that is drafted of expected_
+  double look_up_ms_ = 0;                  ///< of the look-up whose draft is not judged yet
+  int misses_ = 0;                         ///< look-ups in a row that spared nothing
+  int skip_ = 0;                           ///< tokens until the next look-up
 };
 
 }  // namespace efimd::completion

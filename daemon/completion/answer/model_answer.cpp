@@ -76,7 +76,7 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   }
   const Or<int> held = prefill_draft(turn, prompted, tokens);
   if (!held) return tl::unexpected(held.error());
-  drafter.expect(draft.text);
+  drafter.expect(draft.text, draft.chance, tokens.size());
   Or<std::vector<Generated>> generated = generate_from(turn, prompted, *held, drafter);
   if (generated) odds_.judged_with_prompt(draft.chance, tokens, generated->front().tokens);
   return generated;
@@ -153,12 +153,13 @@ Or<int> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
 std::vector<engine::TokenId> ModelAnswer::drafted(const Turn& turn, const Prompted& prompted,
                                                   const Draft& draft) const {
   // A sample depends on how many tokens were drawn before it.
-  if (draft.text.empty() || !is_greedy(turn.request().options)) return {};
+  if (draft.text.empty() || !is_greedy(turn.request().options) || !turn.request().options.drafts)
+    return {};
   const auto typed = static_cast<std::size_t>(typed_tokens(turn.request(), prompted.kept.anchor));
   const std::size_t room =
       static_cast<std::size_t>(engine_.window_tokens()) - prompted.plan.tokens.size();
   const std::size_t most = std::min(kDraftTokensMax - typed, room);
-  const std::size_t count = odds_.worthwhile_with_prompt(budgets_.costs, draft.chance, most);
+  const std::size_t count = odds_.worthwhile_with_prompt(budgets_.costs, draft.chance, 0, most);
   if (count == 0) return {};
   std::vector<engine::TokenId> tokens =
       engine_.tokenizer().encode(draft.text, engine::Fragment::kInside);
@@ -168,7 +169,8 @@ std::vector<engine::TokenId> ModelAnswer::drafted(const Turn& turn, const Prompt
 
 Drafter ModelAnswer::drafter_for(const Turn& turn) {
   const Request& request = turn.request();
-  const bool recalls = request.options.recall && !request.home.path.empty();
+  const bool recalls =
+      request.options.recall && request.options.drafts && !request.home.path.empty();
   return Drafter(
       {recalls ? index_ : nullptr, engine_.tokenizer(), budgets_.costs, odds_, !budgets_.are_fixed},
       turn);

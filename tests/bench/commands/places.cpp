@@ -140,7 +140,7 @@ int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& p
       "{}: {} generated texts of {} tokens and more, {:.1f} tokens each; {} cursors differ\n"
       "steps of the engine  {:.1f} without drafts, {:.1f} with, {:.2f} times fewer\n"
       "drafted              {} tokens, {:.1f} % accepted\n"
-      "ms mean              {:.2f} without, {:.2f} with, {:.2f} of them for candidates to show\n"
+      "ms mean              {:.2f} without, {:.2f} with, {:.2f} of both for candidates to show\n"
       "ms p50               {:.2f} without, {:.2f} with\n",
       bench.description(), pairs.texts, kDraftedTokensMin, each(pairs.tokens), pairs.differing,
       each(pairs.steps_without), each(pairs.steps_with),

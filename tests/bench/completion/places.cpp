@@ -106,12 +106,13 @@ double candidates_ms(BenchService& bench, const recall_places::Project& project,
 
 completion::Outcome ask_at(BenchService& bench, const recall_places::Project& project,
                            const PlacesSetup& setup, const recall_places::Cursor& cursor,
-                           bool with_recall) {
+                           bool with_recall, bool with_drafts = true) {
   const completion::TextHome home{project.name, project.files[cursor.file].path};
   const std::string text = setup.above ? cursor.text.substr(0, cursor.at) : cursor.text;
   completion::Request request = request_for(cursor, text, home);
   request.options = bench.options();
   request.options.recall = with_recall;
+  request.options.drafts = with_drafts;
   const completion::DocumentKey document = request.document;
   completion::Outcome outcome = bench.ask(std::move(request));
   bench.completions().close(document);
@@ -173,18 +174,18 @@ void measure_drafts(BenchService& bench, const recall_places::Project& project,
   for (const recall_places::Cursor& cursor :
        recall_places::draw_cursors(project, setup.count, setup.seed)) {
     if (cursor.kind == recall_places::Kind::kFinished) continue;
-    const auto receipt = [&](bool with_recall) {
-      return ask_at(bench, project, setup, cursor, with_recall).receipt;
+    const auto receipt = [&](bool with_drafts) {
+      return ask_at(bench, project, setup, cursor, /*with_recall=*/true, with_drafts).receipt;
     };
     static_cast<void>(receipt(false));
     completion::Receipt with, without = receipt(false);
     if (without.generated_tokens < kDraftedTokensMin) continue;
     std::vector<double> ms_with, ms_without;
     for (int round = 0; round < kDraftRounds; ++round) {
-      for (const bool with_recall : {with_first, !with_first}) {
-        completion::Receipt& taken = with_recall ? with : without;
-        taken = receipt(with_recall);
-        (with_recall ? ms_with : ms_without).push_back(taken.total_ms);
+      for (const bool with_drafts : {with_first, !with_first}) {
+        completion::Receipt& taken = with_drafts ? with : without;
+        taken = receipt(with_drafts);
+        (with_drafts ? ms_with : ms_without).push_back(taken.total_ms);
       }
       with_first = !with_first;
     }

@@ -59,9 +59,8 @@ struct DraftPairs {
   std::size_t steps_without = 0, steps_with = 0;
   std::size_t drafted = 0, accepted = 0;
   std::size_t differing = 0;  ///< cursors where not the same was generated: none, if all is well
-  std::vector<double> ms_without,
-      ms_with;  ///< medians, in pairs; with drafts, recall also looks for candidates
-  std::vector<double> ms_candidates;  ///< what that takes
+  std::vector<double> ms_without, ms_with;  ///< medians, in pairs
+  std::vector<double> ms_candidates;        ///< what recall's candidates take, in both
 };
 inline constexpr int kDraftedTokensMin = 8;
 inline constexpr int kDraftRounds = 5;

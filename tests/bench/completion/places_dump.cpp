@@ -1,7 +1,11 @@
 #include <algorithm>
 #include <fstream>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
+#include "daemon/completion/answer/draft_chance.h"
 #include "daemon/completion/answer/judged_chance.h"
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/pace.h"
@@ -47,6 +51,64 @@ Result<std::unique_ptr<Setup>> open(const service::Paths& paths) {
   return setup;
 }
 
+/// "D features... accepted" for each token of each draft that recall would have proposed after each
+/// token that the model wrote, up to the first that the model did not choose; "P features...
+/// accepted" for those of the best candidate in the prompt's step.
+class DraftDump {
+ public:
+  DraftDump(std::ostream& out, const Setup& setup, const completion::Request& request,
+            const completion::Generated& written)
+      : out_(out), setup_(setup), request_(request) {
+    for (const auto& token :
+         std::span(written.tokens).subspan(static_cast<std::size_t>(written.healed)))
+      tokens_.push_back(token.id);
+  }
+
+  void dump(const std::vector<recall::Candidate>& candidates) const {
+    if (!candidates.empty()) {
+      const double chance = candidates.front().boundaries.front().chance;
+      compare('P', candidates.front().text, 0,
+              [&](std::size_t at) { return completion::draft_features(chance, at); });
+    }
+    const std::string_view text = request_.snapshot->bytes();
+    std::string seen(text.substr(0, request_.cursor));
+    for (std::size_t from = 1; from < tokens_.size(); ++from) {
+      seen += setup_.worker->engine().tokenizer().bytes(tokens_[from - 1]);
+      const std::string all = seen + std::string(text.substr(request_.cursor));
+      const recall::Continuation found = setup_.index.draft(
+          {{request_.home.project, request_.home.path}, all, seen.size()}, kDraftBytes);
+      if (found.text.empty()) continue;
+      const completion::DraftEvidence evidence{found.agreed, found.votes, found.share};
+      compare('D', found.text, from,
+              [&](std::size_t at) { return completion::draft_features(evidence, at); });
+    }
+  }
+
+ private:
+  static constexpr std::size_t kDraftBytes = 160, kDraftTokens = 16;
+
+  template <class Features>
+  void compare(char name, std::string_view draft, std::size_t from,
+               const Features& features) const {
+    const auto drafted =
+        setup_.worker->engine().tokenizer().encode(draft, engine::Fragment::kInside);
+    bool accepted = true;
+    for (std::size_t at = 0;
+         accepted && at < std::min(drafted.size(), kDraftTokens) && from + at < tokens_.size();
+         ++at) {
+      accepted = drafted[at] == tokens_[from + at];
+      out_ << name;
+      for (const float feature : features(at)) out_ << ' ' << feature;
+      out_ << ' ' << (accepted ? 1 : 0) << '\n';
+    }
+  }
+
+  std::ostream& out_;
+  const Setup& setup_;
+  const completion::Request& request_;
+  std::vector<engine::TokenId> tokens_;
+};
+
 /// "B place kind cursor truth text right bytes features..." for each boundary, "W place kind cursor
 /// truth bytes right features..." for what the model wrote.
 void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Request& request,
@@ -61,6 +123,7 @@ void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Req
   const auto kind = static_cast<int>(cursor.kind);
   if (document != nullptr && !document->suggestions.empty()) {
     const completion::Generated& written = document->suggestions.front().generated;
+    DraftDump(out, setup, request, written).dump(candidates);
     const std::string_view line = std::string_view(written.text).substr(0, written.text.find('\n'));
     const auto place = recall::place_at(cursor.text, cursor.at);
     if (!line.empty()) {
