@@ -18,7 +18,7 @@ kFiles = int(os.environ.get("EFIMD_PURGED_FILES", "6"))
 kSamples = 10_000
 kHeaderBytes = 4096  # of an arena
 kLines = 12
-kListedS = 60 + 2 * kFiles
+kListedS = 300 + 2 * kFiles  # what a busy machine may take
 
 
 def escaped(path, plain, hexadecimal):
