@@ -212,6 +212,9 @@ Json json_of(const std::vector<Round>& rounds) {
 int run_opening(const service::Paths& paths, const CommandLine& options) {
   std::error_code error;
   const fs::path root = fs::canonical(options.files.front(), error);
+  if (error || !fs::is_directory(root, error))
+    return failed({Fault::kNotFound, options.files.front().string() + ": no folder is there",
+                   "name a folder with source files"});
   const recall_places::Project project = recall_places::read_project(root);
   const recall::File* file = typed_file(project.files);
   if (file == nullptr)
