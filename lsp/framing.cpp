@@ -15,9 +15,8 @@ namespace {
 /// Memory that an idle connection may keep after one huge message.
 constexpr std::size_t kIdleBytesMax = std::size_t{1} << 20;
 
-/// A body's memory is asked for as a whole once this part of it has come: growing in steps would copy and
-/// overwrite half of 128 MiB at once, and a peer that only announces it gets none.
-constexpr std::size_t kReservedPart = 8;
+/// What is asked for, copied and overwritten at once of a larger body. Other clients wait meanwhile.
+constexpr std::size_t kPartBytes = std::size_t{1} << 20;
 
 constexpr const char* kRemedy = "close the connection: where its next message starts is unknown";
 
@@ -54,12 +53,38 @@ Result<std::size_t> FrameReader::content_length_of(std::string_view value) const
   return length;
 }
 
+std::string Body::joined() && {
+  if (parts_.size() == 1) return std::move(parts_.front());
+  std::string text;
+  text.reserve(bytes_);
+  for (std::string& part : parts_) text += std::exchange(part, {});
+  return text;
+}
+
 void FrameReader::feed(std::string_view bytes) {
   if (broken_) return;
+  if (at_large()) bytes.remove_prefix(collect(bytes));
   pending_.append(bytes);
-  if (!in_body_ || at_oversized() || *content_length_ <= kIdleBytesMax) return;
-  if (pending_.size() >= *content_length_ / kReservedPart)
-    pending_.reserve(*content_length_ + bytes.size());
+}
+
+bool FrameReader::at_large() const {
+  return in_body_ && !at_oversized() && *content_length_ > kPartBytes;
+}
+
+/// Returns how many bytes belong to the body.
+std::size_t FrameReader::collect(std::string_view bytes) {
+  std::size_t taken = 0;
+  while (taken < bytes.size() && body_.bytes_ < *content_length_) {
+    if (body_.bytes_ % kPartBytes == 0)
+      body_.parts_.emplace_back().reserve(std::min(kPartBytes, *content_length_ - body_.bytes_));
+    const std::size_t room =
+        std::min(kPartBytes - body_.bytes_ % kPartBytes, *content_length_ - body_.bytes_);
+    const std::string_view next = bytes.substr(taken, room);
+    body_.parts_.back() += next;
+    body_.bytes_ += next.size();
+    taken += next.size();
+  }
+  return taken;
 }
 
 bool FrameReader::inside_frame() const {
@@ -67,6 +92,13 @@ bool FrameReader::inside_frame() const {
 }
 
 Result<std::optional<std::string>> FrameReader::next() {
+  Result<std::optional<Body>> body = next_in_parts();
+  if (!body) return tl::unexpected(std::move(body).error());
+  if (!*body) return std::nullopt;
+  return std::move(**body).joined();
+}
+
+Result<std::optional<Body>> FrameReader::next_in_parts() {
   if (at_oversized()) skip();
   while (!broken_ && !in_body_) {
     if (Result<void> header = read_header(); !header) broken_ = std::move(header).error();
@@ -74,15 +106,13 @@ Result<std::optional<std::string>> FrameReader::next() {
   }
   if (broken_) {
     pending_ = {};
+    body_ = {};
     consumed_ = 0;
     return tl::unexpected(*broken_);
   }
-  if (!in_body_ || pending_.size() - consumed_ < *content_length_) {
-    // A large body that begins its memory is moved out of it as it is.
-    drop_consumed(in_body_ && *content_length_ > kIdleBytesMax);
-    return std::nullopt;
-  }
-  return take_body();
+  std::optional<Body> body = in_body_ ? take_body() : std::nullopt;
+  if (!body) drop_consumed();
+  return body;
 }
 
 /// Reads whole header lines, as far as they have arrived; the blank one sets in_body_.
@@ -121,21 +151,22 @@ Result<void> FrameReader::read_header_line(std::string_view line) {
   return {};
 }
 
-std::string FrameReader::take_body() {
-  const std::size_t length = *content_length_;
-  std::string body;
-  if (consumed_ == 0 && length > kIdleBytesMax) {
-    std::string rest = pending_.substr(length);
-    wipe(std::as_writable_bytes(std::span(pending_).subspan(length)));
-    pending_.resize(length);
-    body = std::exchange(pending_, std::move(rest));
-  } else {
-    body = pending_.substr(consumed_, length);
-    wipe(std::as_writable_bytes(std::span(pending_).subspan(consumed_, length)));
-    consumed_ += length;
-  }
+/// nullopt if it has not arrived yet.
+std::optional<Body> FrameReader::take_body() {
+  const bool large = at_large();
+  std::span<char> rest = std::span(pending_).subspan(consumed_);
+  if (large)
+    rest = rest.first(collect({rest.data(), rest.size()}));
+  else if (rest.size() < *content_length_)
+    return std::nullopt;
+  else
+    rest = rest.first(*content_length_);
+  if (!large) body_ = Body(std::string(rest.data(), rest.size()));
+  wipe(std::as_writable_bytes(rest));
+  consumed_ += rest.size();
+  if (body_.size() < *content_length_) return std::nullopt;
   end_frame();
-  return body;
+  return std::exchange(body_, {});
 }
 
 bool FrameReader::skip() {
@@ -156,10 +187,9 @@ void FrameReader::end_frame() {
 }
 
 /// Called at most once per feed(), when only an unfinished frame is left. Moving it to the front
-/// costs no more than its arrival did if more bytes were consumed than remain, or if `now` comes with
-/// the end of a header: what was fed with it is short.
-void FrameReader::drop_consumed(bool now) {
-  if (consumed_ == 0 || (!now && consumed_ < pending_.size() - consumed_)) return;
+/// costs no more than its arrival did, because more bytes were consumed than remain.
+void FrameReader::drop_consumed() {
+  if (consumed_ == 0 || consumed_ < pending_.size() - consumed_) return;
   const std::size_t left = pending_.size() - consumed_;
   std::copy(pending_.begin() + static_cast<std::ptrdiff_t>(consumed_), pending_.end(),
             pending_.begin());

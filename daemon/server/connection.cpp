@@ -65,23 +65,23 @@ void Connection::take(std::string_view bytes) {
 
 void Connection::serve() {
   while (!closed_ && !finishing_ && !working_) {
-    auto body = reader_.next();
+    auto body = reader_.next_in_parts();
     if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
     if (!*body) return;
     last_heard_ = frame_began_ = Clock::now();
     if ((*body)->size() > kSmallBytes && settings_.aside)
       parse_aside(std::move(**body));
     else
-      went(session_->receive(**body));
+      went(session_->receive(std::move(**body).joined()));
   }
 }
 
-void Connection::parse_aside(std::string body) {
+void Connection::parse_aside(lsp::Body body) {
   const std::size_t bytes = body.size();
   const auto prepared = std::make_shared<std::optional<Session::Prepared>>();
   work_aside(
       [prepared, body = std::move(body)]() mutable {
-        prepared->emplace(Session::prepare(std::exchange(body, {})));
+        prepared->emplace(Session::prepare(std::exchange(body, {}).joined()));
       },
       [this, prepared] {
         if (!*prepared) throw std::bad_alloc();

@@ -64,7 +64,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void take(std::string_view bytes);
   /// Serves the frames that are there, until the session is at work on one.
   void serve();
-  void parse_aside(std::string body);
+  void parse_aside(lsp::Body body);
   /// Does `work` on another thread, and then goes on with `then`.
   void work_aside(std::function<void()> work, std::function<Session::Next()> then);
   /// After what the session was at work on.

@@ -154,6 +154,31 @@ TEST_CASE("a message of many megabytes passes in small pieces, with small ones b
   CHECK(sizes == std::vector<std::size_t>{large.size(), 2, large.size(), 2});
 }
 
+TEST_CASE("a large body that came in parts is the text that was sent") {
+  for (const std::size_t size :
+       {std::size_t{1} << 20U, (std::size_t{1} << 20U) + 1, (std::size_t{3} << 20U) - 1}) {
+    std::string large(size, ' ');
+    for (std::size_t i = 0; i < size; ++i) large[i] = static_cast<char>(i * 31 / 7);
+    for (const std::size_t piece : {size, std::size_t{65521}}) {
+      const std::string stream = framed(large) + framed("{}");
+      FrameReader reader;
+      std::vector<std::string> taken;
+      for (std::size_t at = 0; at < stream.size(); at += piece) {
+        reader.feed(std::string_view(stream).substr(at, piece));
+        for (auto body = reader.next_in_parts(); body.value(); body = reader.next_in_parts()) {
+          const std::size_t told = (*body)->size();
+          taken.push_back(std::move(**body).joined());
+          CHECK(taken.back().size() == told);
+        }
+      }
+      REQUIRE(taken.size() == 2);
+      CHECK(taken[0] == large);
+      CHECK(taken[1] == "{}");
+      CHECK(reader.waiting_bytes() == 0);
+    }
+  }
+}
+
 TEST_CASE("many small messages in one piece are read in linear time") {
   std::string stream;
   constexpr std::size_t kMessages = 200000;
