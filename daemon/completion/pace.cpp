@@ -65,6 +65,9 @@ Result<prompt::StepCosts> measure(engine::Engine& engine, engine::SequenceId seq
     if (!ms) return tl::unexpected(std::move(ms).error());
     costs.points.push_back({tokens, std::max(*ms, 1e-3)});
   }
+  // Each step corrects the others if the machine was busy while they were measured.
+  const auto measured = costs.points;
+  for (const prompt::StepCosts::Point& point : measured) costs.learn(point.tokens, point.ms);
   // So slow that touching the weights is all that was done.
   if (costs.points.empty()) costs.points.push_back({static_cast<int>(kWarmUpTokens), *ms});
   return costs;

@@ -56,9 +56,12 @@ class Typist {
  public:
   explicit Typist(const std::string& text)
       : document_(text),
-        service_(service::make_engine_factory({.model = kModel, .kv_budget_bytes = kKvBytes},
-                                              std::make_shared<service::OpenedModel>()),
-                 {.prompt_tokens_max = 900}, [this] { loaded_.set(true); }) {
+        service_(
+            service::make_engine_factory({.model = kModel, .kv_budget_bytes = kKvBytes},
+                                         std::make_shared<service::OpenedModel>()),
+            // Idle time would make fuller views of the text between two keys of a slow machine.
+            {.prompt_tokens_max = 900, .settle = std::chrono::hours(1)},
+            [this] { loaded_.set(true); }) {
     loaded_.wait();
     REQUIRE(service_.status().failure.empty());
   }
