@@ -88,6 +88,11 @@ class LspPeer:
         self._wait(look, method, seconds)
         return found[0]
 
+    def keep_heard(self, *methods):
+        """Forgets what else was heard: a day's receipts are some 60 GB."""
+        with self.changed:
+            self.heard[:] = [message for message in self.heard if message["method"] in methods]
+
     def wait_for_end(self, seconds=kPatienceS):
         with self.changed:
             if not self.changed.wait_for(lambda: self.ended, seconds):

@@ -62,6 +62,7 @@ class SoakTest(UserTest):
                     editors += 1
             for typist, request in burst:
                 self.assertNotIn("error", typist.editor.answer(request, seconds=kPatienceS))
+                typist.editor.keep_heard("window/showMessage", "window/showMessageRequest")
             asked += len(burst)
         for typist in typists:
             typist.editor.ask("efim/version", None)
