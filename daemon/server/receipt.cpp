@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <tuple>
 #include <utility>
 
 #include "daemon/completion/source.h"
@@ -32,15 +33,17 @@ constexpr ReceiptMember kMembers[] = {
      [](const Answered& a) -> Value { return a.receipt.reused_tokens; }},
     {"evaluatedTokens", "integer", "prompt tokens that were evaluated for this request",
      [](const Answered& a) -> Value { return a.receipt.evaluated_tokens; }},
-    {"window", "`{view, shown, tokens}`; absent if the model was not asked",
+    {"window", "`{view, shown, tokens, before, typed, after}`; absent if the model was not asked",
      "what the prompt shows: `full`, `part of after`, `short after`, `first window`, `first "
-     "window, "
-     "short after` or `near`, its part of the file's bytes, 0 to 1, and its tokens of the file",
+     "window, short after` or `near`, its part of the file's bytes, 0 to 1, its tokens of the "
+     "file, and of these the ones of the text before, of what is typed, and of the text after",
      [](const Answered& a) -> Value {
        if (a.receipt.view.empty()) return std::nullopt;
-       return Json{{"view", a.receipt.view},
-                   {"shown", a.receipt.shown},
-                   {"tokens", a.receipt.window_tokens}};
+       const auto& [before, typed, after] =
+           std::tie(a.receipt.before_tokens, a.receipt.typed_tokens, a.receipt.after_tokens);
+       return Json{
+           {"view", a.receipt.view}, {"shown", a.receipt.shown}, {"tokens", before + typed + after},
+           {"before", before},       {"typed", typed},           {"after", after}};
      }},
     {"head", "`{files, tokens}`; absent if the prompt shows no other files",
      "how many other files' declarations stand in front of the text, and their tokens",

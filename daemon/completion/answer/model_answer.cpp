@@ -36,8 +36,9 @@ void note_work(Turn& turn, const Generated& generated) {
 void note_window(Turn& turn, const prompt::Anchor& anchor) {
   turn.receipt.view = prompt::view_name(anchor.view);
   turn.receipt.shown = prompt::shown_part(anchor, turn.snapshot(), turn.cursor);
-  turn.receipt.window_tokens =
-      static_cast<int>(anchor.before.size() + anchor.after.size() + anchor.increment.size());
+  turn.receipt.before_tokens = static_cast<int>(anchor.before.size());
+  turn.receipt.typed_tokens = static_cast<int>(anchor.increment.size());
+  turn.receipt.after_tokens = static_cast<int>(anchor.after.size());
   turn.receipt.head_files = anchor.path.other_files;
   turn.receipt.head_tokens = anchor.path.other_tokens;
 }

@@ -15,6 +15,10 @@ export interface EfimReceipt {
   promptTokens: number;
   reusedTokens: number;
   evaluatedTokens: number;
+  /** What the prompt showed of the file; absent if the model was not asked. */
+  window?: { view: string; shown: number; before: number; typed: number; after: number };
+  /** What it showed of other files. */
+  head?: { files: number; tokens: number };
   generatedTokens: number;
   firstTokenMs: number;
   totalMs: number;

@@ -332,11 +332,14 @@ test('the cache view draws files, memory and latencies', async () => {
     files: [...document.querySelectorAll('.row.file .name')].map((each) => each.textContent),
     device: Number(document.querySelector('.row.file rect.device')?.getAttribute('width')),
     reused: document.querySelectorAll('rect.reused').length,
+    shown: document.querySelectorAll('rect.before').length > 0 && document.querySelectorAll('rect.typed').length > 0,
+    texts: [...document.querySelectorAll('.row.file .text')].map((each) => each.textContent),
     memory: document.querySelector('section.memory .row .text')?.textContent,
     points: document.querySelector('polyline.total')?.getAttribute('points').split(' ').length,
   }));
   assert.ok(drawn.files.includes('typed.txt'), drawn.files.join());
   assert.ok(drawn.device > 0 && drawn.reused > 0, JSON.stringify(drawn));
+  assert.ok(drawn.shown && drawn.texts.some((text) => /shows \d+ % of the file.*: before \d+/.test(text)), JSON.stringify(drawn.texts));
   assert.match(drawn.memory, /MiB of /);
   assert.ok(drawn.points > 50, `${drawn.points} points`);
   await vscode.command('View: Toggle Maximized Panel');

@@ -59,6 +59,20 @@ function fileName(uri: string): string {
   }
 }
 
+/** What the prompt of a request showed, from its beginning on; nothing if no model of this machine saw it. */
+function shownParts(receipt: EfimReceipt): [className: string, amount: number][] {
+  const { window, head } = receipt;
+  if (!window) return [];
+  return [['head', head?.tokens ?? 0], ['before', window.before], ['typed', window.typed], ['after', window.after]];
+}
+
+function shownText(receipt: EfimReceipt): string {
+  const parts = shownParts(receipt).filter(([, amount]) => amount > 0).map(([name, amount]) => `${name} ${amount}`);
+  if (parts.length === 0) return '';
+  const others = receipt.head ? `, and ${receipt.head.files} other file${receipt.head.files === 1 ? '' : 's'}` : '';
+  return `shows ${(100 * receipt.window!.shown).toFixed(0)} % of the file${others}: ${parts.join(', ')}`;
+}
+
 function fileRow(file: CachedFile, windowTokens: number, last: EfimReceipt | undefined): HTMLElement {
   const held = `${file.tokensDevice} tokens on the device, ${file.tokensHost} in memory, ${file.tokensDisk} on disk`;
   const window = Math.max(windowTokens, file.tokensDevice + file.tokensHost + file.tokensDisk, last?.promptTokens ?? 0);
@@ -67,7 +81,14 @@ function fileRow(file: CachedFile, windowTokens: number, last: EfimReceipt | und
   const tiers = bar(window, [['device', file.tokensDevice], ['host', file.tokensHost], ['disk', file.tokensDisk]], held);
   const said = last ? `last: ${last.reusedTokens} reused, ${last.evaluatedTokens} evaluated` : '';
   const request = bar(window, last ? [['reused', last.reusedTokens], ['evaluated', last.evaluatedTokens]] : [], said);
-  return element('div', 'row file', name, element('div', 'bars', tiers, request), element('span', 'text', held, element('br', ''), said));
+  const bars = element('div', 'bars', tiers, request);
+  const text = element('span', 'text', held, element('br', ''), said);
+  const shown = last ? shownText(last) : '';
+  if (last && shown) {
+    bars.append(bar(window, shownParts(last), shown));
+    text.append(element('br', ''), shown);
+  }
+  return element('div', 'row file', name, bars, text);
 }
 
 function files(data: CacheViewData): HTMLElement {
@@ -97,7 +118,7 @@ function latencies(receipts: EfimReceipt[]): HTMLElement {
 window.addEventListener('message', (event: MessageEvent<CacheViewData>) => {
   const data = event.data;
   const tiers = { device: data.status.memory?.device, host: data.status.memory?.host, disk: data.status.memory?.disk };
-  const legend = element('p', 'legend', ...['device', 'host', 'disk', 'reused', 'evaluated'].map((name) => element('span', `key ${name}`, name)));
+  const legend = element('p', 'legend', ...['device', 'host', 'disk', 'reused', 'evaluated', 'head', 'before', 'typed', 'after'].map((name) => element('span', `key ${name}`, name)));
   document.getElementById('view')!.replaceChildren(latencies(data.receipts), memory(tiers), files(data), legend);
 });
 acquireVsCodeApi().postMessage('loaded');
