@@ -57,7 +57,7 @@ class FrameReader {
   /// The next whole body; nullopt if it has not arrived yet. Call it until nullopt after each
   /// feed().
   Result<std::optional<std::string>> next();
-  /// next(), for callers with another thread for Body::joined(): 128 MiB take 60 ms.
+  /// next(), for callers with another thread for Body::joined(), which copies all of a large one.
   Result<std::optional<Body>> next_in_parts();
   /// The size of the body that next() skipped since the last call; 0 if it skipped none.
   std::size_t take_skipped() { return std::exchange(skipped_, 0); }

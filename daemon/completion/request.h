@@ -95,9 +95,9 @@ struct Receipt {
   /// where the model was not asked.
   std::string_view view;
   double shown = 0;
-  int before_tokens = 0;      ///< of the file's text in front of the increment
+  int before_tokens = 0;      ///< of the file's text before the increment
   int typed_tokens = 0;       ///< of the increment, up to the cursor
-  int after_tokens = 0;       ///< of the file's text behind the cursor
+  int after_tokens = 0;       ///< of the file's text after the cursor
   int head_files = 0;         ///< other files that it shows (A-13)
   int head_tokens = 0;        ///< of these
   double queue_ms = 0;        ///< from the request's arrival to the start of work

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <tuple>
 #include <utility>
 
 #include "daemon/completion/source.h"
@@ -39,11 +38,13 @@ constexpr ReceiptMember kMembers[] = {
      "file, and of these the ones of the text before, of what is typed, and of the text after",
      [](const Answered& a) -> Value {
        if (a.receipt.view.empty()) return std::nullopt;
-       const auto& [before, typed, after] =
-           std::tie(a.receipt.before_tokens, a.receipt.typed_tokens, a.receipt.after_tokens);
-       return Json{
-           {"view", a.receipt.view}, {"shown", a.receipt.shown}, {"tokens", before + typed + after},
-           {"before", before},       {"typed", typed},           {"after", after}};
+       const completion::Receipt& r = a.receipt;
+       return Json{{"view", r.view},
+                   {"shown", r.shown},
+                   {"tokens", r.before_tokens + r.typed_tokens + r.after_tokens},
+                   {"before", r.before_tokens},
+                   {"typed", r.typed_tokens},
+                   {"after", r.after_tokens}};
      }},
     {"head", "`{files, tokens}`; absent if the prompt shows no other files",
      "how many other files' declarations stand in front of the text, and their tokens",
