@@ -82,6 +82,7 @@ class CacheUser(UserTest):
         # What was typed last may be spelled in fewer tokens, if the first answer healed it.
         for part in ("view", "shown", "before", "after"):
             self.assertEqual(warm["window"][part], cold["window"][part], (warm, cold))
+        self.assertLessEqual(abs(warm["promptTokens"] - cold["promptTokens"]), warm["healedTokens"] + cold["healedTokens"], (warm, cold))
         whole_pages = cold["promptTokens"] // 32 * 32 - 32 - not_written
         for _ in range(kRestartsMax):  # a page of this model is evaluated in 3 ms, sooner than a busy machine's disk thread has its turn
             if warm["evaluatedOfLess"] == 0 or (warm["restoredTokens"] >= whole_pages and warm["evaluatedOfLess"] < 64):
