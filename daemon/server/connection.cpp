@@ -64,7 +64,9 @@ void Connection::take(std::string_view bytes) {
 }
 
 void Connection::serve() {
+  const auto end = Clock::now() + kTurn;
   while (!closed_ && !finishing_ && !working_) {
+    if (Clock::now() > end) return let_others();
     auto body = reader_.next_in_parts();
     if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
     if (!*body) return;
@@ -74,6 +76,12 @@ void Connection::serve() {
     else
       went(session_->receive(std::move(**body).joined()));
   }
+}
+
+void Connection::let_others() {
+  asio::post(socket_.get_executor(),
+             [self = shared_from_this()] { self->resume([] { return Session::Next::kGoOn; }); });
+  working_ = true;
 }
 
 void Connection::parse_aside(lsp::Body body) {

@@ -58,12 +58,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   static constexpr std::size_t kUnfinishedBytesMax = std::size_t{256} << 20;
   /// A smaller one does not count, and is parsed at once.
   static constexpr std::size_t kSmallBytes = std::size_t{256} << 10;
+  /// What small messages may take before others have their turn: 500 edits in a line of 4 MiB had taken 2 s.
+  static constexpr std::chrono::milliseconds kTurn{1};
 
  private:
   void read();
   void take(std::string_view bytes);
-  /// Serves the frames that are there, until the session is at work on one.
+  /// Serves the frames that are there, until the session is at work on one or kTurn is over.
   void serve();
+  /// Goes on after whatever else waits for the thread.
+  void let_others();
   void parse_aside(lsp::Body body);
   /// Does `work` on another thread, and then goes on with `then`.
   void work_aside(std::function<void()> work, std::function<Session::Next()> then);

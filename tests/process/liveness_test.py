@@ -62,6 +62,7 @@ class LivenessTest(UserTest):
                    changing(uri, [edit_at(2 * kMiB - i, "ü") for i in range(50)]))
         self.check("2,000 edits in it", opening(uri, text),
                    changing(uri, [edit_at(kMiB - i, "ü") for i in range(2000)]))
+        self.check("500 messages with an edit in it", opening(uri, text), *[changing(uri, [edit_at(kMiB - i, "ü")]) for i in range(500)])
 
     def test_thousands_of_edits_in_a_large_text(self):
         uri = "file:///project/large.cpp"
