@@ -110,12 +110,12 @@ class DeviceOpener {
     }
     if (auto chosen = choose_kv(); !chosen) return tl::unexpected(std::move(chosen).error());
     opened_->set_weights({});
-    auto device = engine::open_backend(model_, wish_);
+    auto device = open_device();
     if (!device) return tl::unexpected(std::move(device).error());
     engine::Backend& backend = *device->backend;
     in_use_ = backend.kind();
     wish_.checked.insert(in_use_);
-    opened_->set_device_reason(device->reason);
+    opened_->set_device_reason(device->reason + shrunk());
     if (setup_.keeper)
       setup_.keeper->begin(
           {pages_.model, model_->name(),
@@ -123,7 +123,7 @@ class DeviceOpener {
            backend.page_bytes()});
     engine::EngineOptions options;
     options.model_identity = pages_.model;
-    options.kv_budget_bytes = setup_.kv_budget_bytes;
+    options.kv_budget_bytes = kv_bytes_;
     options.step_tokens_max = backend.step_tokens_max();
     options.window_tokens_max = completion::engine_window_for(
         setup_.window_tokens.value_or(completion::window_tokens_by_default(in_use_)));
@@ -145,11 +145,31 @@ class DeviceOpener {
       return fail(Fault::kStopped, "loading the model was stopped");
     opened_->set_kv(kv);
     // Room for what is wanted was looked for when the model was opened; 16 bits need more than 8.
-    const auto pages = pages_within(setup_.kv_budget_bytes, model_->shape(), kv.type);
+    kv_bytes_ = setup_.kv_budget_bytes;
+    const auto pages = pages_within(kv_bytes_, model_->shape(), kv.type);
     if (!pages) return tl::unexpected(pages.error());
     wish_.kv_type = kv.type;
     wish_.page_count = *pages;
     return {};
+  }
+
+  /// With half of the KV again and again where the system has no room for all and nobody asked for it.
+  Result<engine::OpenedBackend> open_device() {
+    for (;;) {
+      auto device = engine::open_backend(model_, wish_);
+      if (device || device.error().fault != Fault::kNoMemory || !setup_.kv_may_shrink)
+        return device;
+      const auto pages = pages_within(kv_bytes_ / 2, model_->shape(), wish_.kv_type);
+      if (!pages) return device;
+      kv_bytes_ /= 2;
+      wish_.page_count = *pages;
+    }
+  }
+
+  std::string shrunk() const {
+    if (kv_bytes_ == setup_.kv_budget_bytes) return {};
+    return fmt::format("; {} MiB for KV, because there is no memory for {}", kv_bytes_ >> 20,
+                       setup_.kv_budget_bytes >> 20);
   }
 
   const EngineSetup setup_;
@@ -159,6 +179,7 @@ class DeviceOpener {
   const std::stop_token loading_;  ///< fires when nobody waits for the model any more
   const std::shared_ptr<engine::HostStore> host_;
   engine::DeviceWish wish_;
+  std::size_t kv_bytes_ = 0;  ///< what wish_ has pages for
   std::string in_use_;
 };
 

@@ -65,6 +65,7 @@ struct EngineSetup {
   engine::WeightsForm weights = engine::WeightsForm::kMapped;  ///< of the CPU device
   engine::gpu::Variants gpu_variants = engine::gpu::kConfirmedVariants;
   std::size_t kv_budget_bytes = 0;
+  bool kv_may_shrink = false;             ///< less KV is better than no model
   std::size_t host_budget_bytes = 0;      ///< of the tier after a device with memory of its own
   std::optional<int> window_tokens = {};  ///< of text in the window; unset: the device's default
   engine::FimOverride fim = {};

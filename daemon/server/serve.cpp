@@ -136,6 +136,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.weights = config.device_weights;
   engine.gpu_variants = config.gpu_variants;
   engine.kv_budget_bytes = kv_budget_bytes(config);
+  engine.kv_may_shrink = !config.cache_memory_mb;
   engine.host_budget_bytes = host_budget_bytes(config);
   engine.window_tokens = config.window_tokens;
   engine.fim = config.fim;
