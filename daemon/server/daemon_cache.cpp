@@ -97,10 +97,15 @@ std::size_t Daemon::Impl::tokens_in_memory() const {
 }
 
 void Daemon::Impl::finish_purge(const CacheRequest& request, std::size_t tokens, Answered done) {
-  if (settings_.store) return ask_store(request, std::move(done));
-  const std::size_t now = tokens_in_memory();
-  done(memory_purged(request.spellings ? request.spellings->size() : served_.size(),
-                     tokens - std::min(tokens, now)));
+  const std::size_t gone = tokens - std::min(tokens, tokens_in_memory());
+  if (!settings_.store)
+    return done(
+        memory_purged(request.spellings ? request.spellings->size() : served_.size(), gone));
+  ask_store(request, [gone, done = std::move(done)](Result<lsp::Json> answer) {
+    // The disk lags a pause in typing behind.
+    if (answer) (*answer)["tokens"] = std::max(answer->value("tokens", std::size_t{0}), gone);
+    done(std::move(answer));
+  });
 }
 
 void Daemon::Impl::find_spellings(CacheRequest request, Answered done) {

@@ -138,6 +138,8 @@ class CacheTest(CacheUser):
         receipt = editor.complete(other, *place)[1]
         poll(lambda: self.stored(other) >= receipt["promptTokens"] // 32 * 32, "the other file's pages are on disk")
         self.assertEqual(self.stored(), 0)
+        in_memory = self.run_efimd("cache", "purge", self.file)
+        self.assertRegex(in_memory.stdout, r"purged: [1-9]\d* tokens")
         editor.leave()
         again, _ = self.type_in()
         self.wait_until_stored(again)
