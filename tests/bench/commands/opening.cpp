@@ -34,6 +34,11 @@ enum class When { kBefore, kMeanwhile, kAfter };
 constexpr std::array kAll = {When::kBefore, When::kMeanwhile, When::kAfter};
 constexpr std::array<const char*, kAll.size()> kNames = {"before", "meanwhile", "after"};
 
+/// What keys cost: until the whole answer, until its first token, and what the engine did for it.
+struct Costs {
+  Samples ms, first_ms, steps, drafted;
+};
+
 /// The project, as the daemon reads it: again and again while keys are typed meanwhile.
 class Opening {
  public:
@@ -109,7 +114,7 @@ class Keys {
         exercise_(exercise_of(file_.text, 1000, options.seed)),
         options_(options) {}
 
-  void type(Opening& opening, When when, Samples& samples) {
+  void type(Opening& opening, When when, Costs& costs) {
     opening.prepare(when);
     text::Document document(exercise_.open);
     std::size_t cursor = exercise_.cursor;
@@ -123,21 +128,25 @@ class Keys {
       cursor += bytes;
       rest.remove_prefix(bytes);
       const auto begin = Clock::now();
-      ask(key, document.snapshot(), cursor);
-      samples.add(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+      const completion::Outcome outcome = ask(key, document.snapshot(), cursor);
+      costs.ms.add(std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+      costs.first_ms.add(first_ms(outcome.receipt));
+      costs.steps.add(outcome.receipt.steps);
+      costs.drafted.add(outcome.receipt.drafted_tokens);
     }
     bench_.completions().close(key);
   }
 
  private:
-  void ask(const completion::DocumentKey& key, text::SnapshotPtr snapshot, std::size_t cursor) {
+  completion::Outcome ask(const completion::DocumentKey& key, text::SnapshotPtr snapshot,
+                          std::size_t cursor) {
     completion::Request request;
     request.document = key;
     request.home = {root_.generic_string(), file_.path};
     request.snapshot = std::move(snapshot);
     request.cursor = cursor;
     request.options = bench_.options();
-    static_cast<void>(bench_.ask(std::move(request)));
+    return bench_.ask(std::move(request));
   }
 
   BenchService& bench_;
@@ -158,10 +167,10 @@ const recall::File* typed_file(const std::vector<recall::File>& files) {
 }
 
 struct Round {
-  std::array<Samples, kAll.size()> of;
+  std::array<Costs, kAll.size()> of;
   double ratio(double percent, When base) const {
-    const double value = of[static_cast<std::size_t>(base)].percentile(percent);
-    return value > 0 ? of[static_cast<std::size_t>(When::kMeanwhile)].percentile(percent) / value
+    const double value = of[static_cast<std::size_t>(base)].ms.percentile(percent);
+    return value > 0 ? of[static_cast<std::size_t>(When::kMeanwhile)].ms.percentile(percent) / value
                      : 0;
   }
 };
@@ -177,15 +186,28 @@ void print(const std::string& description, const Opening& opening,
   std::vector<std::vector<std::string>> rows;
   for (std::size_t when = 0; when < kAll.size(); ++when) {
     std::vector<std::string> row = {kNames[when]};
-    for (const double percent : {50.0, 95.0}) {
+    const auto add = [&](auto&& value_of) {
       Samples each;
-      for (const Round& round : rounds) each.add(round.of[when].percentile(percent));
+      for (const Round& round : rounds) each.add(value_of(round.of[when]));
       row.push_back(fmt::format("{:.2f}", each.percentile(50)));
-    }
+    };
+    add([](const Costs& costs) { return costs.ms.percentile(50); });
+    add([](const Costs& costs) { return costs.ms.percentile(95); });
+    add([](const Costs& costs) { return costs.first_ms.percentile(50); });
+    add([](const Costs& costs) { return costs.first_ms.percentile(95); });
+    add([](const Costs& costs) { return costs.steps.mean(); });
+    add([](const Costs& costs) { return costs.drafted.mean(); });
     rows.push_back(std::move(row));
   }
   fmt::print("{}: {}\n{}", description, opening.description(),
-             service::table({{"keys typed", service::Align::kLeft}, {"ms p50"}, {"ms p95"}}, rows));
+             service::table({{"keys typed", service::Align::kLeft},
+                             {"ms p50"},
+                             {"ms p95"},
+                             {"first p50"},
+                             {"first p95"},
+                             {"steps"},
+                             {"drafted"}},
+                            rows));
   for (const When base : {When::kBefore, When::kAfter})
     for (const double percent : {50.0, 95.0}) {
       const Samples all = ratios(rounds, percent, base);
@@ -200,8 +222,12 @@ Json json_of(const std::vector<Round>& rounds) {
   for (const Round& round : rounds) {
     Json row;
     for (std::size_t when = 0; when < kAll.size(); ++when)
-      row[kNames[when]] = {{"msP50", round.of[when].percentile(50)},
-                           {"msP95", round.of[when].percentile(95)}};
+      row[kNames[when]] = {{"msP50", round.of[when].ms.percentile(50)},
+                           {"msP95", round.of[when].ms.percentile(95)},
+                           {"firstMsP50", round.of[when].first_ms.percentile(50)},
+                           {"firstMsP95", round.of[when].first_ms.percentile(95)},
+                           {"steps", round.of[when].steps.mean()},
+                           {"drafted", round.of[when].drafted.mean()}};
     all.push_back(std::move(row));
   }
   return all;
@@ -223,7 +249,7 @@ int run_opening(const service::Paths& paths, const CommandLine& options) {
   if (!bench) return failed(bench.error());
   Opening opening(**bench, root);
   Keys keys(**bench, root, {(root / file->path).generic_string(), file->text}, options);
-  Samples unheard;
+  Costs unheard;
   keys.type(opening, When::kBefore, unheard);  // so that all find the same KV
   std::vector<Round> rounds(static_cast<std::size_t>(options.rounds));
   for (std::size_t round = 0; round < rounds.size(); ++round)
