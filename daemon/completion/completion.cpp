@@ -125,7 +125,7 @@ struct CompletionService::Impl {
   }
   void handle(Worker* worker, Forgetting& forgetting) {
     if (worker == nullptr) return forgetting.done();
-    worker->forget(forgetting.uri);
+    for (const std::string& uri : forgetting.uris) worker->forget(uri);
     publish(*worker);
     forgotten.push_back(std::move(forgetting.done));
   }
@@ -321,8 +321,8 @@ void CompletionService::dismiss(Dismissal dismissal) {
   static_cast<void>(impl_->mailbox.post(std::move(dismissal)));
 }
 
-void CompletionService::forget(std::string uri, std::function<void()> done) {
-  if (!impl_->mailbox.post(Forgetting{std::move(uri), done})) done();
+void CompletionService::forget(std::vector<std::string> uris, std::function<void()> done) {
+  if (!impl_->mailbox.post(Forgetting{std::move(uris), done})) done();
 }
 
 void CompletionService::show_head(HeadAnswer answer) {

@@ -80,9 +80,9 @@ class CompletionService {
   void focus(DocumentKey document);
   /// The user dismissed the shown suggestion: it is not suggested there again.
   void dismiss(Dismissal dismissal);
-  /// Drops all state of the document, or of all below it, or of all documents if `uri` is empty.
+  /// Drops all state of these documents, and of all below each; of all documents if one is empty.
   /// Then calls `done`, on the engine thread, or at once if the service is ending.
-  void forget(std::string uri, std::function<void()> done);
+  void forget(std::vector<std::string> uris, std::function<void()> done);
   /// The answer to Settings::ask_head.
   void show_head(HeadAnswer answer);
   /// Changes the text that recall shows: `change` runs on the engine thread, in the order of posting.

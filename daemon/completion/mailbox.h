@@ -35,7 +35,7 @@ struct Job {
 using JobPtr = std::unique_ptr<Job>;
 /// All state of a document, or of all when `uri` is empty, is to be dropped; then `done` is called.
 struct Forgetting {
-  std::string uri;
+  std::vector<std::string> uris;
   std::function<void()> done;
 };
 /// The user came to this document.

@@ -51,7 +51,7 @@ void Daemon::Impl::purge_excluded(std::vector<std::string> uris) {
       },
       [this](const std::vector<std::string>& excluded) {
         // Heads that show one of them go, too.
-        for (const std::string& uri : excluded) service_->forget(uri, [] {});
+        service_->forget(excluded, [] {});
         if (!settings_.store->post_command(
                 [excluded](store::Store& store) { static_cast<void>(store.purge(excluded)); }))
           log().warn("KV on disk: files that were excluded since are still kept");
@@ -81,7 +81,7 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
   for (const std::string& uri : served_.all()) forget_recalled(uri);
   // First the device, then what waits to be written, then the disk: so that nothing comes back.
   const std::size_t tokens = tokens_in_memory();
-  service_->forget(std::string(), [=, this] {
+  service_->forget({std::string()}, [=, this] {
     asio::post(io_, [=, this] {
       if (settings_.store) settings_.store->forget_queued();
       finish_purge(request, tokens, done);
@@ -142,23 +142,29 @@ void Daemon::Impl::find_spellings(CacheRequest request, Answered done) {
 void Daemon::Impl::serve_file(CacheRequest request, Answered done) {
   if (request.action != CacheRequest::Action::kPurge) return ask_store(request, std::move(done));
   for (const std::string& uri : *request.spellings) served_.erase(uri);
-  std::vector<std::string> uris = *request.spellings;
-  const std::size_t tokens = tokens_in_memory();
-  forget_then_purge(std::move(request), std::move(uris),
-                    [=, this](const CacheRequest& rest) { finish_purge(rest, tokens, done); });
+  const auto purge = std::make_shared<Purge>();
+  purge->tokens = tokens_in_memory();
+  purge->uris = *request.spellings;
+  purge->request = std::move(request);
+  purge->done = std::move(done);
+  forget_then_purge(purge);
 }
 
-void Daemon::Impl::forget_then_purge(CacheRequest request, std::vector<std::string> uris,
-                                     std::function<void(const CacheRequest&)> finish) {
-  if (uris.empty()) return finish(request);
-  const std::string uri = std::move(uris.back());
-  uris.pop_back();
-  if (heads_) heads_->forget(lsp::path_of(uri).value_or(uri));
-  forget_recalled(uri);
-  service_->forget(uri, [=, this] {
+void Daemon::Impl::forget_then_purge(const std::shared_ptr<Purge>& purge) {
+  std::vector<std::string>& left = purge->uris;
+  if (left.empty()) return finish_purge(purge->request, purge->tokens, purge->done);
+  const auto first = left.end() - std::min<std::ptrdiff_t>(kForgottenAtOnce, std::ssize(left));
+  std::vector<std::string> uris(first, left.end());
+  left.erase(first, left.end());
+  for (const std::string& uri : uris) {
+    if (heads_) heads_->forget(lsp::path_of(uri).value_or(uri));
+    forget_recalled(uri);
+  }
+  service_->forget(uris, [=, this] {
     asio::post(io_, [=, this] {
-      if (settings_.store) settings_.store->forget_queued(uri);
-      forget_then_purge(request, uris, finish);
+      if (settings_.store)
+        for (const std::string& uri : uris) settings_.store->forget_queued(uri);
+      forget_then_purge(purge);
     });
   });
 }
@@ -176,7 +182,7 @@ void Daemon::Impl::shows(const std::vector<std::string>& uris) {
 void Daemon::Impl::forget_oldest() {
   while (const auto uri = served_.take_excess()) {
     forget_recalled(*uri);
-    service_->forget(*uri, [] {});
+    service_->forget({*uri}, [] {});
   }
 }
 

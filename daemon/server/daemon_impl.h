@@ -101,9 +101,17 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   /// Finds every spelling of the file that the store or a session knows, then does what is asked.
   void find_spellings(CacheRequest request, Answered done);
   void serve_file(CacheRequest request, Answered done);
-  /// Drops the last of `uris` from memory and the queue, then the others.
-  void forget_then_purge(CacheRequest request, std::vector<std::string> uris,
-                         std::function<void(const CacheRequest&)> finish);
+  /// The purge of a file or folder.
+  struct Purge {
+    CacheRequest request;
+    std::vector<std::string> uris;  ///< that memory has still to forget
+    std::size_t tokens = 0;         ///< that memory held before
+    Answered done;
+  };
+  /// One after another idle work would begin between them, some 9 ms each.
+  static constexpr std::ptrdiff_t kForgottenAtOnce = 64;
+  /// Drops the last of the purge's URIs from memory and the queue, then the others, then from the disk.
+  void forget_then_purge(const std::shared_ptr<Purge>& purge);
   std::size_t tokens_in_memory() const;
   /// Memory, which held `tokens`, has forgotten; now the disk does, if anything is kept there.
   void finish_purge(const CacheRequest& request, std::size_t tokens, Answered done);

@@ -366,7 +366,7 @@ TEST_CASE(
   harness.script->parts_to_overwrite = 3;
   harness.script->overwrite_gate.close();
   std::promise<void> overwritten;
-  harness.service->forget("", [&] { overwritten.set_value(); });
+  harness.service->forget({""}, [&] { overwritten.set_value(); });
   auto told = overwritten.get_future();
   harness.script->overwrite_gate.wait_until_reached();
 
@@ -387,7 +387,7 @@ TEST_CASE("a service that ends overwrites all that was forgotten before") {
   harness.ask();
   harness.script->parts_to_overwrite = 3;
   bool told = false;
-  harness.service->forget("", [&] { told = true; });
+  harness.service->forget({""}, [&] { told = true; });
   harness.service.reset();
   CHECK(told);
   CHECK(harness.script->parts_to_overwrite == 0);
