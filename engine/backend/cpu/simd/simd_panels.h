@@ -183,33 +183,47 @@ inline void ask(const unsigned char* at, int lines) {
   for (int line = 0; line < lines; ++line) __builtin_prefetch(at + line * kPanelLine, 0, kLevel);
 }
 
+/// Parts of a panel that one pass takes together. With few tokens memory is what takes the time, and
+/// it must not rest while a second part is multiplied that the first has brought.
+constexpr int parts_with(int tokens) { return tokens <= 2 ? kPanelParts : 1; }
+
+/// From `pass.part` and `pass.row`, so many parts as parts_with() says.
 template <class Type, int N>
 void multiply_panel(const PanelPass& pass, SlabInputs in, const Outputs& out) {
+  constexpr int kParts = parts_with(N);
   constexpr PanelLayout kLayout = kPanelOf<Type>;
   constexpr int kGroupBytes = kLayout.group_lines * kPanelLine;
   constexpr int kLevel = N > 1 ? kL2 : kL1;
   // One token is done before L2 could help, so its pass prefetches into the first level.
   const std::size_t ahead = N > 1 ? pass.ahead : kAheadOfOneToken;
   const unsigned char* at = pass.panel;
-  UnitScales scales;
-  Reg acc[N];
+  UnitScales scales[kParts];
+  Reg acc[kParts * N];
 #pragma GCC unroll 8
-  for (int i = 0; i < N; ++i) acc[i] = Vector::zero();
+  for (Reg& sum : acc) sum = Vector::zero();
   for (int first = 0; first < pass.groups; first += kLayout.unit_groups) {
     if (ahead != 0) ask<kLevel>(at + ahead, kLayout.head_lines);
-    read_head<Type>(at, pass.part, scales, 0);
+#pragma GCC unroll 4
+    for (int part = 0; part < kParts; ++part)
+      read_head<Type>(at, pass.part + part, scales[part], 0);
     at += kLayout.head_lines * kPanelLine;
     const int left = pass.groups - first;
     const int count = left < kLayout.unit_groups ? left : kLayout.unit_groups;
     for (int group = 0; group < count; ++group, at += kGroupBytes, in.advance()) {
       if (ahead != 0) ask<kLevel>(at + ahead, kLayout.group_lines);
-      Word quads[kQuads];
-      read_quads<Type>(at + 4 * kRows * pass.part, quads);
-      multiply_group<Type, N>(quads, scales, group, in, acc);
+#pragma GCC unroll 4
+      for (int part = 0; part < kParts; ++part) {
+        Word quads[kQuads];
+        read_quads<Type>(at + 4 * kRows * (pass.part + part), quads);
+        multiply_group<Type, N>(quads, scales[part], group, in, acc + part * N);
+      }
     }
   }
+#pragma GCC unroll 4
+  for (int part = 0; part < kParts; ++part)
 #pragma GCC unroll 8
-  for (int i = 0; i < N; ++i) store_rows(out, pass.token + i, pass.row, acc[i]);
+    for (int i = 0; i < N; ++i)
+      store_rows(out, pass.token + i, pass.row + part * kRows, acc[part * N + i]);
 }
 
 using MultiplyPanel = void (*)(const PanelPass&, SlabInputs, const Outputs&);
@@ -252,7 +266,7 @@ void multiply_tokens(PanelPass pass, RowRange tokens, const Inputs& in, const Ou
     const int left = tokens.last - t;
     const int together = left < kAtOnce ? left : kAtOnce;
     pass.token = t;
-    for (pass.part = 0; pass.part < kPanelParts; ++pass.part) {
+    for (pass.part = 0; pass.part < kPanelParts; pass.part += parts_with(together)) {
       pass.row = row + pass.part * kRows;
       pass.ahead = t == asking && pass.part == 0 ? ahead : 0;
       kMultiplyPanel<Type>[together - 1](pass, {in, cols, t, 0}, out);
