@@ -184,9 +184,12 @@ void print_steps(const std::vector<std::filesystem::path>& models, const Form& f
       std::printf(" %.2f |",
                   median_of(rounds, [&](const Round& r) { return r.steps[i] / r.steps[0]; }));
     const double products = kMany * products_of_token(runner.model());
-    std::printf(" %.0f %% |\n", median_of(rounds, [&](const Round& r) {
-                  return 100 * products / r.many / r.peak;
-                }));
+    if (rounds.front().peak > 0)
+      std::printf(" %.0f %% |\n", median_of(rounds, [&](const Round& r) {
+                    return 100 * products / r.many / r.peak;
+                  }));
+    else
+      std::printf(" - |\n");
     std::fflush(stdout);
   }
 }
