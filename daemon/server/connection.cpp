@@ -66,7 +66,7 @@ void Connection::take(std::string_view bytes) {
 void Connection::serve() {
   const auto end = Clock::now() + kTurn;
   while (!closed_ && !finishing_ && !working_) {
-    if (Clock::now() > end) return let_others();
+    if (Clock::now() > end) return let_others([] { return Session::Next::kGoOn; });
     auto body = reader_.next_in_parts();
     if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
     if (!*body) return;
@@ -78,9 +78,9 @@ void Connection::serve() {
   }
 }
 
-void Connection::let_others() {
+void Connection::let_others(std::function<Session::Next()> then) {
   asio::post(socket_.get_executor(),
-             [self = shared_from_this()] { self->resume([] { return Session::Next::kGoOn; }); });
+             [self = shared_from_this(), then = std::move(then)] { self->resume(then); });
   working_ = true;
 }
 
@@ -143,9 +143,7 @@ void Connection::went(Session::Next next) {
       if (settings_.aside) return work_aside(session_->work_aside(), go_on);
       [[fallthrough]];
     case Session::Next::kUnfinished:
-      asio::post(socket_.get_executor(),
-                 [self = shared_from_this(), go_on] { self->resume(go_on); });
-      working_ = true;
+      return let_others(go_on);
   }
 }
 

@@ -66,8 +66,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void take(std::string_view bytes);
   /// Serves the frames that are there, until the session is at work on one or kTurn is over.
   void serve();
-  /// Goes on after whatever else waits for the thread.
-  void let_others();
+  /// Goes on with `then` after whatever else waits for the thread.
+  void let_others(std::function<Session::Next()> then);
   void parse_aside(lsp::Body body);
   /// Does `work` on another thread, and then goes on with `then`.
   void work_aside(std::function<void()> work, std::function<Session::Next()> then);
