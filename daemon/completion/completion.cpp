@@ -125,7 +125,7 @@ struct CompletionService::Impl {
   }
   void handle(Worker* worker, Forgetting& forgetting) {
     if (worker == nullptr) return forgetting.done();
-    for (const std::string& uri : forgetting.uris) worker->forget(uri);
+    worker->forget(forgetting.uris);
     publish(*worker);
     forgotten.push_back(std::move(forgetting.done));
   }

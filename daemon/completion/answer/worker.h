@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -54,7 +55,7 @@ class Worker {
   void focus(const DocumentKey& document);
   void dismiss(const Dismissal& dismissal);
   void show_head(const HeadAnswer& answer);
-  void forget(const std::string& uri) { memory_.forget(uri); }
+  void forget(std::span<const std::string> uris) { memory_.forget(uris); }
   /// A part of what was forgotten; false once it is all overwritten.
   bool overwrite_some() { return engine_->overwrite_some(); }
 

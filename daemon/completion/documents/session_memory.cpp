@@ -128,11 +128,14 @@ void SessionMemory::note_shown(DocumentState& state, const std::vector<std::stri
   }
 }
 
-void SessionMemory::forget(const std::string& uri) {
+void SessionMemory::forget(std::span<const std::string> uris) {
   std::map<std::string, engine::SourceId> unwanted;
   documents_.forget_if([&](const DocumentKey& document, const DocumentState& state) {
-    const bool named = uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
-    const bool shows = std::ranges::find(state.shown_files, uri) != state.shown_files.end();
+    const bool named = std::ranges::any_of(uris, [&](const std::string& uri) {
+      return uri.empty() || document.uri == uri || document.uri.starts_with(uri + "/");
+    });
+    const bool shows =
+        std::ranges::find_first_of(state.shown_files, uris) != state.shown_files.end();
     if (named && state.open) forgotten_.insert(document);
     if (shows && state.source != engine::SourceId::kNone)
       unwanted.emplace(document.uri, state.source);
@@ -142,9 +145,11 @@ void SessionMemory::forget(const std::string& uri) {
   // Pages of what is never stored are of no source.
   engine_.forget(engine::SourceId::kNone);
   if (!keeper_) return;
-  unwanted.merge(keeper_->sources_below(uri));
-  // Also of documents that are not among those in memory any more, or not yet.
-  unwanted.merge(keeper_->sources_showing(uri));
+  for (const std::string& uri : uris) {
+    unwanted.merge(keeper_->sources_below(uri));
+    // Also of documents that are not among those in memory any more, or not yet.
+    unwanted.merge(keeper_->sources_showing(uri));
+  }
   for (const auto& [known, source] : unwanted) {
     engine_.forget(source);
     keeper_->forget_note(known);

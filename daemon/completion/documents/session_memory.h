@@ -3,6 +3,7 @@
 #include <deque>
 #include <memory>
 #include <set>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -44,10 +45,10 @@ class SessionMemory {
   bool restore_one(const std::stop_token& stop);
   /// Notes the documents that were used since the last call.
   void note_places();
-  /// Drops the document's text and pages, and all pages that follow them; those of every document if
-  /// `uri` is empty. So it does with documents whose prompts show that one. Open ones begin anew with
-  /// the next request, and are not stored any more until they are opened again.
-  void forget(const std::string& uri);
+  /// Drops the texts and pages of these documents, and all pages that follow them; those of every
+  /// document if one is empty. So it does with documents whose prompts show one of them. Open ones begin
+  /// anew with the next request, and are not stored any more until they are opened again.
+  void forget(std::span<const std::string> uris);
   /// From now on the document's prompts may show these files, too: what is kept of them goes with any
   /// of these.
   void note_shown(DocumentState& state, const std::vector<std::string>& uris);
