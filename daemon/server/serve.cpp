@@ -13,6 +13,7 @@
 #endif
 
 #include <algorithm>
+#include <boost/system/system_error.hpp>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
@@ -264,6 +265,11 @@ int run(const Paths& paths, const Config& config, ServeOptions& options) {
 }  // namespace
 
 int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
+  const auto no_thread = [&] {
+    return refuse(
+        std::move(options.ready),
+        {Fault::kNoMemory, "the system gives the daemon no thread", remedy_for_no_thread()});
+  };
   try {
     return run(paths, config, options);
   } catch (const std::bad_alloc&) {
@@ -271,9 +277,10 @@ int run_daemon(const Paths& paths, const Config& config, ServeOptions options) {
                   {Fault::kNoMemory, "no memory for the daemon", remedy_for_no_memory()});
   } catch (const std::system_error& error) {
     if (error.code() != std::errc::resource_unavailable_try_again) throw;
-    return refuse(
-        std::move(options.ready),
-        {Fault::kNoMemory, "the system gives the daemon no thread", remedy_for_no_thread()});
+    return no_thread();
+  } catch (const boost::system::system_error& error) {  // asio's, which is none of the others
+    if (std::error_code(error.code()) != std::errc::resource_unavailable_try_again) throw;
+    return no_thread();
   }
 }
 
