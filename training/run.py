@@ -1,6 +1,7 @@
 """One training run: steps, a schedule, checkpoints. train.py and finetune.py say of what."""
 import dataclasses
 import pathlib
+import re
 import signal
 import time
 
@@ -49,6 +50,15 @@ def device_of(name: str) -> torch.device:
         raise TrainingError("there is no GPU that PyTorch can use here; --device cpu trains without one"
                             + ("" if torch.backends.cuda.is_built() else " (this PyTorch was built without CUDA)"))
     return torch.device(name)
+
+
+def precision_of(name: str, device: torch.device) -> str:
+    """Without such instructions PyTorch multiplies bf16 number by number, nine times as long as f32 or longer."""
+    if name != "auto":
+        return name
+    cpu = pathlib.Path("/proc/cpuinfo")
+    has_bf16 = device.type == "cuda" or (cpu.exists() and re.search(r"\b(avx512_bf16|amx_bf16|bf16)\b", cpu.read_text()))
+    return "bf16" if has_bf16 else "f32"
 
 
 class Run:

@@ -24,7 +24,8 @@ def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: s
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default=optimizer)
     parser.add_argument("--opening-weight", type=float, default=opening_weight,
                         help=f"the n-th token after <fim_middle> weighs 1 + this / n; {opening_weight:g} unless given")
-    parser.add_argument("--precision", choices=("bf16", "f32"), default="bf16")
+    parser.add_argument("--precision", choices=("auto", "bf16", "f32"), default="auto",
+                        help="of products; auto: bf16 on a GPU and on a CPU that multiplies it, else f32")
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--threads", type=int, default=0, help="CPU threads; 0: as many as there are cores")
     parser.add_argument("--budget", type=float, default=float("inf"), help="seconds of wall clock; then it saves and stops")
@@ -38,14 +39,15 @@ def use_threads(count: int) -> None:
 
 
 def plan_of(options):
-    from training.run import Plan
+    from training.run import Plan, device_of, precision_of
 
     if not 0 <= options.opening_weight < float("inf"):
         raise TrainingError("--opening-weight is at least 0")
     if options.steps < 1 or options.batch < 1 or options.microbatch < 1:
         raise TrainingError("--steps, --batch and --microbatch are at least 1")
+    precision = precision_of(options.precision, device_of(options.device))
     return Plan(steps=options.steps, batch=options.batch, microbatch=min(options.microbatch, options.batch), rate=options.rate,
-                warmup=options.warmup, decay=options.decay, optimizer=options.optimizer, precision=options.precision,
+                warmup=options.warmup, decay=options.decay, optimizer=options.optimizer, precision=precision,
                 opening_weight=options.opening_weight)
 
 
