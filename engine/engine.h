@@ -138,6 +138,13 @@ class Engine {
   /// behind the rows of those in use.
   virtual bool overwrite_some() { return false; }
 
+  /// Whether memory of single pages can go back to the system.
+  virtual bool gives_back() const { return false; }
+  /// Evicts some pages, to the store if that takes them, that no open sequence uses and that are of none
+  /// of these documents, and gives their memory to the system; false once none are left. It takes
+  /// about as long as overwrite_some(). Only where gives_back().
+  virtual bool give_back_some(std::span<const SourceId> /*but*/) { return false; }
+
   /// Gives the device's memory back until the next call that needs it; sequences hold what they
   /// held.
   virtual void release_device() {}

@@ -209,7 +209,7 @@ bool LastingEngine::overwrite_some() {
 
 void LastingEngine::release_device() {
   if (!engine_) return;
-  // The CPU's memory is the machine's own: the system takes back what it wants.
+  // The CPU's memory goes back page by page (give_back_some()).
   const bool again = lost_at_ && std::chrono::steady_clock::now() - *lost_at_ >= retry_after_;
   if (device_kind_ == "cpu" && !again) return;
   while (engine_->write_behind(Leaving::kYes) == WriteBehind::kWrote) {

@@ -60,6 +60,10 @@ class LastingEngine final : public Engine {
   WriteBehind write_behind(Leaving leaving) override;
   void forget(SourceId source) override;
   bool overwrite_some() override;
+  bool gives_back() const override { return engine_ && engine_->gives_back(); }
+  bool give_back_some(std::span<const SourceId> but) override {
+    return engine_ && engine_->give_back_some(but);
+  }
   void release_device() override;
   KvUsage kv_usage() const override;
   std::string device_kind() const override { return device_kind_; }

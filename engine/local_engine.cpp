@@ -53,6 +53,7 @@ LocalEngine::LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenize
           std::min({facts.context_tokens, options.window_tokens_max, page_count * kPageTokens})),
       step_tokens_(std::max(1, std::min(options.step_tokens_max, backend_->step_tokens_max()))) {
   pool_.on_evict = [this](PageIndex page) { tier_.evicting(page); };
+  pool_.on_give_back = [this](PageIndex page) { backend_->give_page_back(page); };
   pool_.on_overwrite = [this](PageIndex page) { return backend_->write_page(page, zeros_); };
 }
 
@@ -332,19 +333,6 @@ Result<void> LocalEngine::check_window(std::size_t tokens) const {
   return fail(Fault::kWindowFull,
               fmt::format("{} tokens do not fit the window of {}", tokens, window_tokens_),
               "show the model less text, or raise the window or the KV budget");
-}
-
-bool LocalEngine::overwrite_some() {
-  if (forgot_) {
-    zeros_.resize(backend_->page_bytes());
-    backend_->overwrite_activations();
-    for (auto& [id, sequence] : sequences_) sequence.leave_leftovers();
-    pool_.set_stale_apart();
-    forgot_ = false;
-  }
-  for (std::size_t bytes = 0; bytes < kOverwrittenBytes; bytes += backend_->page_bytes())
-    if (!pool_.overwrite_one()) return store_ && store_->overwrite_some();
-  return true;
 }
 
 }  // namespace efimd::engine

@@ -80,6 +80,8 @@ class LocalEngine final : public Engine {
     if (store_) store_->forget(source);
   }
   bool overwrite_some() override;
+  bool gives_back() const override;
+  bool give_back_some(std::span<const SourceId> but) override;
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;

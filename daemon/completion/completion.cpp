@@ -70,7 +70,7 @@ struct CompletionService::Impl {
     while (worker && worker->overwrite_some()) {
     }
     tell_forgotten();
-    if (worker) write_last_pages(*worker);
+    if (worker) worker->write_last_pages(kLastPagesMax);
     save_taste();
   }
 
@@ -143,12 +143,12 @@ struct CompletionService::Impl {
       if (stop.stop_requested()) return;
       if (settings.keeper) {
         if (mailbox.wait(kTypingPause)) return;
-        if (!write_pages(worker, stop)) later = std::min(later, Idle::Clock::now() + kStorePause);
+        if (!worker.write_pages(stop)) later = std::min(later, Idle::Clock::now() + kStorePause);
       }
       if (later == kNever) {
         save_taste();
         settings.on_idle();
-        return rest(worker);
+        return rest(worker, stop);
       }
       const auto wait = std::chrono::ceil<std::chrono::milliseconds>(later - Idle::Clock::now());
       if (mailbox.wait(wait)) return;
@@ -164,29 +164,19 @@ struct CompletionService::Impl {
     board.set_taste(taste, std::move(trouble));
   }
 
-  /// Nothing is left to do: after a while the device is given back, until the next message needs it.
-  void rest(Worker& worker) {
+  /// Nothing is left to do: after a while closed documents are dropped, then the device is given back,
+  /// until the next message needs it.
+  void rest(Worker& worker, const std::stop_token& stop) {
+    for (;;) {
+      const auto due = worker.give_back_closed(settings.closed_kept, stop);
+      publish(worker);
+      if (due == kNever) break;
+      if (mailbox.wait(std::chrono::ceil<std::chrono::milliseconds>(due - Idle::Clock::now())))
+        return;
+    }
     if (settings.release_after.count() == 0 || mailbox.wait(settings.release_after)) return;
     worker.release_device();
     publish(worker);
-  }
-
-  /// False when the store has no room for what there is to write.
-  static bool write_pages(Worker& worker, const std::stop_token& stop) {
-    worker.note_places();
-    auto written = engine::WriteBehind::kWrote;
-    while (!stop.stop_requested() && written == engine::WriteBehind::kWrote)
-      written = worker.write_behind();
-    return stop.stop_requested() || written == engine::WriteBehind::kNothing;
-  }
-
-  /// Work for which idle time had no time. The store bounds what it takes on its side.
-  void write_last_pages(Worker& worker) {
-    worker.note_places();
-    const auto deadline = std::chrono::steady_clock::now() + kLastPagesMax;
-    while (std::chrono::steady_clock::now() < deadline &&
-           worker.write_behind() == engine::WriteBehind::kWrote) {
-    }
   }
 
   std::unique_ptr<Worker> load(const EngineFactory& factory) {

@@ -56,6 +56,9 @@ class CompletionService {
     /// Called on the engine thread in idle time, and when a document is opened or closed. It must not
     /// wait; the answer comes with show_head(). Null: prompts show no other files.
     std::function<void(HeadQuestion)> ask_head = nullptr;
+    /// For which a document's KV stays in memory after an editor closed it, where that is the machine's
+    /// own memory.
+    std::chrono::milliseconds closed_kept{30'000};
     /// Idle time after which the device's memory is given back; the next request takes it again. 0:
     /// never.
     std::chrono::seconds release_after{0};

@@ -90,6 +90,11 @@ class Backend {
   /// A whole page, all layers, as page_bytes() bytes in the device's own layout.
   virtual Result<void> read_page(PageIndex page, std::span<std::byte> bytes) = 0;
   virtual Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) = 0;
+  /// Whether the device takes memory for a page when it is used first, and gives it back.
+  virtual bool gives_pages_back() const { return false; }
+  /// Gives the memory of a page back that nobody needs; it reads as zeros then. Only where
+  /// gives_pages_back().
+  virtual void give_page_back(PageIndex /*page*/) {}
   /// Overwrites what the last step left outside of pages, so that no KV stays behind there. Only in
   /// memory that the process can read; a GPU's own goes with the next step.
   virtual void overwrite_activations() {}

@@ -28,6 +28,7 @@ KvPool::KvPool(int page_count, Digest root, const std::optional<PageKey>& key)
     : root_(root), key_(key), pages_(static_cast<std::size_t>(page_count > 0 ? page_count : 0)) {
   free_.reserve(pages_.size());
   written_.resize(pages_.size());
+  in_memory_.resize(pages_.size());
   for (PageIndex page = this->page_count() - 1; page >= 0; --page) free_.push_back(page);
 }
 
@@ -41,7 +42,7 @@ Result<PageIndex> KvPool::take() {
   const PageIndex page = free_.back();
   free_.pop_back();
   at(page) = Page{.state = State::kPrivate, .references = 1};
-  written_[static_cast<std::size_t>(page)] = true;
+  written_[static_cast<std::size_t>(page)] = in_memory_[static_cast<std::size_t>(page)] = true;
   return page;
 }
 
@@ -142,6 +143,39 @@ void KvPool::forget(SourceId source) {
       evict(page);
       page = parent;
     }
+}
+
+bool KvPool::give_back_some(std::span<const SourceId> but, int pages_max) {
+  int pages = 0;
+  for (auto next = evictable_.begin(); next != evictable_.end() && pages < pages_max;) {
+    // A parent that can go after its last child goes with it, before any others.
+    for (PageIndex page = (next++)->second; page != kNoPage && pages < pages_max;) {
+      const Page& unused = at(page);
+      if (!evictable(unused) ||
+          std::ranges::find_first_of(unused.sources, but) != unused.sources.end())
+        break;
+      const PageIndex parent = unused.parent;
+      if (on_evict) on_evict(page);
+      evict(page);
+      page = parent;
+      ++pages;
+    }
+  }
+  const auto give_back = [&](PageIndex page) {
+    const auto index = static_cast<std::size_t>(page);
+    if (!in_memory_[index] || pages >= pages_max) return;
+    on_give_back(page);
+    in_memory_[index] = written_[index] = false;
+    ++pages;
+  };
+  std::ranges::for_each(free_, give_back);
+  std::ranges::for_each(stale_, give_back);
+  std::erase_if(stale_, [&](PageIndex page) {
+    if (in_memory_[static_cast<std::size_t>(page)]) return false;
+    free_.push_back(page);
+    return true;
+  });
+  return pages >= pages_max;
 }
 
 void KvPool::set_stale_apart() {

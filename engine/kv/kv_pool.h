@@ -74,6 +74,11 @@ class KvPool {
   /// Evicts the pages of `source` and all that follow them, except those that a sequence uses. Also those
   /// that nobody uses and that have no source: they may be of it, from when it was not to be stored.
   void forget(SourceId source);
+  /// Evicts pages that no sequence uses and that are of none of these documents, leaves first, then
+  /// gives the memory of free pages back: `pages_max` pages in all. False once none are left.
+  bool give_back_some(std::span<const SourceId> but, int pages_max);
+  /// Gives a free page's memory back, so that its bytes are gone. Only if the device can.
+  std::function<void(PageIndex)> on_give_back;
   /// Sets the free pages apart that were written since the last call: their bytes are still there.
   /// take() prefers others to them.
   void set_stale_apart();
@@ -139,7 +144,8 @@ class KvPool {
   std::vector<Page> pages_;
   std::vector<PageIndex> free_;   ///< last in, first out: memory that was never touched stays so
   std::vector<PageIndex> stale_;  ///< free, too, once they are overwritten
-  std::vector<bool> written_;     ///< taken since set_stale_apart()
+  std::vector<bool> written_;     ///< taken since set_stale_apart(), and not given back
+  std::vector<bool> in_memory_;   ///< taken, and not given back
   std::unordered_map<Digest, PageIndex> index_;              ///< identity -> sealed page
   std::set<std::pair<std::uint64_t, PageIndex>> evictable_;  ///< (last_use, page), oldest first
   int unreferenced_ = 0;                                     ///< sealed pages without references

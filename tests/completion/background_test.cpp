@@ -1,6 +1,7 @@
 // Idle work, and what was generated before, as a person at an editor meets them.
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <future>
 #include <memory>
@@ -286,4 +287,48 @@ TEST_CASE("where the machine is to save power, nothing runs in the background") 
   const int evaluated = harness.script->evaluated;
   idle.ask_and_rest();
   CHECK(harness.script->evaluated > evaluated + 100);
+}
+
+TEST_CASE("the KV of a document goes back once it was closed for long enough, where it can") {
+  auto script = says("f();");
+  script->gives_back = true;
+  script->parts_to_give_back = 3;
+  auto settings = Harness::fixed_window();
+  settings.closed_kept = std::chrono::milliseconds(0);
+  Harness harness(script, settings);
+  for (const char* uri : {"file:///a", "file:///b"}) {
+    harness.set("int a = ^\n", uri);
+    harness.ask(uri);
+  }
+  script->give_back_gate.close();
+  harness.service->close({1, "file:///b"});
+  script->give_back_gate.wait_until_reached();
+  CHECK(script->sequences_open == 1);
+
+  // A request comes between two parts, and what is left goes after it.
+  auto answer = harness.submit(harness.request("file:///a"));
+  script->give_back_gate.step();
+  CHECK(answer.get().item);
+  script->give_back_gate.wait_until_reached();
+  CHECK(script->parts_to_give_back == 2);
+  script->give_back_gate.open();
+  CHECK(harness.ask("file:///b").item);
+  const ServiceStatus status = harness.service->status();
+  REQUIRE(status.files.size() == 2);
+  CHECK(status.files[1].hits == 0);
+}
+
+TEST_CASE("the KV of a document that was closed a moment ago stays") {
+  auto script = says("f();");
+  script->gives_back = true;
+  script->give_back_gate.close();
+  Harness harness(script);
+  for (const char* uri : {"file:///a", "file:///b"}) {
+    harness.set("int a = ^\n", uri);
+    harness.ask(uri);
+  }
+  harness.service->close({1, "file:///b"});
+  CHECK(harness.ask("file:///a").item);
+  CHECK(script->sequences_open == 2);
+  script->give_back_gate.open();
 }

@@ -377,6 +377,11 @@ bool ScriptedEngine::overwrite_some() {
   return --script_->parts_to_overwrite > 0;
 }
 
+bool ScriptedEngine::give_back_some(std::span<const engine::SourceId> /*but*/) {
+  script_->give_back_gate.pass();
+  return script_->parts_to_give_back > 0 && --script_->parts_to_give_back > 0;
+}
+
 engine::KvUsage ScriptedEngine::kv_usage() const {
   std::size_t tokens = 0;
   for (const auto& [id, sequence] : sequences_) tokens += sequence.held.size();

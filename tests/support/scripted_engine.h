@@ -130,6 +130,10 @@ struct EngineScript {
   std::atomic<int> parts_to_overwrite = 0;  ///< until overwrite_some() has nothing left
   Gate overwrite_gate;                      ///< before each of them
 
+  bool gives_back = false;                  ///< Engine::gives_back()
+  std::atomic<int> parts_to_give_back = 0;  ///< until give_back_some() has nothing left
+  Gate give_back_gate;                      ///< before each of them
+
   std::atomic<int> holds = 0;
   std::atomic<int> appends = 0;    ///< calls of step(), append() among them
   std::atomic<int> steps = 0;      ///< of prefill()
@@ -167,6 +171,8 @@ class ScriptedEngine final : public engine::Engine {
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
   bool overwrite_some() override;
+  bool gives_back() const override { return script_->gives_back; }
+  bool give_back_some(std::span<const engine::SourceId> but) override;
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return script_->device_kind; }
   std::string device_name() const override { return "a script"; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -62,8 +63,12 @@ class Worker {
   /// Idle time's work, in pieces. Restores a prompt, or a part of it when `stop` fires; false when
   /// there is none.
   bool restore_one(const std::stop_token& stop) { return memory_.restore_one(stop); }
-  void note_places() { memory_.note_places(); }
-  engine::WriteBehind write_behind() { return engine_->write_behind(engine::Leaving::kNo); }
+  bool write_pages(const std::stop_token& stop) { return memory_.write_pages(stop); }
+  void write_last_pages(std::chrono::milliseconds time) { memory_.write_last_pages(time); }
+  Idle::Clock::time_point give_back_closed(std::chrono::milliseconds kept,
+                                           const std::stop_token& stop) {
+    return memory_.give_back_closed(kept, stop);
+  }
   /// Evaluates what is likely next until `stop` fires (idle.h) or nothing is left; returns when
   /// there will be more to do without any message, or kNever.
   Idle::Clock::time_point idle(const std::stop_token& stop);

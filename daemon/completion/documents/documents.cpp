@@ -68,15 +68,17 @@ DocumentState& Documents::use(const DocumentKey& document, const prompt::FileNam
   DocumentState& state = found->second;
   state.used = ++uses_;
   state.used_at = std::chrono::steady_clock::now();
-  while (states_.size() > documents_max_) {
-    const auto out = first_out(state);
-    drop(out->second);
-    const std::uint64_t session = out->first.session;
-    states_.erase(out);
-    const auto next = states_.lower_bound({session, {}});
-    if (next == states_.end() || next->first.session != session) current_.erase(session);
-  }
+  while (states_.size() > documents_max_) erase(first_out(state));
   return state;
+}
+
+Documents::States::iterator Documents::erase(States::iterator document) {
+  drop(document->second);
+  const std::uint64_t session = document->first.session;
+  const auto next = states_.erase(document);
+  const auto other = states_.lower_bound({session, {}});
+  if (other == states_.end() || other->first.session != session) current_.erase(session);
+  return next;
 }
 
 const DocumentState* Documents::find(const DocumentKey& document) const {
@@ -145,6 +147,7 @@ void Documents::close(const DocumentKey& document) {
   const auto found = states_.find(document);
   if (found == states_.end()) return;
   found->second.open = false;
+  found->second.closed_at = std::chrono::steady_clock::now();
   found->second.last.reset();
   found->second.rejections = {};
   found->second.suggestions.clear();
@@ -262,11 +265,8 @@ engine::SequenceId Documents::sequence_of(KeptAnchor& kept) {
 
 void Documents::forget_if(
     const std::function<bool(const DocumentKey&, const DocumentState&)>& unwanted) {
-  for (auto at = states_.begin(); at != states_.end();) {
-    const bool stays = !unwanted(at->first, at->second);
-    if (!stays) drop(at->second);
-    at = stays ? std::next(at) : states_.erase(at);
-  }
+  for (auto at = states_.begin(); at != states_.end();)
+    at = unwanted(at->first, at->second) ? erase(at) : std::next(at);
 }
 
 void Documents::for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit) {

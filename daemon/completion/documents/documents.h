@@ -69,6 +69,7 @@ struct DocumentState {
   std::optional<LastRequest> last;
   Rejections rejections;
   bool open = true;
+  std::chrono::steady_clock::time_point closed_at;  ///< unless it is open
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
   std::uint64_t used = 0;  ///< order of use
@@ -176,6 +177,8 @@ class Documents {
  private:
   using States = std::map<DocumentKey, DocumentState>;
   States::iterator first_out(const DocumentState& but);
+  /// Drops the document; the session's current one, too, if it has no other. Returns the next.
+  States::iterator erase(States::iterator document);
   void drop(DocumentState& state);
   void limit(DocumentState& state);
   /// A sequence for a new anchor's prompt. It is a fork of the best start, if there is one and

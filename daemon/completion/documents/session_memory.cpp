@@ -119,6 +119,38 @@ void SessionMemory::note_places() {
   });
 }
 
+bool SessionMemory::write_pages(const std::stop_token& stop) {
+  note_places();
+  auto written = engine::WriteBehind::kWrote;
+  while (!stop.stop_requested() && written == engine::WriteBehind::kWrote)
+    written = engine_.write_behind(engine::Leaving::kNo);
+  return stop.stop_requested() || written == engine::WriteBehind::kNothing;
+}
+
+void SessionMemory::write_last_pages(std::chrono::milliseconds time) {
+  note_places();
+  const auto deadline = std::chrono::steady_clock::now() + time;
+  while (std::chrono::steady_clock::now() < deadline &&
+         engine_.write_behind(engine::Leaving::kNo) == engine::WriteBehind::kWrote) {
+  }
+}
+
+std::chrono::steady_clock::time_point SessionMemory::give_back_closed(
+    std::chrono::milliseconds kept, const std::stop_token& stop) {
+  const auto now = std::chrono::steady_clock::now();
+  auto due = std::chrono::steady_clock::time_point::max();
+  if (!engine_.gives_back()) return due;
+  std::vector<engine::SourceId> others;
+  documents_.forget_if([&](const DocumentKey&, const DocumentState& state) {
+    if (!state.open && now - state.closed_at >= kept) return giving_back_ = true;
+    if (!state.open) due = std::min(due, state.closed_at + kept);
+    if (state.source != engine::SourceId::kNone) others.push_back(state.source);
+    return false;
+  });
+  while (giving_back_ && !stop.stop_requested()) giving_back_ = engine_.give_back_some(others);
+  return giving_back_ ? now : due;
+}
+
 void SessionMemory::note_shown(DocumentState& state, const std::vector<std::string>& uris) {
   for (const std::string& uri : uris) {
     if (std::ranges::find(state.shown_files, uri) != state.shown_files.end()) continue;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <memory>
 #include <set>
@@ -45,6 +46,15 @@ class SessionMemory {
   bool restore_one(const std::stop_token& stop);
   /// Notes the documents that were used since the last call.
   void note_places();
+  /// Hands pages to the store until `stop` fires. False when it has no room for what there is to write.
+  bool write_pages(const std::stop_token& stop);
+  /// The same for `time`, because the daemon ends. The store bounds what it takes on its side.
+  void write_last_pages(std::chrono::milliseconds time);
+  /// Drops documents that were closed for `kept`, and gives the memory of their KV back where it can be
+  /// given (Engine::gives_back()); the disk keeps it. Returns when there will be more to do: now if
+  /// `stop` fired, Clock::time_point::max() if no closed document is left.
+  std::chrono::steady_clock::time_point give_back_closed(std::chrono::milliseconds kept,
+                                                         const std::stop_token& stop);
   /// Drops the texts and pages of these documents, and all pages that follow them; those of every
   /// document if one is empty. So it does with documents whose prompts show one of them. Open ones begin
   /// anew with the next request, and are not stored any more until they are opened again.
@@ -68,6 +78,7 @@ class SessionMemory {
   std::shared_ptr<PageKeeper> keeper_;
   std::deque<Prompt> prompts_;
   std::set<DocumentKey> forgotten_;  ///< open, and not stored any more
+  bool giving_back_ = false;         ///< documents were dropped, and memory of theirs may be left
 };
 
 }  // namespace efimd::completion

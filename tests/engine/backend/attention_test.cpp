@@ -1,8 +1,10 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <cstddef>
 #include <numeric>
 #include <random>
+#include <span>
 
 #include "engine/backend/cpu/kernels/half.h"
 #include "engine/backend/cpu/kernels/isa.h"
@@ -255,6 +257,23 @@ TEST_CASE("a copied page holds the first tokens of all layers and leaves the res
       }
 }
 
+TEST_CASE("a page that was given back is zeros, and its neighbours are what they were") {
+  // Smaller than a page of the system, as large, and larger with odd ends.
+  const std::size_t page_bytes = GENERATE(std::size_t{1024}, std::size_t{4096}, std::size_t{13312});
+  PageMemory pages = *PageMemory::open(9, page_bytes);
+  const auto all_are = [](std::span<const std::byte> bytes, std::byte value) {
+    return std::ranges::all_of(bytes, [value](std::byte byte) { return byte == value; });
+  };
+  for (PageIndex page = 0; page < 9; ++page)
+    std::ranges::fill(pages.page_to_write(page), std::byte{0x5a});
+  for (const PageIndex page : {0, 3, 4, 8}) pages.give_back(page);
+  for (PageIndex page = 0; page < 9; ++page) {
+    INFO("page " << page << " of " << page_bytes << " bytes");
+    const bool given = page == 0 || page == 3 || page == 4 || page == 8;
+    CHECK(all_are(pages.page(page), given ? std::byte{} : std::byte{0x5a}));
+  }
+}
+
 TEST_CASE("page memory is counted as it is touched and refused when there is none") {
   KvMemory memory = *KvMemory::open({2, 2, 32, 100000});
   PageMemory& pages = memory.pages();
@@ -264,6 +283,9 @@ TEST_CASE("page memory is counted as it is touched and refused when there is non
   CHECK(pages.resident_bytes() == pages.page_bytes());
   pages.touch(99999);
   CHECK(pages.resident_bytes() == 2 * pages.page_bytes());
+  pages.give_back(7);
+  pages.give_back(7);
+  CHECK(pages.resident_bytes() == pages.page_bytes());
 
   const auto refused = KvMemory::open({1000, 1000, 1024, 2000000000});
   REQUIRE(!refused);

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 #include <random>
+#include <set>
 
 using namespace efimd;
 using namespace efimd::engine;
@@ -166,7 +167,7 @@ class RandomUse {
 
   void step() {
     Chain& chain = chains_[below(chains_.size())];
-    switch (below(8)) {
+    switch (below(9)) {
       case 0:
         return grow(chain);
       case 1:
@@ -181,6 +182,9 @@ class RandomUse {
         return pool_.set_stale_apart();
       case 6:
         pool_.overwrite_one();
+        return;
+      case 7:
+        pool_.give_back_some({}, static_cast<int>(below(4)));
         return;
       default:
         return copy(chain, chains_[below(chains_.size())]);
@@ -244,6 +248,7 @@ TEST_CASE("every invariant holds under thousands of random operations, whatever 
   const auto [pages, seed] =
       GENERATE(std::pair{4, 1U}, std::pair{9, 2U}, std::pair{17, 3U}, std::pair{64, 4U});
   KvPool pool(pages, Digest{3, 4});
+  pool.on_give_back = [](PageIndex) {};
   RandomUse use(pool, seed);
   for (int step = 0; step < 5000; ++step) {
     use.step();
@@ -285,4 +290,44 @@ TEST_CASE("free pages that were written are overwritten once, and before anybody
   CHECK(overwritten_since() == std::vector<PageIndex>{used});
   CHECK_FALSE(pool.overwrite_one());
   CHECK(pool.check() == "");
+}
+
+TEST_CASE("pages of none of the named documents go back once, in parts, leaves before parents") {
+  constexpr SourceId kOpen{1}, kClosed{2};
+  KvPool pool(8, Digest{});
+  std::vector<PageIndex> evicted, given;
+  pool.on_evict = [&](PageIndex page) { evicted.push_back(page); };
+  pool.on_give_back = [&](PageIndex page) { given.push_back(page); };
+  const auto closed = sealed_chain(pool, {10, 20, 30});
+  const auto open = sealed_chain(pool, {50, 60});
+  const auto used = sealed_chain(pool, {70});
+  for (const PageIndex page : closed) pool.add_source(page, kClosed);
+  pool.add_source(open[1], kOpen);
+  release_all(pool, closed);
+  release_all(pool, open);
+  const std::vector<SourceId> but = {kOpen};
+
+  CHECK(pool.give_back_some(but, 2));
+  CHECK(evicted == std::vector<PageIndex>{closed[2], closed[1]});
+  CHECK(pool.check() == "");
+  while (pool.give_back_some(but, 2)) {
+  }
+  CHECK(evicted == std::vector<PageIndex>{closed[2], closed[1], closed[0]});
+  CHECK(std::set<PageIndex>(given.begin(), given.end()) ==
+        std::set<PageIndex>(closed.begin(), closed.end()));
+  CHECK(given.size() == closed.size());
+  CHECK(resident(pool, {50, 60}));
+  CHECK(pool.check() == "");
+
+  // What was given back has no bytes to overwrite; what is used again and left has.
+  pool.set_stale_apart();
+  CHECK_FALSE(pool.overwrite_one());
+  pool.give_back(*pool.take());
+  pool.set_stale_apart();
+  CHECK_FALSE(pool.give_back_some(but, 8));
+  CHECK(given.size() == closed.size() + 1);
+  CHECK_FALSE(pool.overwrite_one());
+  CHECK(pool.pages_used() == 3);
+  CHECK(pool.check() == "");
+  pool.release(used[0]);
 }

@@ -1,8 +1,10 @@
 #include "engine/backend/cpu/kv/page_memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cassert>
+#include <cstring>
 #include <string>
 #include <utility>
 
@@ -56,6 +58,22 @@ void PageMemory::touch(PageIndex page) {
   if (touched_[size(page)]) return;
   touched_[size(page)] = true;
   ++touched_count_;
+}
+
+void PageMemory::give_back(PageIndex page) {
+  if (!touched_[size(page)]) return;
+  touched_[size(page)] = false;
+  --touched_count_;
+  // The system's pages at both ends may be the neighbours', too.
+  static const auto kSystemPage = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  const std::size_t begin = offset(page);
+  const std::size_t end = begin + page_bytes_;
+  const std::size_t whole_begin = (begin + kSystemPage - 1) / kSystemPage * kSystemPage;
+  const std::size_t whole_end = end / kSystemPage * kSystemPage;
+  const bool given = whole_begin < whole_end &&
+                     ::madvise(data_ + whole_begin, whole_end - whole_begin, MADV_DONTNEED) == 0;
+  std::memset(data_ + begin, 0, (given ? whole_begin : end) - begin);
+  if (given) std::memset(data_ + whole_end, 0, end - whole_end);
 }
 
 std::size_t PageMemory::offset(PageIndex page) const {

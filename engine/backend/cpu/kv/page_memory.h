@@ -13,8 +13,8 @@ namespace efimd::engine::cpu {
 /// page.
 ///
 /// Memory of all pages is reserved at once but touched page by page, so that the process grows with
-/// use. A page that was never touched reads as zeros. A used page holds old values after its
-/// tokens; readers mask them.
+/// use, and shrinks with give_back(). A page that was not touched since reads as zeros. A used page
+/// holds old values after its tokens; readers mask them.
 ///
 /// Thread: engine.  Owns: the memory.  Fails: open() with kNoMemory, and kBadInput without a page.
 class PageMemory {
@@ -26,11 +26,13 @@ class PageMemory {
 
   int page_count() const { return page_count_; }
   std::size_t page_bytes() const { return page_bytes_; }
-  /// Bytes of the pages that were touched so far.
+  /// Bytes of the pages that were touched and not given back.
   std::size_t resident_bytes() const { return touched_count_ * page_bytes_; }
 
   /// Says that `page` will be written.
   void touch(PageIndex page);
+  /// Gives the system the memory of `page`, whose values nobody needs.
+  void give_back(PageIndex page);
   std::byte* data() { return data_; }
   const std::byte* data() const { return data_; }
   /// A whole page as it lies in memory.
