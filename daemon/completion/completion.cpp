@@ -253,12 +253,23 @@ struct CompletionService::Impl {
 
   void refuse(Job& job, const Silence& silence) {
     board.count_silence(silence.reason);
-    Outcome outcome;
+    Outcome outcome = outcome_without_engine(job);
     outcome.receipt.reason = silence.message();
-    outcome.receipt.total_ms = std::chrono::duration<double, std::milli>(
-                                   std::chrono::steady_clock::now() - job.request.arrived)
-                                   .count();
     job.done(std::move(outcome));
+  }
+
+  /// A newer one for the same document came before its turn.
+  static void supersede(Job& job) {
+    Outcome outcome = outcome_without_engine(job);
+    outcome.superseded = true;
+    job.done(std::move(outcome));
+  }
+
+  static Outcome outcome_without_engine(const Job& job) {
+    const auto waited = std::chrono::steady_clock::now() - job.request.arrived;
+    Outcome outcome;
+    outcome.receipt.total_ms = std::chrono::duration<double, std::milli>(waited).count();
+    return outcome;
   }
 
   const Settings settings;
@@ -288,11 +299,12 @@ void CompletionService::submit(Request request, std::function<void(Outcome)> don
         in_flight->ended();
         done(std::move(outcome));
       });
-  if (const auto refusal = impl_->board.refusal()) {
+  if (const auto refusal = impl_->board.refusal())
     impl_->refuse(*job, *refusal);
-  } else if (!impl_->mailbox.post(job)) {
+  else if (!impl_->mailbox.post(job))
     impl_->refuse(*job, {silence::kQueueFull, {}});
-  }
+  else if (job)
+    Impl::supersede(*job);
 }
 
 void CompletionService::close(DocumentKey document) {

@@ -31,17 +31,22 @@ Job::Job(Request request_, std::function<void(Outcome)> done_)
 bool Mailbox::post(JobPtr& job) {
   {
     const std::lock_guard lock(mutex_);
-    if (closed_ || jobs_ >= jobs_max_) return false;
+    if (closed_) return false;
     const DocumentKey document = job->request.document;
+    const Place place{kOfJobs, document};
+    const auto older = places_.find(place);
+    if (older == places_.end() && jobs_ >= jobs_max_) return false;
     stop_newest(document);
     newest_.insert_or_assign(document, job->stop);
-    const Place place{kOfJobs, document};
-    // It waits for its answer only, which needs no text.
-    if (const auto older = places_.find(place); older != places_.end())
-      std::get<JobPtr>(*older->second)->request.snapshot.reset();
-    messages_.emplace_back(std::move(job));
-    places_[place] = std::prev(messages_.end());
-    ++jobs_;
+    Messages& line = line_of(*job);
+    line.emplace_back(std::move(job));
+    if (older == places_.end()) {
+      ++jobs_;
+    } else {
+      job = std::move(std::get<JobPtr>(*older->second));
+      line_of(*job).erase(older->second);
+    }
+    places_[place] = std::prev(line.end());
     next_.request_stop();
   }
   arrived_.notify_one();
@@ -96,20 +101,21 @@ bool Mailbox::post_other(Message message) {
 std::stop_token Mailbox::until_next() {
   const std::lock_guard lock(mutex_);
   next_ = std::stop_source();
-  if (closed_ || !messages_.empty()) next_.request_stop();
+  if (closed_ || !is_empty()) next_.request_stop();
   return next_.get_token();
 }
 
 bool Mailbox::wait(std::chrono::milliseconds time) {
   std::unique_lock lock(mutex_);
-  return arrived_.wait_for(lock, time, [&] { return closed_ || !messages_.empty(); });
+  return arrived_.wait_for(lock, time, [&] { return closed_ || !is_empty(); });
 }
 
 std::optional<Message> Mailbox::take() {
   std::unique_lock lock(mutex_);
-  arrived_.wait(lock, [&] { return closed_ || !messages_.empty(); });
-  if (messages_.empty()) return std::nullopt;
-  const auto first = messages_.begin();
+  arrived_.wait(lock, [&] { return closed_ || !is_empty(); });
+  if (is_empty()) return std::nullopt;
+  Messages& line = messages_.empty() ? patient_ : messages_;
+  const auto first = line.begin();
   Message message = std::move(*first);
   const std::optional<DocumentKey> document = std::holds_alternative<JobPtr>(message)
                                                   ? std::get<JobPtr>(message)->request.document
@@ -118,7 +124,7 @@ std::optional<Message> Mailbox::take() {
     if (const auto place = places_.find({message.index(), *document});
         place != places_.end() && place->second == first)
       places_.erase(place);
-  messages_.erase(first);
+  line.erase(first);
   if (std::holds_alternative<JobPtr>(message)) --jobs_;
   return message;
 }

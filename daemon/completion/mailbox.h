@@ -52,9 +52,10 @@ using Message = std::variant<JobPtr, DocumentKey, OpenedDocument, Focused, Dismi
                              IndexChange, HeadAnswer>;
 
 /// Requests on their way to the engine thread. The newest for a document wins: posting it fires the
-/// stop of the one before, which waits here or is in work. Stopped jobs stay in line without their
-/// text and are answered by the engine thread. Of other messages about a document, the newest of a
-/// kind stands for those before it. So what waits grows with the open documents only.
+/// stop of the one before, which is in work, or hands it back because it waits here. Those that say
+/// so (Request::waits) are taken when no other message is there. Of other messages about a document,
+/// the newest of a kind stands for those before it. So what waits grows with the open documents
+/// only.
 ///
 /// A lock and not a plain queue, because the choice of the winner needs the queue's contents.
 ///
@@ -63,7 +64,8 @@ class Mailbox {
  public:
   explicit Mailbox(std::size_t jobs_max) : jobs_max_(jobs_max) {}
 
-  /// False, and `job` untouched, when full.
+  /// False, and `job` untouched, when full. Else `job` is what waited for the same document, for the
+  /// caller to answer, or null.
   [[nodiscard]] bool post(JobPtr& job);
   void close_document(DocumentKey document);
   /// Posts anything but a request or a closing. False, and nothing is done, after close().
@@ -92,15 +94,18 @@ class Mailbox {
   using Place = std::pair<std::size_t, DocumentKey>;
   using Messages = std::list<Message>;
   bool post_other(Message message);
-  /// `message` in the place that it takes, as the last; under the lock.
+  /// `message` in the place that it takes, as the last; under the lock, as the rest.
   void put(Message message, const DocumentKey* document);
+  bool is_empty() const { return messages_.empty() && patient_.empty(); }
+  Messages& line_of(const Job& job) { return job.request.waits ? patient_ : messages_; }
 
   const std::size_t jobs_max_;
   std::mutex mutex_;
   std::condition_variable arrived_;
   Messages messages_;
-  std::map<Place, Messages::iterator> places_;  ///< of those that a newer one may replace
-  std::size_t jobs_ = 0;
+  Messages patient_;                                ///< jobs that wait for all of these
+  std::map<Place, Messages::iterator> places_;      ///< of those that a newer one may replace
+  std::size_t jobs_ = 0;                            ///< in both
   std::map<DocumentKey, std::stop_source> newest_;  ///< of those not finished
   std::stop_source next_;                           ///< of until_next()
   bool closed_ = false;

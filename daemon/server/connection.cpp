@@ -2,13 +2,16 @@
 
 #include <spdlog/logger.h>
 
+#include <algorithm>
 #include <boost/asio/buffer.hpp>
 #include <boost/asio/post.hpp>
 #include <boost/asio/write.hpp>
+#include <cmath>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "base/thread_clock.h"
 #include "base/wipe.h"
 #include "lsp/excerpt.h"
 
@@ -16,6 +19,22 @@ namespace efimd::service {
 
 namespace asio = boost::asio;
 using boost::system::error_code;
+
+void Turns::take(std::function<void()> work) {
+  waiting_.push_back(std::move(work));
+  if (!posted_) post_next();
+}
+
+void Turns::post_next() {
+  asio::post(executor_, [this] {
+    posted_ = false;
+    const std::function<void()> work = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (!waiting_.empty()) post_next();
+    work();
+  });
+  posted_ = true;
+}
 
 Connection::Connection(Socket socket, SessionHost& host, Settings settings)
     : socket_(std::move(socket)),
@@ -41,12 +60,46 @@ void Connection::read() {
                             if (error == asio::error::eof)
                               return self->close(End::kFault, "the peer left inside a message");
                             if (error) return self->close(End::kFault, error.message());
-                            self->take({self->input_.data(), size});
-                            wipe(std::as_writable_bytes(std::span(self->input_).first(size)));
-                            if (!self->closed_ && !self->finishing_ && !self->working_)
-                              self->read();
+                            self->work([self, size] { self->take_input(size); });
                           });
   reading_ = true;
+}
+
+void Connection::work(std::function<void()> work) {
+  if (settings_.turns == nullptr || !asks_for_much()) return work_now(work);
+  working_ = true;
+  took({});
+  try {
+    settings_.turns->take([self = shared_from_this(), work = std::move(work)] {
+      self->taken_at_ = Clock::now();  // nothing is forgotten while it waits
+      if (!self->closed_) return self->work_now(work);
+      wipe(std::as_writable_bytes(std::span(self->input_)));
+    });
+  } catch (const std::bad_alloc&) {
+    close(End::kFault, "no memory for a message");
+  }
+}
+
+void Connection::work_now(const std::function<void()>& work) {
+  const auto begun = ThreadClock::now();
+  working_ = false;
+  work();
+  took(ThreadClock::now() - begun);
+}
+
+void Connection::took(Seconds time) {
+  taken_ = std::min<Seconds>(taken() + time, kMost);
+  taken_at_ = Clock::now();
+}
+
+Connection::Seconds Connection::taken() const {
+  return taken_ * std::exp2(-Seconds(Clock::now() - taken_at_).count());
+}
+
+void Connection::take_input(std::size_t size) {
+  take({input_.data(), size});
+  wipe(std::as_writable_bytes(std::span(input_).first(size)));
+  if (!closed_ && !finishing_ && !working_) read();
 }
 
 void Connection::take(std::string_view bytes) {
@@ -65,8 +118,13 @@ void Connection::take(std::string_view bytes) {
 
 void Connection::serve() {
   const auto end = Clock::now() + kTurn;
+  const auto begun = ThreadClock::now();
   while (!closed_ && !finishing_ && !working_) {
-    if (Clock::now() > end) return let_others([] { return Session::Next::kGoOn; });
+    if (Clock::now() > end) {
+      // Beside hundreds of others that flood, none takes much. The thread may have waited, too.
+      if (ThreadClock::now() - begun > kTurn) took(kMost / 2);
+      return let_others([] { return Session::Next::kGoOn; });
+    }
     auto body = reader_.next_in_parts();
     if (!body) return close(End::kFault, lsp::without_excerpts(body.error().message()));
     if (!*body) return;
@@ -79,8 +137,9 @@ void Connection::serve() {
 }
 
 void Connection::let_others(std::function<Session::Next()> then) {
-  asio::post(socket_.get_executor(),
-             [self = shared_from_this(), then = std::move(then)] { self->resume(then); });
+  asio::post(socket_.get_executor(), [self = shared_from_this(), then = std::move(then)]() mutable {
+    self->go_on(std::move(then));
+  });
   working_ = true;
 }
 
@@ -100,7 +159,7 @@ void Connection::parse_aside(lsp::Body body) {
 
 void Connection::work_aside(std::function<void()> work, std::function<Session::Next()> then) {
   std::function<void()> resumed = [self = shared_from_this(), then = std::move(then)] {
-    self->resume(then);
+    self->go_on(then);
   };
   // The other thread must not be the one that frees this.
   settings_.aside([executor = socket_.get_executor(), work = std::move(work),
@@ -115,12 +174,15 @@ void Connection::work_aside(std::function<void()> work, std::function<Session::N
   working_ = true;
 }
 
-void Connection::resume(const std::function<Session::Next()>& work) {
+void Connection::go_on(std::function<Session::Next()> then) {
   if (closed_) return;
-  working_ = false;
+  work([this, then = std::move(then)] { resume(then); });
+}
+
+void Connection::resume(const std::function<Session::Next()>& then) {
   parsed_bytes_ = 0;
   try {
-    went(work());
+    went(then());
     serve();
   } catch (const std::bad_alloc&) {
     return close(End::kFault, "no memory for a message");

@@ -208,7 +208,7 @@ void Daemon::Impl::admit(Lifetime::Socket socket) {
       std::move(socket), *this,
       Connection::Settings{
           id, settings_.output_bytes_max, [this](std::uint64_t gone) { ended(gone); },
-          settings_.silence_max, settings_.frame_max, &unfinished_bytes_,
+          settings_.silence_max, settings_.frame_max, &unfinished_bytes_, &turns_,
           [this](std::function<void()> work) { asio::post(aside_, std::move(work)); }});
   connections_.emplace(id, connection);
   connection->start();
@@ -256,6 +256,8 @@ void Daemon::Impl::complete(completion::Request request,
   lifetime_.request_began();
   serves(request.document.uri);
   const std::uint64_t session = request.document.session;
+  const auto asking = connections_.find(session);
+  request.waits = asking != connections_.end() && asking->second->asks_for_much();
   if (request.partial)
     request.partial = [this, session,
                        partial = std::move(request.partial)](const completion::Item& item) {
@@ -278,14 +280,6 @@ void Daemon::Impl::close_document(completion::DocumentKey document) {
 void Daemon::Impl::open_document(completion::OpenedDocument opened) {
   serves(opened.document.uri);
   service_->open(std::move(opened));
-}
-
-void Daemon::Impl::focus_document(completion::DocumentKey document) {
-  service_->focus(std::move(document));
-}
-
-void Daemon::Impl::dismiss_suggestion(completion::Dismissal dismissal) {
-  service_->dismiss(std::move(dismissal));
 }
 
 ModelProgress Daemon::Impl::model_progress() const {

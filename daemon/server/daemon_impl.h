@@ -44,8 +44,12 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
                 std::function<void(completion::Outcome)> done) override;
   void close_document(completion::DocumentKey document) override;
   void open_document(completion::OpenedDocument opened) override;
-  void focus_document(completion::DocumentKey document) override;
-  void dismiss_suggestion(completion::Dismissal dismissal) override;
+  void focus_document(completion::DocumentKey document) override {
+    service_->focus(std::move(document));
+  }
+  void dismiss_suggestion(completion::Dismissal dismissal) override {
+    service_->dismiss(std::move(dismissal));
+  }
   TextBudget& text_budget() override { return text_budget_; }
   void judge(const completion::DocumentKey& document, FileJudge::Judged judged) override;
   void look_at_project(const completion::TextHome& home) override;
@@ -127,6 +131,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   TextBudget text_budget_;
   std::size_t unfinished_bytes_ = 0;  ///< of messages that are on their way, of all connections
   boost::asio::io_context io_{1};
+  Turns turns_{io_.get_executor()};  ///< of all connections
   Lifetime lifetime_;
   boost::asio::signal_set signals_{io_};
   boost::asio::steady_timer trim_clock_{io_};

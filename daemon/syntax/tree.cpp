@@ -1,9 +1,11 @@
 #include "daemon/syntax/tree.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
-#include <ctime>
 #include <string>
+
+#include "base/thread_clock.h"
 
 namespace efimd::syntax {
 
@@ -16,27 +18,19 @@ struct DeleteParser {
 /// Bytes that tree-sitter is given before the time that it took is looked at.
 constexpr std::size_t kPieceBytes = 512;
 
-/// Of this thread.
-std::uint64_t cpu_us() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 +
-         static_cast<std::uint64_t>(time.tv_nsec) / 1'000;
-}
-
 /// A text that goes on as blanks once its time is over: 48 KiB of them take tenths of a second at
 /// most. tree-sitter's own limits are not used, because up to 0.20.7 a parse that is given up between
 /// two tokens frees a null pointer. Nor does the text end there: its lexer trusts that what it has
 /// seen stays.
 struct TimedText {
   std::string_view text;
-  std::uint64_t end_us;
+  ThreadClock::time_point end;
   bool is_over = false;
 
   static const char* read(void* self, std::uint32_t at, TSPoint, std::uint32_t* size) {
     static const std::string kBlanks(kPieceBytes, ' ');
     TimedText& timed = *static_cast<TimedText*>(self);
-    timed.is_over = timed.is_over || cpu_us() >= timed.end_us;
+    timed.is_over = timed.is_over || ThreadClock::now() >= timed.end;
     const std::size_t left = timed.text.size() - std::min<std::size_t>(at, timed.text.size());
     *size = static_cast<std::uint32_t>(std::min(left, kPieceBytes));
     return timed.is_over || left == 0 ? kBlanks.data() : timed.text.data() + at;
@@ -74,7 +68,7 @@ std::optional<Tree> Tree::of(Grammar grammar, std::string_view text, std::uint64
   }
   const std::unique_ptr<TSParser, DeleteParser> parser(ts_parser_new());
   if (!parser || !ts_parser_set_language(parser.get(), language)) return std::nullopt;
-  TimedText timed{text, cpu_us() + time_us};
+  TimedText timed{text, ThreadClock::now() + std::chrono::microseconds(time_us)};
   std::unique_ptr<TSTree, Delete> tree(
       ts_parser_parse(parser.get(), nullptr, {&timed, &TimedText::read, TSInputEncodingUTF8}));
   if (tree == nullptr || timed.is_over) return std::nullopt;

@@ -9,10 +9,11 @@ namespace {
 
 text::SnapshotPtr text_of(const std::string& text) { return text::Document(text).snapshot(); }
 
-JobPtr job(const std::string& uri, const text::SnapshotPtr& snapshot) {
+JobPtr job(const std::string& uri, const text::SnapshotPtr& snapshot, bool waits = false) {
   Request request;
   request.document = {1, uri};
   request.snapshot = snapshot;
+  request.waits = waits;
   return std::make_unique<Job>(std::move(request), [](const Outcome&) {});
 }
 
@@ -55,19 +56,55 @@ TEST_CASE("an opening follows the closing before it") {
   CHECK(count(mailbox) == 0);
 }
 
-TEST_CASE("a request that was superseded waits without its text") {
+namespace {
+
+JobPtr taken(Mailbox& mailbox) { return std::move(std::get<JobPtr>(*mailbox.take())); }
+
+}  // namespace
+
+TEST_CASE("a request that was superseded while it waited is handed back, also when full") {
+  Mailbox mailbox(2);
+  const auto old = text_of("old"), newer = text_of("newer");
+  auto first = job("a", old), second = job("a", newer), other = job("b", old), more = job("c", old);
+  REQUIRE(mailbox.post(first));
+  CHECK(first == nullptr);
+  REQUIRE(mailbox.post(other));
+  CHECK_FALSE(mailbox.post(more));
+  CHECK(more != nullptr);
+  REQUIRE(mailbox.post(second));
+  REQUIRE(second != nullptr);
+  CHECK(second->request.snapshot == old);
+  CHECK(second->stop.stop_requested());
+  const JobPtr kept = taken(mailbox), newest = taken(mailbox);
+  CHECK(kept->request.document.uri == "b");
+  CHECK(newest->request.snapshot == newer);
+  CHECK_FALSE(newest->stop.stop_requested());
+  CHECK(count(mailbox) == 0);
+}
+
+TEST_CASE("who asks for much waits until nothing else does, and is superseded as anybody") {
   Mailbox mailbox(16);
   const auto old = text_of("old"), newer = text_of("newer");
-  auto first = job("a", old), second = job("a", newer), other = job("b", old);
-  REQUIRE(mailbox.post(first));
-  REQUIRE(mailbox.post(other));
-  REQUIRE(mailbox.post(second));
-  const auto taken = [&] { return std::move(std::get<JobPtr>(*mailbox.take())); };
-  const JobPtr stopped = taken(), kept = taken(), newest = taken();
-  CHECK(stopped->stop.stop_requested());
-  CHECK(stopped->request.snapshot == nullptr);
-  CHECK(kept->request.snapshot == old);
-  CHECK(newest->request.snapshot == newer);
+  for (const char* uri : {"a", "b", "c"}) {
+    auto flood = job(uri, old, true);
+    REQUIRE(mailbox.post(flood));
+  }
+  auto editor = job("editor", old);
+  REQUIRE(mailbox.post(editor));
+  REQUIRE(mailbox.post(Focused{{1, "editor"}}));
+  // It was patient and is not any more, and the other way round.
+  auto again = job("b", newer);
+  REQUIRE(mailbox.post(again));
+  CHECK(again->request.snapshot == old);
+  CHECK(mailbox.until_next().stop_requested());
+
+  CHECK(taken(mailbox)->request.document.uri == "editor");
+  CHECK(std::holds_alternative<Focused>(*mailbox.take()));
+  auto patient = job("b", old, true);
+  REQUIRE(mailbox.post(patient));
+  CHECK(patient->request.snapshot == newer);
+  for (const char* uri : {"a", "c", "b"}) CHECK(taken(mailbox)->request.document.uri == uri);
+  CHECK(count(mailbox) == 0);
 }
 
 TEST_CASE("what was taken is not replaced by what comes later") {
