@@ -39,6 +39,7 @@ class BadClientsTest(UserTest):
     def test_memory_is_bounded_and_comes_back(self):
         editor = self.ready_editor()
         editor.complete_when_loaded(kUri, *kCursor)
+        self.assertEqual(self.status()["state"]["name"], "ready")
         pid = self.daemon_pid()
         start = resident_bytes(pid)
         bad = subprocess.Popen([sys.executable, kRoot / "tests/support/bad_clients.py", self.runtime / "daemon.sock", str(kClients), str(kSeconds)],

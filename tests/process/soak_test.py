@@ -44,6 +44,7 @@ class SoakTest(UserTest):
         chooser = random.Random(7)
         typists = [self.new_typist(seed) for seed in range(kEditors)]
         typists[0].editor.complete_when_loaded("file:///project/fibonacci.py", 3, 30)
+        self.assertEqual(self.status()["state"]["name"], "ready")
         begun = time.monotonic()
         end, next_death = begun + kSeconds, begun + kLivesS
         asked = daemons = editors = 0
