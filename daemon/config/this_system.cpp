@@ -24,6 +24,8 @@
 #include <cstring>
 #include <system_error>
 
+#include "base/control_groups.h"
+
 namespace efimd::service {
 
 std::optional<long> peer_process(int fd) {
@@ -158,22 +160,10 @@ std::uint64_t machine_memory_bytes() {
 
 }  // namespace
 
-std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership,
-                                  const std::filesystem::path& root) {
-  namespace fs = std::filesystem;
+std::uint64_t cgroup_memory_bytes(const std::filesystem::path& root) {
   std::uint64_t least = 0;
-  std::ifstream lines(membership);
-  for (std::string line; std::getline(lines, line);) {
-    if (!line.starts_with("0::/")) continue;  // version 2; a first version counts as none
-    // Each group above has a limit of its own.
-    for (fs::path group = fs::path(line.substr(4)).lexically_normal();;
-         group = group.parent_path()) {
-      std::uint64_t limit = 0;
-      if (std::ifstream(root / group / "memory.max") >> limit && limit > 0)
-        least = least == 0 ? limit : std::min(least, limit);
-      if (group.empty() || group == group.parent_path()) break;
-    }
-  }
+  for (const MemoryGroup& group : memory_groups(root))
+    least = least == 0 ? group.limit_bytes : std::min(least, group.limit_bytes);
   return least;
 }
 

@@ -29,9 +29,9 @@ void close_on_exec_from(int first);
 /// the system does not say. `supplies` is Linux's power supply class.
 bool on_battery(const std::filesystem::path& supplies = "/sys/class/power_supply");
 
-/// The least memory limit of the process's control groups (version 2), as a container's; 0: none.
-std::uint64_t cgroup_memory_bytes(const std::filesystem::path& membership = "/proc/self/cgroup",
-                                  const std::filesystem::path& root = "/sys/fs/cgroup");
+/// The least memory limit of the process's control groups, as a container's; 0: none. `root` is as in
+/// memory_groups().
+std::uint64_t cgroup_memory_bytes(const std::filesystem::path& root = "/");
 
 /// Bytes of memory in this machine, or of its part that control groups and RLIMIT_AS leave to the
 /// process; 0 if the system does not say.
