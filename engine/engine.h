@@ -140,9 +140,9 @@ class Engine {
 
   /// Whether memory of single pages can go back to the system.
   virtual bool gives_back() const { return false; }
-  /// Evicts some pages, to the store if that takes them, that no open sequence uses and that are of none
-  /// of these documents, and gives their memory to the system; false once none are left. It takes
-  /// about as long as overwrite_some(). Only where gives_back().
+  /// Evicts some pages that no open sequence uses and that are of none of these documents, to the store
+  /// if that takes them. Gives their memory to the system; false once none are left. It takes about as
+  /// long as overwrite_some(). Only where gives_back().
   virtual bool give_back_some(std::span<const SourceId> /*but*/) { return false; }
 
   /// Gives the device's memory back until the next call that needs it; sequences hold what they
