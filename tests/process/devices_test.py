@@ -60,6 +60,12 @@ class DevicesTest(DeviceTest):
         self.complete(EFIMD_DEVICE="cpu")
         self.assertEqual((self.device()["kind"], self.device()["reason"]), ("cpu", "configured"))
 
+    def assert_same(self, text, other):
+        """A suggestion ends when its time is over, on a busy machine within the same words."""
+        shorter, longer = sorted((text.rstrip(), other.rstrip()), key=len)
+        self.assertTrue(shorter)
+        self.assertTrue(longer.startswith(shorter), (text, other))
+
     def test_vulkan_by_name_runs_on_whatever_vulkan_there_is(self):
         self.needs_vulkan()
         on_cpu = self.complete(EFIMD_DEVICE="cpu")
@@ -67,10 +73,10 @@ class DevicesTest(DeviceTest):
         on_vulkan = self.complete(EFIMD_DEVICE="vulkan")
         self.assertEqual(self.device()["kind"], "vulkan")
         self.assertEqual(self.device()["reason"], "configured")
-        self.assertEqual(on_vulkan, on_cpu)
+        self.assert_same(on_vulkan, on_cpu)
         poll(lambda: self.status()["memory"]["device"]["usedBytes"] == 0, "idle: the GPU's memory is given back")
         self.assertGreater(self.status()["memory"]["host"]["usedBytes"], 0, "what was on it is in the host's memory")
-        self.assertEqual(self.complete(EFIMD_DEVICE="vulkan"), on_vulkan)
+        self.assert_same(self.complete(EFIMD_DEVICE="vulkan"), on_vulkan)
         self.assertEqual(self.device()["kind"], "vulkan")
         self.assertGreater(self.status()["reuse"]["reusedTokens"], 0)
 
