@@ -149,9 +149,8 @@ CpuLayer layer_of(const ModelShape& shape, const LayerWeights& layer) {
           .down = stacked(layer.down, shape.width)};
 }
 
-template <class T>
-T read(const unsigned char* at) {
-  T value;
+std::uint16_t two_bytes(const unsigned char* at) {
+  std::uint16_t value;
   std::memcpy(&value, at, sizeof value);
   return value;
 }
@@ -199,10 +198,10 @@ void read_row(const Weights& weights, int row, float* out) {
       std::memcpy(out, at, static_cast<std::size_t>(cols) * sizeof *out);
       return;
     case WeightType::kF16:
-      for (int k = 0; k < cols; ++k, at += 2) out[k] = half_to_float(read<std::uint16_t>(at));
+      for (int k = 0; k < cols; ++k, at += 2) out[k] = half_to_float(two_bytes(at));
       return;
     case WeightType::kBF16:
-      for (int k = 0; k < cols; ++k, at += 2) out[k] = bfloat_to_float(read<std::uint16_t>(at));
+      for (int k = 0; k < cols; ++k, at += 2) out[k] = bfloat_to_float(two_bytes(at));
       return;
     default:
       break;
