@@ -145,7 +145,9 @@ void KvErrors::keep(const Digest& model, std::string_view kernels, const KvError
   if (!stream.fail()) fs::rename(next, file_, failed);
 }
 
-std::string kv_kernels() { return fmt::format("cpu {}", engine::isa_name(engine::best_isa())); }
+std::string kv_kernels() {
+  return fmt::format("cpu {}", engine::arithmetic_name(engine::best_isa()));
+}
 
 std::string kv_error_text(const KvError& error) {
   return fmt::format(

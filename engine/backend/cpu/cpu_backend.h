@@ -18,16 +18,20 @@ enum class Isa {
   kAvxVnni,     ///< the same with VNNI in 256 bits
   kAvx512,      ///< F, BW, VL, DQ and VNNI; a processor without VNNI takes the one above
   kAvx512Bf16,  ///< the same with BF16
+  kAmx,         ///< the same with AMX's tiles of int8
   kNeon,        ///< of every 64-bit ARM processor
   kNeonDot,     ///< the same with dotprod
   kNeonI8mm,    ///< the same with i8mm
 };
 /// All, each architecture's from the slowest to the fastest.
-inline constexpr Isa kIsas[] = {Isa::kScalar,     Isa::kAvx2, Isa::kAvxVnni, Isa::kAvx512,
-                                Isa::kAvx512Bf16, Isa::kNeon, Isa::kNeonDot, Isa::kNeonI8mm};
+inline constexpr Isa kIsas[] = {Isa::kScalar, Isa::kAvx2,       Isa::kAvxVnni,
+                                Isa::kAvx512, Isa::kAvx512Bf16, Isa::kAmx,
+                                Isa::kNeon,   Isa::kNeonDot,    Isa::kNeonI8mm};
 
 /// As in settings: "avx512".
 std::string_view isa_name(Isa isa);
+/// Of its arithmetic: instruction sets whose results have the same bits share a name, and so KV.
+std::string_view arithmetic_name(Isa isa);
 /// As in texts: "AVX-512 VNNI".
 std::string_view isa_title(Isa isa);
 /// The best that this processor and its operating system run. EFIMD_ISA (a name of isa_name()) lowers

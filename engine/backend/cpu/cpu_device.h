@@ -41,7 +41,7 @@ class CpuBackend final : public Backend {
         pool_(threads),
         multiplier_(kernels_, pool_),
         name_(device_name(isa, pool_.threads())),
-        page_format_(std::string(kv_->name()) + ", cpu " + std::string(isa_name(isa))),
+        page_format_(std::string(kv_->name()) + ", cpu " + std::string(arithmetic_name(isa))),
         step_tokens_max_(step_tokens_max),
         rope_(shape, weights_.rope_factors),
         plan_({.kv_heads = shape.kv_heads,

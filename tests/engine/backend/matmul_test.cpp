@@ -25,7 +25,7 @@ constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// Of what a product adds up, how much rounding may take away.
 double rounding(Isa isa, TensorType type) {
-  const bool to_bfloat = isa == Isa::kAvx512Bf16 && type == TensorType::kBF16;
+  const bool to_bfloat = (isa == Isa::kAvx512Bf16 || isa == Isa::kAmx) && type == TensorType::kBF16;
   return to_bfloat ? 1.0 / 256 : 3e-6;
 }
 

@@ -1,18 +1,16 @@
 // Products of panels have the bits of products of the file's rows, which matmul_test.cpp holds against f64.
 #include "engine/backend/cpu/kernels/panels.h"
 
-#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <string>
 
-#include "engine/backend/cpu/aligned_array.h"
-#include "engine/backend/cpu/cpu_weights.h"
 #include "engine/backend/cpu/kernels/isa.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/input_rows.h"
 #include "tests/engine/backend/memory_model.h"
+#include "tests/engine/backend/panel_matrix.h"
 
 namespace efimd::test {
 namespace {
@@ -23,34 +21,6 @@ using engine::TensorType;
 using engine::TensorView;
 
 constexpr float kUnwritten = std::numeric_limits<float>::quiet_NaN();
-
-/// A matrix with its panels.
-class PanelMatrix {
- public:
-  explicit PanelMatrix(const TensorView& tensor) : mapped(weights_of(tensor)), both(mapped) {
-    const auto count = static_cast<std::size_t>(panel_count(mapped));
-    REQUIRE(memory_.reserve(count * panel_bytes(mapped)));
-    for (std::size_t panel = 0; panel < count; ++panel)
-      write_panel(mapped, static_cast<int>(panel), memory_.data() + panel * panel_bytes(mapped));
-    if (count > 0) both.panels = memory_.data();
-  }
-  /// The matrix without what panels hold: what reads it there finds nothing but zeros.
-  Weights panels_alone(std::vector<unsigned char>& rest) const {
-    Weights weights = both;
-    rest.assign(weights.data,
-                weights.data + static_cast<std::size_t>(weights.rows) * weights.row_bytes);
-    std::fill_n(rest.begin(),
-                static_cast<std::size_t>(panel_count(weights) * kPanelRows) * weights.row_bytes, 0);
-    weights.data = rest.data();
-    return weights;
-  }
-
-  const Weights mapped;
-  Weights both;
-
- private:
-  AlignedArray<unsigned char> memory_;
-};
 
 struct Asked {
   Isa isa;

@@ -21,7 +21,8 @@ using engine::TensorType;
 
 /// Whether inputs are rounded for products with weights of this type.
 bool rounds_inputs(Isa isa, TensorType type) {
-  return is_quantized(type) || (type == TensorType::kBF16 && isa == Isa::kAvx512Bf16);
+  return is_quantized(type) ||
+         (type == TensorType::kBF16 && (isa == Isa::kAvx512Bf16 || isa == Isa::kAmx));
 }
 
 /// As a share of the logits' own size: of KV in f16, and of inputs in 8 bits or in bf16.

@@ -8,6 +8,8 @@
 
 #if defined(EFIMD_CPU_X86)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <cstring>
 #elif defined(EFIMD_CPU_ARM)
@@ -36,6 +38,8 @@ Names names_of(Isa isa) {
       return {"avx512", "AVX-512 VNNI"};
     case Isa::kAvx512Bf16:
       return {"avx512bf16", "AVX-512 VNNI BF16"};
+    case Isa::kAmx:
+      return {"amx", "AVX-512 VNNI BF16, AMX"};
     case Isa::kNeon:
       return {"neon", "NEON"};
     case Isa::kNeonDot:
@@ -74,11 +78,39 @@ bool has_avx512() {
 }
 
 bool has_avx512_bf16() { return has_avx512() && __builtin_cpu_supports("avx512bf16"); }
+
+/// Asks Linux for the tiles, once; threads that begin later have them, too. It refuses where it does not
+/// save them (before 5.16), and if a signal stack is too small for them.
+bool use_of_tiles() {
+#if defined(__linux__)
+  constexpr int kRequestPermission = 0x1023;  // ARCH_REQ_XCOMP_PERM of asm/prctl.h
+  constexpr int kTileData = 18;               // the state's number in XCR0
+  static const bool kPermitted = ::syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
+  return kPermitted;
+#else
+  return false;
+#endif
+}
+
+bool has_amx() {
+  constexpr unsigned kTiles = 1U << 24U;  // of EDX, leaf 7, subleaf 0
+  constexpr unsigned kInt8 = 1U << 25U;
+  unsigned eax = 0;
+  unsigned ebx = 0;
+  unsigned ecx = 0;
+  unsigned edx = 0;
+  return __get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx) != 0 && (edx & kTiles) != 0 &&
+         (edx & kInt8) != 0 && use_of_tiles();
+}
 #endif
 
 }  // namespace
 
 std::string_view isa_name(Isa isa) { return names_of(isa).name; }
+
+std::string_view arithmetic_name(Isa isa) {
+  return isa_name(isa == Isa::kAmx ? Isa::kAvx512Bf16 : isa);
+}
 
 std::string_view isa_title(Isa isa) { return names_of(isa).title; }
 
@@ -108,6 +140,8 @@ bool runs_here(Isa isa) {
       return has_avx2() && has_avx512();
     case Isa::kAvx512Bf16:
       return has_avx2() && has_avx512_bf16();
+    case Isa::kAmx:
+      return has_avx2() && has_avx512_bf16() && has_amx();
 #elif defined(EFIMD_CPU_ARM)
     case Isa::kNeon:
       return (getauxval(AT_HWCAP) & HWCAP_ASIMD) != 0;
@@ -132,6 +166,8 @@ const CpuKernels& kernels_of(Isa isa) {
       return avx512_kernels();
     case Isa::kAvx512Bf16:
       return avx512bf16_kernels();
+    case Isa::kAmx:
+      return amx_kernels();
 #elif defined(EFIMD_CPU_ARM)
     case Isa::kNeon:
       return neon_kernels();

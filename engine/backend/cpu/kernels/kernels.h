@@ -180,6 +180,7 @@ const CpuKernels& avx2_kernels();        ///< AVX2, FMA, F16C
 const CpuKernels& avxvnni_kernels();     ///< the same and AVX-VNNI
 const CpuKernels& avx512_kernels();      ///< AVX-512 F, BW, VL, DQ, VNNI
 const CpuKernels& avx512bf16_kernels();  ///< the same and BF16
+const CpuKernels& amx_kernels();         ///< the same and AMX with int8
 #elif defined(EFIMD_CPU_ARM)
 const CpuKernels& neon_kernels();
 const CpuKernels& neondot_kernels();   ///< with dotprod

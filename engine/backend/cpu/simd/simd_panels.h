@@ -13,6 +13,8 @@
 namespace efimd::engine::cpu {
 namespace {
 
+using Reg = Vector::Reg;
+
 /// Registers that hold a value of each row of a panel.
 constexpr int kPanelParts = kPanelRows / kRows;
 constexpr int kUnitGroupsMax = 8;
