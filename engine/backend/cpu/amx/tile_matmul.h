@@ -8,8 +8,8 @@
 // Registers take it from there: the integers are exact, and their way into the f32 sums is that of
 // simd_quantized.h, operation by operation. So it has the same bits.
 //
-// Of a tile's time the way through memory takes one half, and the f32 operations the other (Xeon
-// with AMX, 3.5 GHz, 16 x 16 x 32 products: 17 ns, 8.5 without tiles, 9 without f32).
+// Loading, multiplying and storing a tile took 12.7 ns of a core, and its f32 operations 8.5. They
+// do not overlap: 21.8 ns together, 16 x 16 x 32 products of random numbers (Xeon with AMX).
 #include "engine/backend/cpu/amx/tile_shapes.h"
 #include "engine/backend/cpu/simd/simd_panel_slabs.h"
 
