@@ -1,10 +1,12 @@
 // Whole steps through a model file: what they cost by their number of tokens, and tokens/s as a user sees them.
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstdio>
 #include <mutex>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -47,6 +49,10 @@ class WeightsAwaited {
     told_.wait(lock, [&] { return !text_.empty(); });
     return text_;
   }
+  bool is_told() {
+    const std::lock_guard lock(mutex_);
+    return !text_.empty();
+  }
 
  private:
   std::mutex mutex_;
@@ -54,7 +60,7 @@ class WeightsAwaited {
   std::string text_;
 };
 
-/// A model on the CPU device with one sequence.
+/// A model on the CPU device with one sequence. Panels are made from the start on.
 class Runner {
  public:
   Runner(const std::filesystem::path& path, const Form& form, int step_tokens_max)
@@ -68,8 +74,10 @@ class Runner {
                                               .step_tokens_max = step_tokens_max,
                                               .weights = form.weights,
                                               .weights_told = awaited_.listener()}));
-    made_s_ = seconds_of([&] { weights_ = awaited_.wait(); });
   }
+  /// Returns once the weights are as they will stay, with what the device says of them.
+  std::string await_weights() { return awaited_.wait(); }
+  bool are_weights_made() { return awaited_.is_told(); }
   /// Evaluates tokens at `position`; the logits of the last, or none.
   std::span<const float> evaluate(std::span<const TokenId> tokens, int position,
                                   bool logits = true) {
@@ -87,13 +95,9 @@ class Runner {
     return logits;
   }
   const engine::Model& model() const { return *model_; }
-  const std::string& weights() const { return weights_; }  ///< as the device says
-  double made_s() const { return made_s_; }                ///< seconds until they stayed so
 
  private:
   WeightsAwaited awaited_;
-  std::string weights_;
-  double made_s_ = 0;
   std::shared_ptr<const engine::Model> model_;
   std::vector<engine::PageIndex> pages_;
   std::unique_ptr<engine::Backend> backend_;
@@ -150,6 +154,45 @@ double products_of_token(const engine::Model& model) {
   return products;
 }
 
+/// Milliseconds of keys, a step of a token each, with a pause in which a core is idle: until panels
+/// are made, at most `count`.
+std::vector<double> typed_ms(Runner& runner, int count, bool while_made) {
+  constexpr auto kPause = std::chrono::milliseconds(50);
+  runner.evaluate_prompt(some_tokens(kPromptTokens));
+  std::vector<double> keys;
+  while (static_cast<int>(keys.size()) < count) {
+    std::this_thread::sleep_for(kPause);
+    if (while_made && runner.are_weights_made()) break;
+    keys.push_back(1e3 * seconds_of([&] { runner.evaluate(some_tokens(1), kPromptTokens); }));
+  }
+  return keys;
+}
+
+/// What a key costs while panels are made, against one of mapped weights, in rounds in turn.
+void print_while_made(const std::filesystem::path& path, int threads) {
+  constexpr int kRounds = 5;
+  constexpr int kKeys = 40;
+  std::vector<double> before, meanwhile;
+  for (int round = 0; round < kRounds; ++round) {
+    Runner mapped(path, {threads, engine::WeightsForm::kMapped, kPromptTokens}, kMany);
+    for (const double key : typed_ms(mapped, kKeys, false)) before.push_back(key);
+    Runner making(path, {threads, engine::WeightsForm::kPanels, kPromptTokens}, kMany);
+    for (const double key : typed_ms(making, kKeys, true)) meanwhile.push_back(key);
+  }
+  std::printf("\nA key, with pauses, %zu of mapped weights and %zu while panels were made, ms:",
+              before.size(), meanwhile.size());
+  if (meanwhile.empty()) {
+    std::printf(" panels were made before the first key\n");
+    return;
+  }
+  const auto at = [](std::vector<double>& keys, std::size_t percent) {
+    std::ranges::sort(keys);
+    return keys[std::min(keys.size() * percent / 100, keys.size() - 1)];
+  };
+  std::printf(" median %.1f and %.1f, p95 %.1f and %.1f\n", at(before, 50), at(meanwhile, 50),
+              at(before, 95), at(meanwhile, 95));
+}
+
 }  // namespace
 
 void print_steps(const std::vector<std::filesystem::path>& models, const Form& form) {
@@ -166,13 +209,14 @@ void print_steps(const std::vector<std::filesystem::path>& models, const Form& f
   std::printf("|\n");
   for (const std::filesystem::path& path : models) {
     Runner runner(path, form, kSteps[std::size(kSteps) - 1]);
+    const std::string weights = runner.await_weights();
     runner.evaluate_prompt(some_tokens(form.behind));
     StepFloor floor(runner.model(), form.threads);
     measure_round(runner, floor, form);
     std::vector<Round> rounds(kRounds);
     for (Round& round : rounds) round = measure_round(runner, floor, form);
 
-    std::printf("| %s | %s |", path.stem().c_str(), runner.weights().c_str());
+    std::printf("| %s | %s |", path.stem().c_str(), weights.c_str());
     for (std::size_t i = 0; i < std::size(kSteps); ++i)
       std::printf(" %.1f |", median_of(rounds, [&](const Round& r) { return r.steps[i] * 1e3; }));
     const auto bytes = static_cast<double>(runner.model().weight_bytes());
@@ -200,7 +244,7 @@ void print_forms(const std::filesystem::path& path, int threads) {
   Runner mapped(path, {threads, engine::WeightsForm::kMapped, kPromptTokens}, kStepTokensMax);
   Runner panels(path, {threads, engine::WeightsForm::kPanels, kPromptTokens}, kStepTokensMax);
   std::printf("Steps after %d tokens, %d rounds in turn: %s beside %s\n\n", kPromptTokens, kRounds,
-              panels.weights().c_str(), mapped.weights().c_str());
+              panels.await_weights().c_str(), mapped.await_weights().c_str());
   std::printf("| tokens | mapped, ms | panels, ms | times as fast (quartiles) |\n");
   std::printf("| --- | --- | --- | --- |\n");
   for (Runner* runner : {&mapped, &panels}) runner->evaluate_prompt(some_tokens(kPromptTokens));
@@ -219,10 +263,13 @@ void print_forms(const std::filesystem::path& path, int threads) {
                 of_panels[kRounds / 2] * 1e3, ratios[kRounds / 2], ratios[kRounds / 4],
                 ratios[3 * kRounds / 4]);
   }
+  print_while_made(path, threads);
 }
 
 Speed measure_speed(const std::filesystem::path& path, const Form& form) {
   Runner runner(path, form, engine::CpuOptions{}.step_tokens_max);
+  std::string weights;
+  const double made_s = seconds_of([&] { weights = runner.await_weights(); });
   const std::vector<TokenId> prompt = some_tokens(kPromptTokens);
   const double prompt_s = median_seconds(0, [&] { runner.evaluate_prompt(prompt); });
   TokenId token = engine::Sampler({}).choose(runner.evaluate_prompt(prompt));
@@ -230,8 +277,7 @@ Speed measure_speed(const std::filesystem::path& path, const Form& form) {
     for (int i = 0; i < kGeneratedTokens; ++i)
       token = engine::Sampler({}).choose(runner.evaluate({&token, 1}, kPromptTokens + i));
   });
-  return {kPromptTokens / prompt_s, kGeneratedTokens / generation_s, runner.weights(),
-          runner.made_s()};
+  return {kPromptTokens / prompt_s, kGeneratedTokens / generation_s, weights, made_s};
 }
 
 }  // namespace efimd::bench
