@@ -27,7 +27,7 @@ function(efimd_tune_sanitizers)
   endif()
   # With these clang 14 takes 50 s for one of the files, without them 10.
   if(EFIMD_SANITIZE MATCHES "undefined" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    foreach(isa avx2 avxvnni avx512 avx512bf16)
+    foreach(isa avx2 avxvnni avx512 avx512bf16 amx)
       efimd_sources(efimd_backend source cpu/kernels/kernels_${isa}.cpp)
       set_property(SOURCE ${source} TARGET_DIRECTORY efimd_backend
         APPEND PROPERTY COMPILE_OPTIONS "-fno-sanitize=null,pointer-overflow,object-size,function")

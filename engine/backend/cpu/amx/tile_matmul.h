@@ -65,7 +65,8 @@ void multiply_tiles(const Slab& slab, int groups, SlabInputs in, AskedLines& ahe
   const auto multiply = [&](int tile) {
     Tiles::zero<kSumsTile>();
     Tiles::load<kInputsTile>(in.x + tile * kPartBytes, in.stride);
-    Tiles::load<kTileWeights>(slab.quads[0][0] + tile * (kPartBytes / 4) * kPanelLine, kPanelLine);
+    Tiles::load<kTileWeights>(slab.quads[tile / kParts][tile % kParts * kPartBytes / 4],
+                              kPanelLine);
     Tiles::multiply<kSumsTile, kInputsTile, kTileWeights>();
     Tiles::store<kSumsTile>(products[tile % kTilesHeld], kPanelLine);
   };
