@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/unaligned.h"
 #include "engine/backend/cpu/kernels/weight_blocks.h"
 
 namespace efimd::engine::cpu {
@@ -149,12 +150,6 @@ CpuLayer layer_of(const ModelShape& shape, const LayerWeights& layer) {
           .down = stacked(layer.down, shape.width)};
 }
 
-std::uint16_t two_bytes(const unsigned char* at) {
-  std::uint16_t value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
-
 }  // namespace
 
 Weights weights_of(const TensorView& tensor) {
@@ -198,10 +193,10 @@ void read_row(const Weights& weights, int row, float* out) {
       std::memcpy(out, at, static_cast<std::size_t>(cols) * sizeof *out);
       return;
     case WeightType::kF16:
-      for (int k = 0; k < cols; ++k, at += 2) out[k] = half_to_float(two_bytes(at));
+      for (int k = 0; k < cols; ++k, at += 2) out[k] = half_to_float(read<std::uint16_t>(at));
       return;
     case WeightType::kBF16:
-      for (int k = 0; k < cols; ++k, at += 2) out[k] = bfloat_to_float(two_bytes(at));
+      for (int k = 0; k < cols; ++k, at += 2) out[k] = bfloat_to_float(read<std::uint16_t>(at));
       return;
     default:
       break;

@@ -1,25 +1,17 @@
 // The specification: what every other table must compute, written for reading.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 
 #include "engine/backend/cpu/kernels/attention_scalar.h"
 #include "engine/backend/cpu/kernels/half.h"
 #include "engine/backend/cpu/kernels/kernels.h"
+#include "engine/backend/cpu/kernels/unaligned.h"
 #include "engine/backend/cpu/kernels/weight_blocks.h"
 
 namespace efimd::engine::cpu {
 
 namespace {
-
-/// An element of T at any address.
-template <class T>
-T read(const unsigned char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 struct ReadF32 {
   static constexpr int kBytes = 4;

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/backend/cpu/kernels/half.h"
+#include "engine/backend/cpu/kernels/unaligned.h"
 
 namespace efimd::engine::cpu {
 
@@ -13,13 +14,6 @@ namespace {
 
 constexpr int kRunsOfGroup = kGroup / kRunWeights;
 constexpr int kRunsOfSuperblock = kSuperblock / kRunWeights;
-
-template <class T>
-T read(const unsigned char* at) {
-  T value;
-  std::memcpy(&value, at, sizeof value);
-  return value;
-}
 
 float read_half(const unsigned char* at) { return half_to_float(read<std::uint16_t>(at)); }
 
