@@ -17,8 +17,8 @@ namespace efimd::engine::cpu {
 namespace {
 
 constexpr int kTokensOfTile = 16;
-/// Tokens that share an unpacked slab. Two times those of other tables, because the product takes
-/// less time beside unpacking.
+/// Tokens that share an unpacked slab. Against 64, as in other tables, a product of 128 tokens was
+/// 1.03 to 1.09 times as fast (one run of six: 0.94).
 constexpr int kTokensPerPass = 128;
 /// Panels that are multiplied with 16 tokens while these are in L1.
 constexpr int kPanelsAtOnce = 4;
