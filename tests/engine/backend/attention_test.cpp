@@ -169,7 +169,7 @@ TEST_CASE("attention agrees with f64 for steps that straddle pages and ranges") 
 }
 
 TEST_CASE("attention agrees with f64 for every kind of group and head") {
-  for (const auto& [kv_heads, group] : {std::pair{4, 1}, {2, 7}, {1, 8}, {1, 48}})
+  for (const auto& [kv_heads, group] : {std::pair{4, 1}, {2, 7}, {1, 8}, {1, 48}, {1, 71}})
     for (const int width : {8, 16, 40, 64, 80, 128})
       check_attention(Cache(70, kv_heads, group, width, 1, 3), 60, 4, 0.1F);
 }

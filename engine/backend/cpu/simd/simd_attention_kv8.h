@@ -80,7 +80,7 @@ void attention_kv8(const AttentionTask& task, const Kv8Source& source) {
   alignas(64) std::uint16_t expanded[2 * kKv8HeadWidthMax * kPageTokens];
   const int turns_stride = 2 * source.pairs * kPageTokens;
   const auto page_bytes = static_cast<int>(source.head_bytes);
-  attend_pages(task, [&](int page) {
+  const auto page_of = [&](int page) {
     const unsigned char* at =
         source.kv + static_cast<std::size_t>(task.page_table[page]) * source.page_stride;
     if ((page + 1) * kPageTokens < task.tokens) {
@@ -94,7 +94,8 @@ void attention_kv8(const AttentionTask& task, const Kv8Source& source) {
     expand_values(block, task.value_width, left < kPageTokens ? left : kPageTokens,
                   expanded + task.head_width * kPageTokens);
     return static_cast<const std::uint16_t*>(expanded);
-  });
+  };
+  attend_pages(task, page_of, [](int, const std::uint16_t* k) { return k; });
 }
 
 }  // namespace

@@ -84,7 +84,39 @@ struct Vector {
   static float sum(Reg a) { return _mm512_reduce_add_ps(a); }
   static float maximum(Reg a) { return _mm512_reduce_max_ps(a); }
 
+  /// Lane i: sum(of[i]), the same bits, of at most 8; the other lanes are of no use.
+  template <int N>
+  static Reg sums(const Reg* of) {
+    return columns<N>(of, [](Reg a, Reg b) { return _mm512_add_ps(a, b); });
+  }
+  /// Lane i: maximum(of[i]).
+  template <int N>
+  static Reg maxima(const Reg* of) {
+    return columns<N>(of, [](Reg a, Reg b) { return _mm512_max_ps(a, b); });
+  }
+
  private:
+  /// Joins the lanes of N registers at once, in the order in which sum() joins those of one: halves,
+  /// then quarters, pairs, the two of a pair.
+  template <int N, class Join>
+  static Reg columns(const Reg* of, const Join& join) {
+    const auto at = [&](int i) { return of[i < N ? i : 0]; };
+    Reg halves[4];  // 8 lanes of i, 8 of i + 4
+    for (int i = 0; i < 4; ++i)
+      halves[i] = join(_mm512_shuffle_f32x4(at(i), at(i + 4), 0x44),
+                       _mm512_shuffle_f32x4(at(i), at(i + 4), 0xEE));
+    Reg quarters[2];  // 4 lanes of i, i + 4, i + 2, i + 6
+    for (int i = 0; i < 2; ++i)
+      quarters[i] = join(_mm512_shuffle_f32x4(halves[i], halves[i + 2], 0x88),
+                         _mm512_shuffle_f32x4(halves[i], halves[i + 2], 0xDD));
+    // 2 lanes of 0, 1, 4, 5, 2, 3, 6, 7; then one of each, twice.
+    const Reg pairs = join(_mm512_shuffle_ps(quarters[0], quarters[1], 0x44),
+                           _mm512_shuffle_ps(quarters[0], quarters[1], 0xEE));
+    const Reg ones =
+        join(_mm512_shuffle_ps(pairs, pairs, 0x88), _mm512_shuffle_ps(pairs, pairs, 0xDD));
+    const __m512i order = _mm512_setr_epi32(0, 1, 8, 9, 4, 5, 12, 13, 0, 0, 0, 0, 0, 0, 0, 0);
+    return _mm512_permutexvar_ps(order, ones);
+  }
   static __mmask16 first(int count) {
     return static_cast<__mmask16>((1U << static_cast<unsigned>(count)) - 1U);
   }
