@@ -201,7 +201,7 @@ struct CompletionService::Impl {
     auto worker = std::make_unique<Worker>(
         std::move(*engine),
         Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper, &taste,
-                         settings.remote, settings.ask_head});
+                         settings.remote, settings.ask_head, settings.shows_edits});
     board.set_remote(worker->remote());
     board.set_ready(worker->engine(), *budgets);
     return worker;

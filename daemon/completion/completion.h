@@ -56,6 +56,8 @@ class CompletionService {
     /// Called on the engine thread in idle time, and when a document is opened or closed. It must not
     /// wait; the answer comes with show_head(). Null: prompts show no other files.
     std::function<void(HeadQuestion)> ask_head = nullptr;
+    /// Whether prompts show what was edited elsewhere, if the model has a form for it.
+    bool shows_edits = false;
     /// For which a document's KV stays in memory after an editor closed it, where that is the machine's
     /// own memory.
     std::chrono::milliseconds closed_kept{30'000};

@@ -98,6 +98,7 @@ struct Receipt {
   int before_tokens = 0;      ///< of the file's text before the increment
   int typed_tokens = 0;       ///< of the increment, up to the cursor
   int after_tokens = 0;       ///< of the file's text after the cursor
+  int edit_tokens = 0;        ///< of what was edited elsewhere (A-14)
   int head_files = 0;         ///< other files that it shows (A-13)
   int head_tokens = 0;        ///< of these
   double queue_ms = 0;        ///< from the request's arrival to the start of work

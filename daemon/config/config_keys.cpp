@@ -47,6 +47,13 @@ bool set_context_files(Config& config, const toml::node& node) {
   return true;
 }
 
+bool set_context_edits(Config& config, const toml::node& node) {
+  std::string value;
+  if (!one_of(node, {"on", "off"}, value)) return false;
+  config.context_edits = value == "on";
+  return true;
+}
+
 bool set_weights(Config& config, const toml::node& node) {
   std::string value;
   if (!one_of(node, {"auto", "mapped", "panels"}, value)) return false;
@@ -258,6 +265,11 @@ constexpr std::array kKeys = {
               "whether prompts show what files that yours imports declare. auto: to models trained "
               "so, with `completion.recall`; at most 15 % of the window, evaluated in idle time",
               set_context_files},
+    ConfigKey{"context.edits", "\"on\" | \"off\"", "\"off\"",
+              "whether prompts of the full window show what you edited last in other files of the "
+              "project, to models trained with other files: at most 256 tokens, evaluated in idle "
+              "time",
+              set_context_edits},
     ConfigKey{
         "completion.secret_files", "boolean", "false",
         "whether files that may hold secrets by their name (`.env`, `id_rsa`, ...) are completed",

@@ -52,7 +52,8 @@ struct Anchor {
 
   View view = View::kFull;
   State state = State::kGood;
-  bool lacks_head = false;  ///< other files have a newer head than `path` has, or a first one
+  /// Other files have a newer head than `path` has, or it lacks what was edited elsewhere.
+  bool lacks_head = false;
   std::uint64_t serial = 0;
   std::size_t window_begin = 0;         ///< w0
   std::size_t cut = 0;                  ///< a
@@ -61,6 +62,7 @@ struct Anchor {
   PathHead path;                        ///< path_head() of its file
   std::vector<engine::TokenId> before;  ///< tokens of text[w0, a)
   std::vector<engine::TokenId> after;   ///< tokens of text[b, w1)
+  std::vector<engine::TokenId> edits;   ///< edited_texts(), behind after
   std::vector<CoveredToken> increment;  ///< tokens of text[a, a + sum of bytes)
   /// The model's last completion, from byte `offered_begin` of the hole on. Its tokens are adopted
   /// as far as the text comes to agree with it, by accepting or by typing the same.

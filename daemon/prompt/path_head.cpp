@@ -1,6 +1,7 @@
 #include "daemon/prompt/path_head.h"
 
 #include <algorithm>
+#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -38,6 +39,23 @@ std::vector<TokenId> lines_within(std::string_view text, std::size_t most,
   }
 }
 
+/// A file's mark, path and lines in at most `most` tokens; empty if they do not suffice.
+std::vector<TokenId> other_file(const context::Slot& slot, std::size_t most,
+                                const engine::Tokenizer& tokenizer) {
+  const engine::FimFiles& files = tokenizer.fim().files;
+  if (!files.shows_others || !can_be_said(slot.path)) return {};
+  std::vector<TokenId> tokens;
+  if (files.mark != engine::kNoToken) tokens.push_back(files.mark);
+  const auto path =
+      tokenizer.encode(files.before_path + slot.path + files.after_path, engine::Fragment::kInside);
+  tokens.insert(tokens.end(), path.begin(), path.end());
+  if (tokens.size() + kFileTokensMin > most) return {};
+  const auto text = lines_within(slot.text, most - tokens.size(), tokenizer);
+  if (text.empty()) return {};
+  tokens.insert(tokens.end(), text.begin(), text.end());
+  return tokens;
+}
+
 }  // namespace
 
 PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer) {
@@ -64,16 +82,9 @@ PathHead path_head(const FileName& name, const context::Head& others, std::size_
   std::vector<TokenId>& shown = in_prefix ? head.inside : head.front;
   const std::size_t begin = shown.size();
   for (const context::Slot& slot : others.slots) {
-    if (!files.shows_others || !can_be_said(slot.path)) continue;
-    std::vector<TokenId> file;
-    if (files.mark != engine::kNoToken) file.push_back(files.mark);
-    say(file, files.before_path + slot.path + files.after_path);
-    const std::size_t used = shown.size() - begin + file.size();
-    if (used + kFileTokensMin > tokens_max) break;
-    const auto text = lines_within(slot.text, tokens_max - used, tokenizer);
-    if (text.empty()) continue;
+    const auto file = other_file(slot, tokens_max - (shown.size() - begin), tokenizer);
+    if (file.empty()) continue;
     shown.insert(shown.end(), file.begin(), file.end());
-    shown.insert(shown.end(), text.begin(), text.end());
     ++head.other_files;
   }
   head.other_tokens = static_cast<int>(shown.size() - begin);
@@ -81,6 +92,19 @@ PathHead path_head(const FileName& name, const context::Head& others, std::size_
   say(files.place == Place::kInsidePrefix ? head.inside : head.front,
       files.before_path + name.path + files.after_path);
   return head;
+}
+
+std::vector<TokenId> edited_texts(std::span<const context::Slot> texts, std::size_t tokens_max,
+                                  const engine::Tokenizer& tokenizer) {
+  if (tokenizer.fim().order != engine::FimOrder::kPsm ||
+      tokenizer.fim().files.mark == engine::kNoToken)
+    return {};
+  std::vector<TokenId> tokens;
+  for (const context::Slot& text : std::views::reverse(texts)) {
+    const auto file = other_file(text, tokens_max - tokens.size(), tokenizer);
+    tokens.insert(tokens.begin(), file.begin(), file.end());
+  }
+  return tokens;
 }
 
 }  // namespace efimd::prompt

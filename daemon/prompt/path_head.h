@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,13 @@ PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer);
 /// fit whole the first lines. None for a model that was not trained so.
 PathHead path_head(const FileName& name, const context::Head& head, std::size_t tokens_max,
                    const engine::Tokenizer& tokenizer);
+
+/// The tokens of texts of other files behind after, the last one nearest to where the model
+/// writes: as many of the last as `tokens_max` tokens hold. Empty for a model that reads the suffix
+/// first, or was not trained with files that are marked so.
+std::vector<engine::TokenId> edited_texts(std::span<const context::Slot> texts,
+                                          std::size_t tokens_max,
+                                          const engine::Tokenizer& tokenizer);
 
 /// Of a path and of a repository's name, each.
 inline constexpr std::size_t kNameBytesMax = 192;

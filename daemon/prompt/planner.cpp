@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <span>
 #include <string_view>
+#include <utility>
 
 #include "base/utf8.h"
 #include "daemon/prompt/cover.h"
@@ -149,10 +150,11 @@ std::vector<TokenId> prompt_tokens(const Anchor& anchor, const Tokenizer& tokeni
   const engine::FimTokens& fim = tokenizer.fim();
   std::vector<TokenId> tokens = opening(anchor.path, tokenizer);
   tokens.reserve(anchor.path.size() + anchor.before.size() + anchor.after.size() +
-                 anchor.increment.size() + kFraming);
+                 anchor.edits.size() + anchor.increment.size() + kFraming);
   if (fim.order == engine::FimOrder::kSpm) append_after(tokens, fim, anchor.after);
   append_before(tokens, fim, anchor.path, anchor.before);
   if (fim.order != engine::FimOrder::kSpm) append_after(tokens, fim, anchor.after);
+  append(tokens, anchor.edits);
   append(tokens, fim.middle);
   for (const CoveredToken& token : anchor.increment) tokens.push_back(token.id);
   return tokens;
@@ -260,6 +262,12 @@ Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spi
   const std::string_view text = snapshot.bytes();
   anchor.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
   return plan_for(std::move(anchor), snapshot, cursor, tokenizer);
+}
+
+Plan with_edits(Plan plan, std::vector<TokenId> edits, const Tokenizer& tokenizer) {
+  plan.anchor.edits = std::move(edits);
+  plan.tokens = prompt_tokens(plan.anchor, tokenizer);
+  return plan;
 }
 
 Plan plain(const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,

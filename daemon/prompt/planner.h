@@ -11,7 +11,8 @@
 #include "engine/tokenizer/tokenizer.h"
 
 // The prompt is [BOS] [PRE] before [SUF] after [MID] increment, and generation continues after it
-// (EFIM, arXiv 2505.21889). While the cursor stays in the hole, only the increment's tokens change,
+// (EFIM, arXiv 2505.21889). A head may stand in front, and edits of other files behind after
+// . While the cursor stays in the hole, only the increment's tokens change,
 // so everything before them keeps its KV. A model that reads the suffix first gets
 // [SUF] after [PRE] before [MID] increment (without [MID] if it has none). Typed text comes last
 // there, too, and the same rules hold, but prompts for two places share nothing.
@@ -93,6 +94,9 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
 /// full one the anchor's view is full.
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
               const engine::Tokenizer& tokenizer, const Windows& windows);
+
+/// The same plan with what was edited elsewhere behind its after, see edited_texts().
+Plan with_edits(Plan plan, std::vector<engine::TokenId> edits, const engine::Tokenizer& tokenizer);
 
 /// The plan of a client without EFIM, as a baseline. Text up to the cursor is before, text from the
 /// cursor on is after; there is no increment. So every typed character changes the tokens before

@@ -65,6 +65,7 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   limits.taste = settings_.taste;
   limits.remote = settings_.remote;
   limits.window_tokens = settings_.config.window_tokens;
+  limits.shows_edits = settings_.config.context_edits;
   limits.release_after = std::chrono::seconds(settings_.config.device_idle_release_s);
   limits.background = [battery = false, asked = Clock::time_point()]() mutable {
     constexpr auto kAskAgain = std::chrono::seconds(5);

@@ -52,6 +52,12 @@ constexpr ReceiptMember kMembers[] = {
        if (a.receipt.head_files == 0) return std::nullopt;
        return Json{{"files", a.receipt.head_files}, {"tokens", a.receipt.head_tokens}};
      }},
+    {"editTokens", "integer; absent if there are none",
+     "tokens of what was edited elsewhere, behind the text after the cursor",
+     [](const Answered& a) -> Value {
+       if (a.receipt.edit_tokens == 0) return std::nullopt;
+       return a.receipt.edit_tokens;
+     }},
     {"generatedTokens", "integer", "generated tokens that go on after the cursor",
      [](const Answered& a) -> Value { return a.receipt.generated_tokens; }},
     {"healedTokens", "integer",

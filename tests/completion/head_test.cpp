@@ -1,21 +1,14 @@
 // prompts show other files once idle time has evaluated them, whole, and no keystroke waits for it.
 #include <catch2/catch.hpp>
-#include <map>
-#include <memory>
 #include <random>
 #include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
-#include "daemon/completion/answer/worker.h"
-#include "daemon/completion/pace.h"
-#include "tests/completion/harness.h"
+#include "tests/completion/person.h"
 
 using namespace efimd;
 using namespace efimd::completion;
-using test::EngineScript;
-using test::ScriptedPrompt;
+using test::Person;
 
 namespace {
 
@@ -25,98 +18,8 @@ constexpr unsigned kSeeds = 2;
 constexpr unsigned kSeeds = 6;
 #endif
 
-constexpr int kWide = 6000;
 /// What a keystroke may evaluate at the most: a near view.
 constexpr int kNearTokens = 110;
-constexpr engine::TokenId kMark = 1;
-
-Budgets budgets() {
-  Budgets budgets;
-  budgets.prompt_tokens_max = 300;
-  budgets.near_tokens_max = 90;
-  budgets.wide_tokens_max = kWide;
-  budgets.costs.points = {{1, 10}, {64, 100}, {256, 400}};
-  budgets.settle = std::chrono::milliseconds(0);
-  return budgets;
-}
-
-std::shared_ptr<EngineScript> script_with_files() {
-  auto script = std::make_shared<EngineScript>();
-  script->window_tokens = engine_window_for(kWide);
-  script->tokenizer.files.place = engine::FimFiles::Place::kBeforePrefix;
-  script->tokenizer.files.shows_others = true;
-  script->tokenizer.files.mark = kMark;
-  script->tokenizer.files.after_path = "\n";
-  return script;
-}
-
-std::string lines(int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += "  int value_" + std::to_string(i) + " = 0;\n";
-  return text;
-}
-
-context::HeadPtr head_of(const std::string& declarations) {
-  context::Head head;
-  if (!declarations.empty()) head.slots.push_back({"other.h", declarations, {}, "imported"});
-  return std::make_shared<const context::Head>(std::move(head));
-}
-
-/// One person with two files, and the worker that the daemon would run, on the test's own thread.
-class Person {
- public:
-  explicit Person(int line_count)
-      : text_a(lines(line_count)),
-        text_b(lines(line_count / 2) + "// b\n"),
-        worker(std::make_unique<test::ScriptedEngine>(script),
-               {.budgets = budgets(), .documents_max = 4, .ask_head = [this](HeadQuestion asked) {
-                  questions.push_back(std::move(asked));
-                }}) {
-    script->continuation = [this](const ScriptedPrompt& prompt) {
-      seen = prompt;
-      return std::string("f();");
-    };
-  }
-
-  Receipt ask(const std::string& uri = "file:///p/a.c") {
-    Request request;
-    request.document = {1, uri};
-    text::Document& document = uri.ends_with("a.c") ? text_a : text_b;
-    std::size_t& at = cursors[uri];
-    const std::string_view text = document.snapshot()->bytes();
-    at = std::min(text.find('\n', std::min(at == 0 ? text.size() / 2 : at, text.size() - 1)),
-                  text.size());
-    request.snapshot = document.snapshot();
-    request.cursor = at;
-    request.file = {"p", uri.substr(10)};
-    request.home = {"/p", uri.substr(7)};
-    request.options.recall = false;
-    request.options.tokens_max = 8;
-    request.arrived = std::chrono::steady_clock::now();
-    seen = {};
-    const Job job(request, [](const Outcome&) {});
-    const Answer answer = worker.serve(job);
-    REQUIRE_FALSE(answer.outcome.superseded);
-    return answer.outcome.receipt;
-  }
-  void type(const std::string& text, const std::string& uri = "file:///p/a.c") {
-    text::Document& document = uri.ends_with("a.c") ? text_a : text_b;
-    std::size_t& at = cursors[uri];
-    REQUIRE(document.replace(at, at, text));
-    at += text.size();
-  }
-  void show(const std::string& declarations, const std::string& uri = "file:///p/a.c") {
-    worker.show_head({{1, uri}, head_of(declarations)});
-  }
-  void rest() { CHECK(worker.idle({}) == kNever); }
-  std::shared_ptr<EngineScript> script = script_with_files();
-  text::Document text_a, text_b;
-  std::map<std::string, std::size_t> cursors;
-  std::vector<HeadQuestion> questions;
-  Worker worker;
-  ScriptedPrompt seen;
-};
-
 }  // namespace
 
 TEST_CASE("A-13: a head is asked for once a text, and shown from idle time's next anchor on") {

@@ -138,3 +138,21 @@ TEST_CASE("A-13: a model that was not trained with other files is shown none") {
   CHECK(shown(kHead, 1000, Place::kBeforePrefix, kMark, false) == "@x.c\n||0");
   CHECK(shown(kHead, 1000, Place::kNowhere) == "||0");
 }
+
+TEST_CASE("A-14: edited texts are files behind after, and the last of them stay if room is short") {
+  auto tokenizer = tokenizer_with(Place::kBeforePrefix);
+  const std::vector<context::Slot> texts = {{"a.c", "int first_of_all;\n", {}, ""},
+                                            {"b.c", "int second;\n", {}, ""}};
+  CHECK(prompt::edited_texts(texts, 100, tokenizer).empty());  // not trained with other files
+  engine::FimFiles files = tokenizer.fim().files;
+  files.shows_others = true;
+  const auto shown = [&](std::size_t most, engine::FimOrder order) {
+    const test::ScriptedTokenizer shows({.order = order, .files = files});
+    return spelled(prompt::edited_texts(texts, most, shows), shows);
+  };
+  using enum engine::FimOrder;
+  CHECK(shown(100, kPsm) == "@#a.c\nint first_of_all;\n@#b.c\nint second;\n");
+  CHECK(shown(30, kPsm) == "@#b.c\nint second;\n");
+  CHECK(shown(4, kPsm).empty());
+  CHECK(shown(100, kSpm).empty());
+}

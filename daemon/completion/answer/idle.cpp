@@ -67,6 +67,9 @@ Idle::Wanted Idle::anchor_for(DocumentState& document, prompt::View view) {
   }
   prompt::Plan plan = prompt::anchored(view, *asked.snapshot, asked.cursor,
                                        document.newest_spine_of(view), tokenizer, document.windows);
+  if (plan.anchor.view == prompt::View::kFull && view == prompt::View::kFull &&
+      !document.edits.empty())
+    plan = prompt::with_edits(std::move(plan), document.edits, tokenizer);
   if (plan.tokens.size() > static_cast<std::size_t>(engine_.window_tokens())) return {};
   // A view that shows all has become another one, which may be there.
   if (plan.anchor.view != view) return anchor_for(document, plan.anchor.view);

@@ -33,16 +33,6 @@ void note_work(Turn& turn, const Generated& generated) {
             .count();
 }
 
-void note_window(Turn& turn, const prompt::Anchor& anchor) {
-  turn.receipt.view = prompt::view_name(anchor.view);
-  turn.receipt.shown = prompt::shown_part(anchor, turn.snapshot(), turn.cursor);
-  turn.receipt.before_tokens = static_cast<int>(anchor.before.size());
-  turn.receipt.typed_tokens = static_cast<int>(anchor.increment.size());
-  turn.receipt.after_tokens = static_cast<int>(anchor.after.size());
-  turn.receipt.head_files = anchor.path.other_files;
-  turn.receipt.head_tokens = anchor.path.other_tokens;
-}
-
 /// Tokens of the generation that lie in its first `typed` bytes.
 int tokens_typed(const Generated& generated, std::size_t typed) {
   return static_cast<int>(std::ranges::count_if(
@@ -120,7 +110,7 @@ Or<void> ModelAnswer::prefill(Turn& turn, KeptAnchor& kept,
       turn.receipt.reused_tokens = cost->reused;
       turn.receipt.evaluated_tokens = cost->evaluated;
       turn.receipt.restored_tokens = cost->restored;
-      note_window(turn, kept.anchor);
+      turn.note_window(kept.anchor);
       return {};
     }
     if (cost.error().fault != Fault::kWindowFull) return failed(kept, cost.error());
@@ -147,7 +137,7 @@ Or<int> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
   turn.receipt.evaluated_tokens = std::max(0, cost->evaluated - count);
   turn.receipt.reused_tokens = turn.receipt.prompt_tokens - turn.receipt.evaluated_tokens;
   turn.receipt.restored_tokens = std::min(cost->restored, turn.receipt.reused_tokens);
-  note_window(turn, kept.anchor);
+  turn.note_window(kept.anchor);
   return count;
 }
 

@@ -20,6 +20,17 @@ const CursorContext& Turn::context() const {
   return *known_context;
 }
 
+void Turn::note_window(const prompt::Anchor& anchor) {
+  receipt.view = prompt::view_name(anchor.view);
+  receipt.shown = prompt::shown_part(anchor, snapshot(), cursor);
+  receipt.before_tokens = static_cast<int>(anchor.before.size());
+  receipt.typed_tokens = static_cast<int>(anchor.increment.size());
+  receipt.after_tokens = static_cast<int>(anchor.after.size());
+  receipt.edit_tokens = static_cast<int>(anchor.edits.size());
+  receipt.head_files = anchor.path.other_files;
+  receipt.head_tokens = anchor.path.other_tokens;
+}
+
 std::string language_of(const Request& request) {
   return recall::family_of(request.home.path.empty() ? request.document.uri : request.home.path);
 }

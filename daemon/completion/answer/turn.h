@@ -61,6 +61,8 @@ struct Turn {
   const text::Snapshot& snapshot() const { return *job.request.snapshot; }
   /// The text around the cursor is read once: that takes as long as a step of a small model.
   const CursorContext& context() const;
+  /// Writes into the receipt what the prompt of `anchor` shows.
+  void note_window(const prompt::Anchor& anchor);
 };
 
 }  // namespace efimd::completion

@@ -41,6 +41,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       taste_(settings.taste) {
   if (settings.remote.engine) remote_.emplace(engine_->tokenizer(), std::move(settings.remote));
   if (engine_->tokenizer().fim().files.shows_others) ask_head_ = std::move(settings.ask_head);
+  if (settings.shows_edits) elsewhere_.emplace(*engine_, documents_, memory_);
 }
 
 void Worker::close(const DocumentKey& document) {
@@ -200,6 +201,7 @@ void Worker::note_request(Turn& turn) {
   document.asked->cursor = turn.cursor;
   document.widening_cpu_s = std::max(0.0, document.widening_cpu_s - Idle::kWideningBackS);
   document.windows = windows_for(request.options, document);
+  if (elsewhere_) elsewhere_->follow(document, snapshot);
 }
 
 void Worker::note_taste(Turn& turn) const {
@@ -228,7 +230,8 @@ prompt::Windows Worker::windows_for(const Options& options, const DocumentState&
   const int path = static_cast<int>(document.first_spine.path().size());
   const int head =
       static_cast<int>(std::max(document.newest_path().size(), document.spine.path().size()));
-  const int room = window - reserved(options, window) - head;
+  const int edits = elsewhere_ ? std::min(kEditTokensMax, window / kEditShare) : 0;
+  const int room = window - reserved(options, window) - head - edits;
   // The path is read first, too; at least half of a first answer's time stays for text.
   const int near = budgets_.near_tokens_max;
   const auto first = prompt::Windows::of(std::min(room, budgets_.prompt_tokens_max - path),

@@ -17,6 +17,7 @@
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
 #include "daemon/completion/documents/documents.h"
+#include "daemon/completion/documents/elsewhere.h"
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/completion/documents/suggestion.h"
 #include "daemon/completion/mailbox.h"
@@ -47,6 +48,7 @@ class Worker {
     Taste* taste = nullptr;  ///< outlives the worker; null: nothing is learned
     RemoteSettings remote = {};
     std::function<void(HeadQuestion)> ask_head = nullptr;  ///< null: no other files are shown
+    bool shows_edits = false;                              ///< of other files (A-14)
   };
   Worker(std::unique_ptr<engine::Engine> engine, Settings settings);
 
@@ -109,6 +111,7 @@ class Worker {
   recall::Index* const index_;
   Taste* const taste_;
   std::function<void(HeadQuestion)> ask_head_;
+  std::optional<Elsewhere> elsewhere_;  ///< unset: prompts show no other edits
   Idle idle_{*engine_, documents_, budgets_};
   std::optional<RemoteAnswer> remote_;
   ModelAnswer model_{{*engine_, documents_, budgets_, idle_, index_}};

@@ -27,6 +27,10 @@ int tokens_of(const std::vector<std::span<const engine::TokenId>>& sequences) {
   return static_cast<int>(total);
 }
 
+bool shows_others(const prompt::Anchor& anchor) {
+  return anchor.path.other_files > 0 || !anchor.edits.empty();
+}
+
 }  // namespace
 
 KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
@@ -107,6 +111,7 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
     state.coming.reset();
     state.suggestions.clear();
     state.asked.reset();
+    state.edited = {};
   }
   state.open = true;
   drop_lost(state);
@@ -190,7 +195,7 @@ KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int 
   anchors.front().anchor = plan.anchor;
   state.judge_head(anchors.front().anchor);
   anchors.front().used = ++uses_;
-  set_sources(state, sequence_of(anchors.front()), plan.anchor.path);
+  set_sources(state, sequence_of(anchors.front()), shows_others(plan.anchor));
   return anchors.front();
 }
 
@@ -203,7 +208,7 @@ KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan
   kept.anchor = plan.anchor;
   state.judge_head(kept.anchor);
   kept.used = ++uses_;
-  set_sources(state, sequence_of(kept), plan.anchor.path);
+  set_sources(state, sequence_of(kept), shows_others(plan.anchor));
   return kept;
 }
 
@@ -239,15 +244,15 @@ void Documents::limit(DocumentState& state) {
 engine::SequenceId Documents::spine_sequence_of(DocumentState& state) {
   if (!state.spine_sequence) {
     state.spine_sequence = engine_.open_sequence();
-    set_sources(state, *state.spine_sequence, state.spine.path());
+    set_sources(state, *state.spine_sequence, state.spine.path().other_files > 0);
   }
   return *state.spine_sequence;
 }
 
 void Documents::set_sources(const DocumentState& state, engine::SequenceId sequence,
-                            const prompt::PathHead& path) {
+                            bool shows_others) {
   engine_.set_source(sequence, state.source);
-  if (path.other_files > 0) engine_.set_shown(sequence, state.shown_sources);
+  if (shows_others) engine_.set_shown(sequence, state.shown_sources);
 }
 
 std::vector<DocumentState*> Documents::open_by_use() {

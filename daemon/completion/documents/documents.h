@@ -16,6 +16,7 @@
 #include "daemon/completion/documents/suggestion.h"
 #include "daemon/completion/request.h"
 #include "daemon/completion/status.h"
+#include "daemon/context/edits.h"
 #include "daemon/prompt/planner.h"
 #include "engine/engine.h"
 
@@ -54,7 +55,9 @@ struct DocumentState {
   std::vector<std::string> head_files;   ///< of the newest head, with the reasons; for people
   std::vector<std::string> shown_files;  ///< URIs; of the heads since the state was made
   std::vector<engine::SourceId> shown_sources;  ///< the same, as the engine knows them
-  std::uint64_t head_asked = 0;  ///< version of the text for which a head was asked; 0: none
+  context::RecentEdits edited;                  ///< by the user, of this text
+  std::vector<engine::TokenId> edits;  ///< what the next full anchor shows of the others' (A-14)
+  std::uint64_t head_asked = 0;        ///< version of the text for which a head was asked; 0: none
   std::optional<engine::SequenceId> spine_sequence;
   double widening_cpu_s = 0;     ///< what idle time spent on widening, less what requests gave back
   prompt::Windows windows;       ///< of the last request
@@ -88,7 +91,7 @@ struct DocumentState {
   }
   const prompt::PathHead& newest_path() const { return (coming ? *coming : spine).path(); }
   void judge_head(prompt::Anchor& anchor) const {
-    anchor.lacks_head = anchor.path != newest_path();
+    anchor.lacks_head = anchor.path != newest_path() || (anchor.edits.empty() && !edits.empty());
   }
 };
 
@@ -152,9 +155,8 @@ class Documents {
   };
   Start best_start(const DocumentState& state, std::span<const engine::TokenId> tokens) const;
   engine::SequenceId sequence_of(KeptAnchor& kept);
-  /// Tells the engine whose text the sequence of a prompt with that path holds.
-  void set_sources(const DocumentState& state, engine::SequenceId sequence,
-                   const prompt::PathHead& path);
+  /// Tells the engine whose text a sequence holds: the document's, and if it `shows_others`, theirs.
+  void set_sources(const DocumentState& state, engine::SequenceId sequence, bool shows_others);
   /// Forgets each document that is `unwanted`, with its text and sequences, also an open one.
   void forget_if(const std::function<bool(const DocumentKey&, const DocumentState&)>& unwanted);
   void for_each(const std::function<void(const DocumentKey&, DocumentState&)>& visit);

@@ -38,6 +38,8 @@ class SessionMemory {
   SessionMemory(engine::Engine& engine, Documents& documents, std::shared_ptr<PageKeeper> keeper)
       : engine_(engine), documents_(documents), keeper_(std::move(keeper)) {}
 
+  /// Whether anything is ever stored.
+  bool stores() const { return keeper_ != nullptr; }
   /// kNone if the document must not be stored.
   engine::SourceId source_of(const DocumentKey& document, bool may_be_stored) const;
   void open(const OpenedDocument& opened);
