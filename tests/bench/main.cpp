@@ -41,6 +41,8 @@ int run(const CommandLine& line) {
       return run_forms(line);
     case Command::kSpeed:
       return run_speed(line);
+    case Command::kWarming:
+      return run_warming(line);
     case Command::kTokenizer:
       return run_tokenizer(line);
     case Command::kWrite:

@@ -250,6 +250,11 @@ void Grammar::add_models() {
       command("speed", "Tokens/s of a prompt of 512 tokens, and of 64 generated after it",
               "efimd-bench speed model.gguf", Command::kSpeed);
   speed->add_option("MODEL", line_.files, "A GGUF file")->required()->expected(1);
+  command("warming", "What packed steps and a shared head are worth for several files",
+          "efimd-bench warming model.gguf", Command::kWarming)
+      ->add_option("MODEL", line_.files, "A GGUF file")
+      ->required()
+      ->expected(1);
   speed->add_flag("--mapped", line_.mapped, kMapped);
   CLI::App* write =
       command("write", "Writes a model of random weights in the shape of Qwen2.5-Coder-0.5B",

@@ -28,6 +28,7 @@ struct CommandLine {
     kSteps,
     kForms,
     kSpeed,
+    kWarming,
     kTokenizer,
     kWrite
   };

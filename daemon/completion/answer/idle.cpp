@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "daemon/completion/answer/packed.h"
 #include "daemon/completion/answer/plans.h"
 #include "daemon/prompt/places.h"
 
@@ -48,11 +49,13 @@ bool Idle::prepare_places(const std::stop_token& stop, Clock::time_point& later)
     if (!open.empty()) later = woken_ + budgets_.settle;
     return true;
   }
-  for (DocumentState* document : open)
-    if (!prepare_anchor(*document, stop) || !renew_stale(*document, stop) ||
-        !prepare_spine(*document, stop, later))
-      return false;
-  return true;
+  if (open.empty()) return true;
+  const auto finish = [&](DocumentState* document) {
+    return renew_stale(*document, stop) && prepare_spine(*document, stop, later);
+  };
+  const std::span<DocumentState* const> others = std::span(open).subspan(1);
+  return prepare_anchor(*open.front(), stop) && finish(open.front()) &&
+         prepare_anchors(others, stop) && std::ranges::all_of(others, finish);
 }
 
 Idle::Wanted Idle::anchor_for(DocumentState& document, prompt::View view) {
@@ -179,6 +182,28 @@ bool Idle::prepare_anchor(DocumentState& document, const std::stop_token& stop) 
   return done != Done::kStopped;
 }
 
+bool Idle::prepare_anchors(std::span<DocumentState* const> documents, const std::stop_token& stop) {
+  std::vector<PackedPrompt> prompts;
+  std::vector<DocumentState*> of;
+  for (DocumentState* document : documents) {
+    if (!complete_recalled(*document, stop)) return false;
+    Wanted wanted = wanted_anchor(*document);
+    if (wanted.kept == nullptr) continue;
+    prompts.push_back({documents_.sequence_of(*wanted.kept), std::move(wanted.tokens)});
+    of.push_back(document);
+  }
+  const Packing packing{[this] { return step_tokens(); },
+                        [this](int tokens, double ms) { learn(tokens, ms); }};
+  const bool all = evaluate_packed(engine_, prompts, packing, stop);
+  for (std::size_t i = 0; i < of.size(); ++i)
+    if (prompts[i].state == PackedPrompt::State::kWhole) take_head(*of[i]);
+  return all;
+}
+
+void Idle::learn(int tokens, double ms) {
+  if (!budgets_.are_fixed) budgets_.costs.learn(tokens, ms);
+}
+
 bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
   if (!document.asked) return true;
   const text::Snapshot& snapshot = *document.asked->snapshot;
@@ -274,9 +299,7 @@ Idle::Done Idle::evaluate(engine::SequenceId sequence, std::span<const engine::T
     const Clock::time_point begin = Clock::now();
     const Result<void> done = engine_.step({&item, 1}, stop);
     if (!done) return done.error().fault == Fault::kWindowFull ? Done::kNoRoom : Done::kStopped;
-    if (!budgets_.are_fixed)
-      budgets_.costs.learn(count,
-                           std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    learn(count, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     *held += count;
   }
   return held ? Done::kWhole : Done::kStopped;

@@ -29,7 +29,8 @@ inline constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 ///   I-2  anchors that an edit elsewhere made stale, at their old places;
 ///   I-3  the spine after the cursor, when the text has settled (Budgets::settle; a wide window: for
 ///        as long as the work will take, so that at most half of such work is lost to typing);
-///   I-4  the same for the other open documents, without I-5.
+///   I-4  the same for the other open documents, without I-5. Their anchors are evaluated together
+///        (packed.h).
 ///
 /// Every step is short while somebody types (kStepMs, or one token's time if that is longer). At
 /// any time it makes way within a layer of the model. Nothing is done if everything is in KV.
@@ -82,6 +83,8 @@ class Idle {
 
  private:
   bool prepare_anchor(DocumentState& document, const std::stop_token& stop);
+  /// I-0 and I-1 for documents that are not the cursor's.
+  bool prepare_anchors(std::span<DocumentState* const> documents, const std::stop_token& stop);
   /// I-0; false when `stop` fired or the device failed.
   bool complete_recalled(DocumentState& document, const std::stop_token& stop);
   bool renew_stale(DocumentState& document, const std::stop_token& stop);
@@ -114,6 +117,7 @@ class Idle {
   Done evaluate(engine::SequenceId sequence, std::span<const engine::TokenId> tokens,
                 const std::stop_token& stop, Clock::time_point deadline = kNever);
   int step_tokens() const;
+  void learn(int tokens, double ms);
   /// How many tokens a step may take beside one, free of cost.
   int free_tokens() const;
 

@@ -23,6 +23,7 @@ int run_operations(const CommandLine& options);
 int run_steps(const CommandLine& options);
 int run_forms(const CommandLine& options);
 int run_speed(const CommandLine& options);
+int run_warming(const CommandLine& options);
 int run_tokenizer(const CommandLine& options);
 int run_write(const CommandLine& options);
 

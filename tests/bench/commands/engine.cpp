@@ -5,6 +5,7 @@
 #include "engine/backend/cpu/kernels/isa.h"
 #include "engine/backend/cpu/worker_pool.h"
 #include "tests/bench/commands/commands.h"
+#include "tests/bench/completion/warming.h"
 #include "tests/bench/engine/bandwidth.h"
 #include "tests/bench/engine/bench_model.h"
 #include "tests/bench/engine/tables.h"
@@ -49,6 +50,11 @@ int run_speed(const CommandLine& options) {
   const Speed speed = measure_speed(options.files.front(), form_of(options));
   std::printf("%.1f %.1f\n", speed.prompt, speed.generation);
   std::fprintf(stderr, "weights: %s, after %.2f s\n", speed.weights.c_str(), speed.made_s);
+  return 0;
+}
+
+int run_warming(const CommandLine& options) {
+  print_warming(options.files.front(), physical_cores());
   return 0;
 }
 
