@@ -130,6 +130,9 @@ class Engine {
   /// Hands one page to the store; takes about 0.1 ms. For idle time. kYes: the device
   /// is about to be given back.
   virtual WriteBehind write_behind(Leaving) { return WriteBehind::kNothing; }
+  /// A visit of this document begins, or of one without a number (kNone). Its unused pages are kept
+  /// `longer` visits longer than others (KV-3).
+  virtual void visited(SourceId, int /*longer*/) {}
   /// Drops the pages of a document and all that follow them, except those that open sequences use:
   /// close these first. Their bytes are gone once overwrite_some() says so.
   virtual void forget(SourceId) {}

@@ -190,6 +190,14 @@ WriteBehind LastingEngine::write_behind(Leaving leaving) {
   return engine_ ? engine_->write_behind(leaving) : WriteBehind::kNothing;
 }
 
+void LastingEngine::visited(SourceId source, int longer) {
+  if (engine_) {
+    engine_->visited(source, longer);
+  } else if (store_) {
+    store_->visited(source, longer);
+  }
+}
+
 void LastingEngine::forget(SourceId source) {
   if (engine_) {
     engine_->forget(source);

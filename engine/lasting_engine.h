@@ -58,6 +58,7 @@ class LastingEngine final : public Engine {
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
   WriteBehind write_behind(Leaving leaving) override;
+  void visited(SourceId source, int longer) override;
   void forget(SourceId source) override;
   bool overwrite_some() override;
   bool gives_back() const override { return engine_ && engine_->gives_back(); }

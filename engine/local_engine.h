@@ -74,6 +74,10 @@ class LocalEngine final : public Engine {
   Result<int> restore(std::span<const TokenId> tokens, SourceId source,
                       std::stop_token stop) override;
   WriteBehind write_behind(Leaving leaving) override { return tier_.write_one(leaving); }
+  void visited(SourceId source, int longer) override {
+    pool_.visited(source, longer);
+    if (store_) store_->visited(source, longer);
+  }
   void forget(SourceId source) override {
     pool_.forget(source);
     forgot_ = true;

@@ -56,6 +56,7 @@ void HostStore::add_sources(const Digest& page, std::span<const SourceId> source
     std::ranges::copy_if(sources, std::back_inserter(known), [&](SourceId source) {
       return std::ranges::find(known, source) == known.end();
     });
+    if (leaves_.erase({found->second.until, page}) > 0) offer(page, found->second);
   }
   if (!behind_) return;
   if (behind_->holds(page)) {
@@ -63,6 +64,19 @@ void HostStore::add_sources(const Digest& page, std::span<const SourceId> source
   } else if (found != pages_.end() && behind_->takes_page(Leaving::kNo)) {
     behind_->write(found->second.page);  // it came when the disk took none
   }
+}
+
+void HostStore::visited(SourceId source, int longer) {
+  const int before = order_.longer_of(source);
+  order_.visited(source, longer);
+  if (order_.longer_of(source) != before)
+    for (auto& [identity, kept] : pages_) {
+      const std::vector<SourceId>& sources = kept.page.sources;
+      if (std::ranges::find(sources, source) != sources.end() &&
+          leaves_.erase({kept.until, identity}) > 0)
+        offer(identity, kept);
+    }
+  if (behind_) behind_->visited(source, longer);
 }
 
 void HostStore::forget(SourceId source) {
@@ -78,6 +92,7 @@ void HostStore::forget(SourceId source) {
     }
   }
   for (const Digest& page : doomed) forgotten_.push_back(take_out(pages_.find(page)));
+  order_.forget(source);
   if (behind_) behind_->forget(source);
 }
 
@@ -111,17 +126,22 @@ void HostStore::keep(PageToStore page) {
   if (page.parent) {
     if (const auto parent = pages_.find(*page.parent);
         parent != pages_.end() && !has_children(*page.parent))
-      leaves_.erase({parent->second.last_use, *page.parent});
+      leaves_.erase({parent->second.until, *page.parent});
     ++children_[*page.parent];
   }
-  Kept& kept = pages_.emplace(identity, Kept{std::move(page), ++now_}).first->second;
-  if (!has_children(identity)) leaves_.emplace(kept.last_use, identity);
+  Kept& kept = pages_.emplace(identity, Kept{std::move(page), order_.use()}).first->second;
+  if (!has_children(identity)) offer(identity, kept);
 }
 
 void HostStore::touch(const Digest& page, Kept& kept) {
-  const bool leaf = leaves_.erase({kept.last_use, page}) > 0;
-  kept.last_use = ++now_;
-  if (leaf) leaves_.emplace(kept.last_use, page);
+  const bool leaf = leaves_.erase({kept.until, page}) > 0;
+  kept.last_use = order_.use();
+  if (leaf) offer(page, kept);
+}
+
+void HostStore::offer(const Digest& page, Kept& kept) {
+  kept.until = order_.until(kept.last_use, kept.page.sources);
+  leaves_.emplace(kept.until, page);
 }
 
 void HostStore::drop(Pages::iterator at) {
@@ -132,13 +152,13 @@ void HostStore::drop(Pages::iterator at) {
 std::vector<std::byte> HostStore::take_out(Pages::iterator at) {
   auto& [identity, kept] = *at;
   used_bytes_ -= kept.page.bytes.size();
-  leaves_.erase({kept.last_use, identity});
+  leaves_.erase({kept.until, identity});
   if (kept.page.parent) {
     const auto children = children_.find(*kept.page.parent);
     if (--children->second == 0) {
       children_.erase(children);
       if (const auto parent = pages_.find(*kept.page.parent); parent != pages_.end())
-        leaves_.emplace(parent->second.last_use, parent->first);
+        offer(parent->first, parent->second);
     }
   }
   std::vector<std::byte> bytes = std::move(kept.page.bytes);

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "engine/kv/page_order.h"
 #include "engine/kv/page_store.h"
 
 namespace efimd::engine {
@@ -15,8 +16,8 @@ namespace efimd::engine {
 /// and the store on disk.
 ///
 /// Keeps a copy of every page that it gets, in idle time or when the page leaves the device. It
-/// passes the page on to the disk if the disk takes it. Over the budget it drops leaves first, the
-/// longest unused before others. It outlives the device: pages of a device that was given back or
+/// passes the page on to the disk if the disk takes it. Over the budget it drops leaves first, in
+/// PageOrder. It outlives the device: pages of a device that was given back or
 /// lost are loaded from here.
 ///
 /// Thread: engine.  Shares the store on disk, which may be null.
@@ -35,6 +36,7 @@ class HostStore final : public PageStore {
   bool takes_page(Leaving leaving) const override;
   bool write(PageToStore page) override;
   void add_sources(const Digest& page, std::span<const SourceId> sources) override;
+  void visited(SourceId source, int longer) override;
   void forget(SourceId source) override;
   bool overwrite_some() override;
   /// Drops all pages that are kept here.
@@ -44,12 +46,15 @@ class HostStore final : public PageStore {
  private:
   struct Kept {
     PageToStore page;
-    std::uint64_t last_use = 0;
+    PageOrder::Time last_use = {};
+    PageOrder::Time until = {};  ///< its place among the leaves, if it is one
   };
   using Pages = std::unordered_map<Digest, Kept>;
 
   void keep(PageToStore page);
   void touch(const Digest& page, Kept& kept);
+  /// Lists the page as a leaf, in its order.
+  void offer(const Digest& page, Kept& kept);
   void drop(Pages::iterator at);
   /// The page's bytes, which nobody finds any more.
   std::vector<std::byte> take_out(Pages::iterator at);
@@ -59,10 +64,10 @@ class HostStore final : public PageStore {
   std::size_t used_bytes_ = 0;
   std::shared_ptr<PageStore> behind_;
   Pages pages_;
-  std::vector<std::vector<std::byte>> forgotten_;      ///< to be overwritten
-  std::unordered_map<Digest, int> children_;           ///< by parent, kept or not; never 0
-  std::set<std::pair<std::uint64_t, Digest>> leaves_;  ///< (last use, page), oldest first
-  std::uint64_t now_ = 0;                              ///< counts uses
+  std::vector<std::vector<std::byte>> forgotten_;        ///< to be overwritten
+  std::unordered_map<Digest, int> children_;             ///< by parent, kept or not; never 0
+  std::set<std::pair<PageOrder::Time, Digest>> leaves_;  ///< (until, page), the first out first
+  PageOrder order_;
 };
 
 }  // namespace efimd::engine

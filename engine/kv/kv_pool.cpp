@@ -33,7 +33,7 @@ KvPool::KvPool(int page_count, Digest root, const std::optional<PageKey>& key)
 }
 
 Result<PageIndex> KvPool::take() {
-  if (free_.empty() && !overwrite_one()) evict_oldest();
+  if (free_.empty() && !overwrite_one()) evict_first();
   if (free_.empty())
     return fail(Fault::kWindowFull,
                 fmt::format("all {} KV pages ({} tokens) are in use", page_count(),
@@ -63,7 +63,7 @@ PageIndex KvPool::seal(PageIndex page, std::optional<PageIndex> parent,
   sealed.state = State::kSealed;
   sealed.identity = identity_behind(parent, tokens);
   sealed.parent = parent.value_or(kNoPage);
-  sealed.last_use = ++now_;
+  sealed.last_use = order_.use();
   if (parent) ++at(*parent).children;
   index_.emplace(sealed.identity, page);
   return page;
@@ -111,7 +111,21 @@ bool KvPool::add_source(PageIndex page, SourceId source) {
   std::vector<SourceId>& sources = at(page).sources;
   if (std::ranges::find(sources, source) != sources.end()) return false;
   sources.push_back(source);
+  if (evictable_.erase({at(page).until, page}) > 0) offer(page);
   return true;
+}
+
+void KvPool::visited(SourceId source, int longer) {
+  const int before = order_.longer_of(source);
+  order_.visited(source, longer);
+  if (order_.longer_of(source) == before) return;
+  for (PageIndex page = 0; page < page_count(); ++page) {
+    const std::vector<SourceId>& sources = at(page).sources;
+    if (evictable(at(page)) && std::ranges::find(sources, source) != sources.end()) {
+      evictable_.erase({at(page).until, page});
+      offer(page);
+    }
+  }
 }
 
 void KvPool::forget(SourceId source) {
@@ -143,6 +157,7 @@ void KvPool::forget(SourceId source) {
       evict(page);
       page = parent;
     }
+  order_.forget(source);
 }
 
 bool KvPool::give_back_some(std::span<const SourceId> but, int pages_max) {
@@ -201,15 +216,15 @@ void KvPool::reference(PageIndex page) {
   assert(sealed.state == State::kSealed);
   if (sealed.references++ == 0) {
     --unreferenced_;
-    evictable_.erase({sealed.last_use, page});
+    evictable_.erase({sealed.until, page});
   }
-  sealed.last_use = ++now_;
+  sealed.last_use = order_.use();
 }
 
 void KvPool::release(PageIndex page) {
   Page& sealed = at(page);
   assert(sealed.state == State::kSealed && sealed.references > 0);
-  sealed.last_use = ++now_;
+  sealed.last_use = order_.use();
   if (--sealed.references > 0) return;
   ++unreferenced_;
   offer(page);
@@ -231,7 +246,10 @@ Digest KvPool::identity_behind(const Digest& parent, std::span<const TokenId> to
 }
 
 void KvPool::offer(PageIndex page) {
-  if (evictable(at(page))) evictable_.emplace(at(page).last_use, page);
+  Page& unused = at(page);
+  if (!evictable(unused)) return;
+  unused.until = order_.until(unused.last_use, unused.sources);
+  evictable_.emplace(unused.until, page);
 }
 
 std::optional<PageIndex> KvPool::parent(PageIndex page) const {
@@ -239,7 +257,7 @@ std::optional<PageIndex> KvPool::parent(PageIndex page) const {
   return parent == kNoPage ? std::nullopt : std::optional(parent);
 }
 
-void KvPool::evict_oldest() {
+void KvPool::evict_first() {
   if (evictable_.empty()) return;
   const PageIndex page = evictable_.begin()->second;
   if (on_evict) on_evict(page);
@@ -247,7 +265,7 @@ void KvPool::evict_oldest() {
 }
 
 void KvPool::evict(PageIndex page) {
-  evictable_.erase({at(page).last_use, page});
+  evictable_.erase({at(page).until, page});
   --unreferenced_;
   unlink(page);
   at(page) = Page{};
@@ -305,8 +323,9 @@ std::string KvPool::check_page(PageIndex index, int children) const {
   const auto named = index_.find(page.identity);
   if (named == index_.end() || named->second != index)
     return fmt::format("KV-1: sealed page {} is not under its identity", index);
-  if (evictable(page) && !evictable_.contains({page.last_use, index}))
-    return fmt::format("KV-3: unused leaf {} is not evictable", index);
+  if (evictable(page) && (!evictable_.contains({page.until, index}) ||
+                          page.until != order_.until(page.last_use, page.sources)))
+    return fmt::format("KV-3: unused leaf {} is not evictable, or not in its order", index);
   if (page.parent == kNoPage) return {};
   if (at(page.parent).state != State::kSealed)
     return fmt::format("KV-3: page {} outlived its parent {}", index, page.parent);

@@ -14,6 +14,7 @@
 
 #include "base/digest.h"
 #include "base/error.h"
+#include "engine/kv/page_order.h"
 #include "engine/kv/page_store.h"
 #include "engine/types.h"
 
@@ -29,7 +30,8 @@ using PageKey = std::array<std::byte, 192>;
 ///   KV-2  Full pages are immutable and shared by reference count; a partial page belongs to one
 ///         sequence.
 ///   KV-3  A page is evicted only if no sequence uses it and no resident page has it as parent
-///         (leaves first). The oldest use goes first.
+///         (leaves first). The oldest use goes first; documents that the user returns to are kept
+///         longer (PageOrder).
 ///
 /// State of a page:
 ///   free -> private (one sequence writes it) -> sealed (full, indexed, shared) -> free (evicted)
@@ -71,6 +73,9 @@ class KvPool {
   /// Notes whose text a sealed page holds. False if that was known.
   bool add_source(PageIndex page, SourceId source);
   std::span<const SourceId> sources(PageIndex page) const { return at(page).sources; }
+  /// A visit of this document begins: unused pages of it are kept `longer` visits longer than others
+  /// (PageOrder). kNone makes the others older.
+  void visited(SourceId source, int longer);
   /// Evicts the pages of `source` and all that follow them, except those that a sequence uses. Also those
   /// that nobody uses and that have no source: they may be of it, from when it was not to be stored.
   void forget(SourceId source);
@@ -116,7 +121,8 @@ class KvPool {
     int children = 0;                    ///< resident pages that have it as parent
     PageIndex parent = kNoPage;          ///< of a sealed page; kNoPage for the first of a sequence
     Digest identity = {};                ///< of a sealed page
-    std::uint64_t last_use = 0;          ///< pool time at which it was last referenced or released
+    PageOrder::Time last_use = {};       ///< when it was last referenced or released
+    PageOrder::Time until = {};          ///< its place among the evictable ones, if it is one
     std::vector<SourceId> sources = {};  ///< of a sealed page
     bool restored = false;               ///< came from the store, and was not used since
   };
@@ -132,7 +138,7 @@ class KvPool {
   }
   /// Lists the page as evictable when it is.
   void offer(PageIndex page);
-  void evict_oldest();
+  void evict_first();
   /// Evicts a page that is evictable.
   void evict(PageIndex page);
   /// Removes a sealed page without references from the index and updates its parent.
@@ -146,10 +152,11 @@ class KvPool {
   std::vector<PageIndex> stale_;  ///< free, too, once they are overwritten
   std::vector<bool> written_;     ///< taken since set_stale_apart(), and not given back
   std::vector<bool> in_memory_;   ///< taken, and not given back
-  std::unordered_map<Digest, PageIndex> index_;              ///< identity -> sealed page
-  std::set<std::pair<std::uint64_t, PageIndex>> evictable_;  ///< (last_use, page), oldest first
-  int unreferenced_ = 0;                                     ///< sealed pages without references
-  std::uint64_t now_ = 0;                                    ///< counts uses
+  std::unordered_map<Digest, PageIndex> index_;  ///< identity -> sealed page
+  std::set<std::pair<PageOrder::Time, PageIndex>>
+      evictable_;         ///< (until, page), the first out first
+  int unreferenced_ = 0;  ///< sealed pages without references
+  PageOrder order_;
 };
 
 }  // namespace efimd::engine

@@ -71,6 +71,8 @@ class PageStore {
   virtual bool write(PageToStore page) = 0;
   /// Says that a page that the store holds belongs to these documents, too.
   virtual void add_sources(const Digest& page, std::span<const SourceId> sources) = 0;
+  /// A visit of the document begins: its pages are kept `longer` visits longer than others.
+  virtual void visited(SourceId, int /*longer*/) {}
   /// Drops the document's pages from memory. The disk is purged elsewhere.
   virtual void forget(SourceId) {}
   /// Overwrites kOverwrittenBytes of what was forgotten; false once nothing is left.

@@ -87,6 +87,22 @@ TEST_CASE("the host gives up leaves first, those unused for longest, and keeps i
   CHECK_FALSE(store.load(digest(3), 0s, {}));
 }
 
+TEST_CASE("the host keeps what is visited often longer, also what it has already") {
+  HostStore store(2 * kBytes, nullptr);
+  store.write(page(1, std::nullopt, {kA}));
+  store.write(page(2, std::nullopt, {kB}));
+  store.visited(kA, 3);
+  store.visited(SourceId::kNone, 0);
+  store.write(page(3, std::nullopt, {kB}));
+  CHECK(held(store, 3) == Numbers{1, 3});
+  store.visited(kB, 0);
+  store.write(page(4, std::nullopt, {kB}));
+  CHECK(held(store, 4) == Numbers{1, 4});
+  store.visited(kA, 0);
+  store.write(page(5, std::nullopt, {kB}));
+  CHECK(held(store, 5) == Numbers{4, 5});
+}
+
 TEST_CASE("thousands of pages in any order stay within the host's budget") {
   std::mt19937 random(7);
   for (const std::size_t room : {0, 1, 3, 10}) {
@@ -94,7 +110,7 @@ TEST_CASE("thousands of pages in any order stay within the host's budget") {
     for (int i = 0; i < 5000; ++i) {
       const std::uint64_t number = 1 + random() % 40;
       const auto source = static_cast<SourceId>(1 + number % 3);
-      switch (random() % 8) {
+      switch (random() % 9) {
         case 0:
           store.forget(source);
           break;
@@ -102,6 +118,9 @@ TEST_CASE("thousands of pages in any order stay within the host's budget") {
           store.add_sources(digest(number), std::array{source});
           break;
         case 2:
+          store.visited(source, static_cast<int>(random() % 50));
+          break;
+        case 3:
           static_cast<void>(store.load(digest(number), 0s, {}));
           break;
         default:  // a page's parent is another number than itself

@@ -167,7 +167,7 @@ class RandomUse {
 
   void step() {
     Chain& chain = chains_[below(chains_.size())];
-    switch (below(9)) {
+    switch (below(11)) {
       case 0:
         return grow(chain);
       case 1:
@@ -186,6 +186,12 @@ class RandomUse {
       case 7:
         pool_.give_back_some({}, static_cast<int>(below(4)));
         return;
+      case 8:
+        return pool_.visited(source(), static_cast<int>(below(30)));
+      case 9:
+        if (!chain.sealed.empty())
+          pool_.add_source(chain.sealed[below(chain.sealed.size())], source());
+        return;
       default:
         return copy(chain, chains_[below(chains_.size())]);
     }
@@ -200,6 +206,7 @@ class RandomUse {
     }
   };
   std::size_t below(std::size_t limit) { return random_() % limit; }
+  SourceId source() { return SourceId{static_cast<std::uint32_t>(below(5))}; }
   std::vector<TokenId> content() { return page_of(static_cast<TokenId>(below(3))); }
 
   void grow(Chain& chain) {
@@ -255,6 +262,51 @@ TEST_CASE("every invariant holds under thousands of random operations, whatever 
     INFO("pages " << pages << ", step " << step);
     REQUIRE(pool.check() == "");
   }
+}
+
+TEST_CASE("a document that is kept longer outlives those used later, by so many visits (KV-3)") {
+  constexpr SourceId kOften{1}, kOnce{2};
+  for (const int longer : {0, 1, 2, 3}) {
+    KvPool pool(2, Digest{});
+    pool.visited(kOften, longer);
+    const auto often = sealed_chain(pool, {10});
+    pool.add_source(often[0], kOften);
+    release_all(pool, often);
+    pool.visited(SourceId::kNone, 0);
+    pool.visited(kOnce, 0);
+    const auto once = sealed_chain(pool, {20});
+    pool.add_source(once[0], kOnce);
+    release_all(pool, once);
+    REQUIRE(pool.take().has_value());
+    INFO("kept longer by " << longer);
+    CHECK(resident(pool, {10}) == (longer == 3));
+    CHECK(resident(pool, {10}) != resident(pool, {20}));
+    CHECK(pool.check() == "");
+  }
+}
+
+TEST_CASE("a scan of many documents does not push out one that is visited often (KV-3)") {
+  constexpr SourceId kOften{1};
+  KvPool pool(8, Digest{});
+  const auto visit = [&](SourceId source, TokenId first, int longer) {
+    pool.visited(source, longer);
+    std::vector<PageIndex> chain;
+    for (int at = 0; at < 2; ++at) {
+      const auto parent = chain.empty() ? std::nullopt : std::optional(chain.back());
+      const auto page = pool.find(parent, page_of(first + at));
+      chain.push_back(page ? *page : pool.seal(pool.take().value(), parent, page_of(first + at)));
+      pool.add_source(chain.back(), source);
+    }
+    release_all(pool, chain);
+    REQUIRE(pool.check() == "");
+  };
+  visit(kOften, 100, 30);
+  for (std::uint32_t each = 2; each < 22; ++each)
+    visit(SourceId{each}, static_cast<TokenId>(1000 * each), 0);
+  CHECK(resident(pool, {100, 101}));
+  for (std::uint32_t each = 22; each < 62; ++each)
+    visit(SourceId{each}, static_cast<TokenId>(1000 * each), 0);
+  CHECK_FALSE(resident(pool, {100}));  // not kept for ever
 }
 
 TEST_CASE("free pages that were written are overwritten once, and before anybody uses them") {
