@@ -28,7 +28,12 @@ std::optional<Catalog::Order> Catalog::order_of(const Digest& page, const Entry&
     return std::ranges::any_of(sources, [&](SourceId source) { return set.contains(source); });
   };
   if (!entry.children.empty() || any_in(pinned_)) return std::nullopt;
-  return Order(any_in(open_), entry.stored.last_use, page);
+  std::uint64_t longer = 0;
+  if (!longer_.empty())
+    for (const SourceId source : sources)
+      if (const auto found = longer_.find(source); found != longer_.end())
+        longer = std::max(longer, found->second);
+  return Order(any_in(open_), entry.stored.last_use + longer, page);
 }
 
 template <class Change>
@@ -89,6 +94,7 @@ void Catalog::clear() {
   order_.clear();
   open_.clear();
   pinned_.clear();
+  longer_.clear();
 }
 
 bool Catalog::add_source(const Digest& page, SourceId source) {
@@ -117,6 +123,18 @@ void Catalog::use(SourceId source, std::uint64_t time) {
   reorder_all(source, [&](StoredPage& stored) { stored.last_use = time; });
 }
 
+void Catalog::keep_longer(SourceId source, std::uint64_t uses) {
+  const std::lock_guard lock(mutex_);
+  const auto found = longer_.find(source);
+  if ((found == longer_.end() ? 0 : found->second) == uses) return;
+  change_order(source, [&] {
+    if (uses == 0)
+      longer_.erase(source);
+    else
+      longer_[source] = uses;
+  });
+}
+
 void Catalog::set_open(SourceId source, bool open) {
   const std::lock_guard lock(mutex_);
   set_member(open_, source, open);
@@ -127,9 +145,8 @@ void Catalog::set_pinned(SourceId source, bool pinned) {
   set_member(pinned_, source, pinned);
 }
 
-void Catalog::set_member(std::unordered_set<SourceId>& set, SourceId source, bool member) {
-  if (set.contains(source) == member) return;
-  // The order depends on the set itself: all its pages out, then in again.
+template <class Change>
+void Catalog::change_order(SourceId source, Change change) {
   const auto pages = by_source_.find(source);
   const auto each_order = [&](auto act) {
     if (pages == by_source_.end()) return;
@@ -137,12 +154,19 @@ void Catalog::set_member(std::unordered_set<SourceId>& set, SourceId source, boo
       if (const auto order = order_of(page, entries_.at(page))) act(*order);
   };
   each_order([&](const Order& order) { order_.erase(order); });
-  if (member) {
-    set.insert(source);
-  } else {
-    set.erase(source);
-  }
+  change();
   each_order([&](const Order& order) { order_.insert(order); });
+}
+
+void Catalog::set_member(std::unordered_set<SourceId>& set, SourceId source, bool member) {
+  if (set.contains(source) == member) return;
+  change_order(source, [&] {
+    if (member) {
+      set.insert(source);
+    } else {
+      set.erase(source);
+    }
+  });
 }
 
 bool Catalog::is_open(SourceId source) const {

@@ -42,8 +42,8 @@ struct StoredPage {
 };
 
 /// The pages of the store by digest, and the order in which they are evicted. Leaves go first;
-/// among them, documents that no editor has open; among those, the longest unused. Pinned pages are
-/// never evicted.
+/// among them, documents that no editor has open; among those, the longest unused, where a document
+/// may be kept longer than others. Pinned pages are never evicted.
 ///
 /// Thread: any; one (the disk thread) changes it. A lock and not a message, because a keystroke
 /// asks whether a page is there and must not wait for a write. Only look-ups and links are done
@@ -63,6 +63,8 @@ class Catalog {
   bool add_source(const Digest& page, SourceId source);
   /// Notes that the document, and so all of its pages, was used at `time`.
   void use(SourceId source, std::uint64_t time);
+  /// Keeps the document's pages as if each had been used `uses` later.
+  void keep_longer(SourceId source, std::uint64_t uses);
   void set_open(SourceId source, bool open);
   void set_pinned(SourceId source, bool pinned);
   bool is_open(SourceId source) const;
@@ -89,13 +91,16 @@ class Catalog {
     StoredPage stored;
     std::unordered_set<Digest> children;  ///< in the store
   };
-  using Order = std::tuple<bool, std::uint64_t, Digest>;  ///< open, last use, page
+  using Order = std::tuple<bool, std::uint64_t, Digest>;  ///< open, until, page
   std::optional<Order> order_of(const Digest& page, const Entry& entry) const;
   /// Takes the entry out of the order, lets `change` change it, puts it back.
   template <class Change>
   void reorder(const Digest& page, Entry& entry, Change change);
   template <class Change>
   void reorder_all(SourceId source, Change change);
+  /// Changes what the order depends on: the document's pages out before, and in again.
+  template <class Change>
+  void change_order(SourceId source, Change change);
   void set_member(std::unordered_set<SourceId>& set, SourceId source, bool member);
 
   mutable std::mutex mutex_;
@@ -104,6 +109,7 @@ class Catalog {
   std::unordered_map<SourceId, std::unordered_set<Digest>> by_source_;
   std::unordered_set<SourceId> open_;
   std::unordered_set<SourceId> pinned_;
+  std::unordered_map<SourceId, std::uint64_t> longer_;  ///< uses; never 0
   std::set<Order> order_;
 };
 

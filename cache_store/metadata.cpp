@@ -123,7 +123,8 @@ Result<void> Metadata::prepare_schema() {
   if (*version == "0" && *tables == "0") {
     Result<Transaction> transaction = Transaction::begin(database_);
     if (!transaction) return tl::unexpected(transaction.error());
-    const std::string sql = fmt::format("{} PRAGMA user_version = {};", kSchema, kSchemaVersion);
+    const std::string sql =
+        fmt::format("{} {} PRAGMA user_version = {};", kSchema, kLaterSchema, kSchemaVersion);
     if (Result<void> made = database_.run(sql.c_str()); !made) return made;
     return transaction->commit();
   }
@@ -134,7 +135,7 @@ Result<void> Metadata::prepare_schema() {
   const Result<std::string> sound = database_.value("PRAGMA quick_check(1)");
   if (!sound) return tl::unexpected(sound.error());
   if (*sound != "ok") return fail(Fault::kBadInput, "the store's database is damaged: " + *sound);
-  return {};
+  return database_.run(kLaterSchema);
 }
 
 Result<std::vector<ArenaRow>> Metadata::arenas() {
@@ -157,10 +158,14 @@ Result<std::vector<ArenaRow>> Metadata::arenas() {
 
 Result<std::vector<SourceRow>> Metadata::sources() {
   return rows_of<SourceRow>(
-      database_, "SELECT id, uri, pinned, last_use, used_at_s FROM sources",
+      database_,
+      "SELECT id, uri, pinned, last_use, used_at_s, ifnull(longer, 0) "
+      "FROM sources LEFT JOIN returns ON source = id",
       [](const Statement& row) {
-        return std::optional<SourceRow>({row.integer(0), row.text(1), row.integer(2) != 0,
-                                         use_from(row.integer(3)), row.integer(4)});
+        const std::int64_t longer = row.integer(5);
+        return std::optional<SourceRow>(
+            {row.integer(0), row.text(1), row.integer(2) != 0, use_from(row.integer(3)),
+             row.integer(4), longer < 0 || longer > kLongerMax ? 0 : static_cast<int>(longer)});
       });
 }
 
@@ -223,8 +228,8 @@ Result<SourceRow> Metadata::add_source(std::string_view uri) {
   insert->bind(1, uri);
   const Result<bool> added = insert->step();
   if (!added) return tl::unexpected(added.error());
-  SourceRow row{insert->integer(0), std::string(uri), insert->integer(1) != 0,
-                use_from(insert->integer(2)), insert->integer(3)};
+  SourceRow row{insert->integer(0),           std::string(uri),   insert->integer(1) != 0,
+                use_from(insert->integer(2)), insert->integer(3), 0};
   if (const Result<void> done = insert->run(); !done) return tl::unexpected(done.error());
   return row;
 }
@@ -235,6 +240,11 @@ Result<void> Metadata::use_source(SourceId source, std::uint64_t last_use, std::
       [&](Statement& statement) {
         statement.bind(1, static_cast<std::int64_t>(last_use)).bind(2, used_at_s).bind(3, source);
       });
+}
+
+Result<void> Metadata::keep_longer(SourceId source, int visits) {
+  return run(database_, "INSERT OR REPLACE INTO returns (source, longer) VALUES (?, ?)",
+             [&](Statement& row) { row.bind(1, source).bind(2, std::int64_t{visits}); });
 }
 
 Result<void> Metadata::pin_source(SourceId source, bool pinned) {

@@ -34,6 +34,7 @@ struct SourceRow {
   bool pinned = false;
   std::uint64_t last_use = 0;  ///< counts uses
   std::int64_t used_at_s = 0;  ///< since 1970, for people
+  int longer = 0;              ///< visits that it is kept longer than others
 };
 
 struct PageRow {
@@ -48,6 +49,12 @@ struct PageRow {
 
 /// Uses are counted from 0 to this; a row with another number is damaged and counts as long unused.
 inline constexpr std::int64_t kUsesMax = std::int64_t{1} << 62;
+/// As many uses make a document as old as a visit of another one. Within a visit there are fewer.
+inline constexpr std::uint64_t kUsesPerVisit = std::uint64_t{1} << 20;
+/// A document is kept at most so many visits longer than others.
+inline constexpr int kLongerMax = 1 << 20;
+/// The counter of Visits::half_life.
+inline constexpr char kHalfLifeCounter[] = "return_half_life";
 
 /// The store's tables (schema.h): rows in, rows out, no policy.
 ///
@@ -72,6 +79,7 @@ class Metadata {
   Result<void> remove_arena(int arena);
   Result<SourceRow> add_source(std::string_view uri);
   Result<void> use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s);
+  Result<void> keep_longer(SourceId source, int visits);
   Result<void> pin_source(SourceId source, bool pinned);
 
   /// All or nothing.

@@ -73,4 +73,13 @@ CREATE TABLE counters (
 ) WITHOUT ROWID;
 )sql";
 
+/// Tables that came later. A database without them gets them and keeps its pages.
+inline constexpr char kLaterSchema[] = R"sql(
+-- Documents that are kept longer than others, because the user returns to them.
+CREATE TABLE IF NOT EXISTS returns (
+  source INTEGER PRIMARY KEY REFERENCES sources (id) ON DELETE CASCADE,
+  longer INTEGER NOT NULL  -- visits
+);
+)sql";
+
 }  // namespace efimd::store

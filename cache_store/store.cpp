@@ -272,6 +272,32 @@ Result<void> Store::use(const std::string& uri) {
   return or_start_over(metadata_.use_source(found->second.id, uses_, found->second.used_at_s));
 }
 
+Result<void> Store::visit(const std::string& uri, int longer, std::int64_t half_life) {
+  uses_ = (uses_ / kUsesPerVisit + 1) * kUsesPerVisit;
+  if (const auto kept = or_start_over(metadata_.set_counter(kHalfLifeCounter, half_life)); !kept)
+    return kept;
+  const auto found = sources_.find(uri);
+  if (found == sources_.end()) return {};
+  SourceRow& source = found->second;
+  longer = std::clamp(longer, 0, kLongerMax);
+  catalog_.keep_longer(source.id, static_cast<std::uint64_t>(longer) * kUsesPerVisit);
+  if (std::exchange(source.longer, longer) != longer)
+    if (const auto kept = or_start_over(metadata_.keep_longer(source.id, longer)); !kept)
+      return kept;
+  return use(uri);
+}
+
+Result<Visits> Store::visits() {
+  const auto half_life = or_start_over(metadata_.counter(kHalfLifeCounter));
+  if (!half_life) return tl::unexpected(half_life.error());
+  Visits visits{uses_ / kUsesPerVisit, *half_life};
+  for (const auto& [uri, source] : sources_)
+    if (source.last_use > 0)
+      visits.documents.emplace(uri,
+                               Visits::Document{source.last_use / kUsesPerVisit, source.longer});
+  return visits;
+}
+
 void Store::set_open(const std::string& uri, bool open) {
   if (const auto found = sources_.find(uri); found != sources_.end())
     catalog_.set_open(found->second.id, open);

@@ -46,6 +46,17 @@ struct StoreUse {
   std::size_t pages = 0;
 };
 
+/// How the user returned to documents, as visit() was told.
+struct Visits {
+  struct Document {
+    std::uint64_t last = 0;  ///< number of its last visit
+    int longer = 0;
+  };
+  std::uint64_t count = 0;
+  std::int64_t half_life = 0;  ///< the last one; 0: there was none
+  std::map<std::string, Document> documents = {};
+};
+
 struct Verified {
   std::size_t pages = 0;    ///< read and checked
   std::size_t dropped = 0;  ///< of them damaged, and removed
@@ -114,6 +125,11 @@ class Store {
 
   /// Notes that the document and all its pages were used now.
   Result<void> use(const std::string& uri);
+  /// A visit of the document begins. Its pages are kept `longer` visits longer than others. Remembers
+  /// both, if the store knows the document, and `half_life`, a number of the caller's own.
+  Result<void> visit(const std::string& uri, int longer, std::int64_t half_life);
+  /// Of documents that were used.
+  Result<Visits> visits();
   /// Pages of open documents are evicted last.
   void set_open(const std::string& uri, bool open);
   /// Pages of pinned documents are never evicted.

@@ -98,6 +98,7 @@ Result<void> Store::load_sources() {
     uses_ = std::max(uses_, row.last_use);
     sources_.emplace(row.uri, row);
     catalog_.set_pinned(row.id, row.pinned);
+    catalog_.keep_longer(row.id, static_cast<std::uint64_t>(row.longer) * kUsesPerVisit);
   }
   return {};
 }

@@ -120,6 +120,7 @@ Result<Purged> Store::purge(std::span<const std::string> uris) {
   for (const SourceId source : removal.sources) {
     catalog_.set_pinned(source, false);
     catalog_.set_open(source, false);
+    catalog_.keep_longer(source, 0);
   }
   for (const std::string& uri : uris) sources_.erase(uri);
   if (const auto done = or_start_over(metadata_.remove(removal)); !done)
@@ -169,6 +170,8 @@ Result<Purged> Store::purge_all() {
   sources_.clear();
   catalog_.clear();
   if (const auto done = or_start_over(metadata_.remove(removal)); !done)
+    return tl::unexpected(done.error());
+  if (const auto done = or_start_over(metadata_.set_counter(kHalfLifeCounter, 0)); !done)
     return tl::unexpected(done.error());
   if (const auto done = or_start_over(metadata_.compact()); !done)
     return tl::unexpected(done.error());

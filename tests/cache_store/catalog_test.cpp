@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
+#include <random>
+#include <set>
 
 using namespace efimd;
 using namespace efimd::store;
@@ -64,6 +67,69 @@ TEST_CASE("a document's use makes all its pages the youngest") {
   catalog.add(page(2), stored(std::nullopt, 2, 2));
   catalog.use(1, 3);
   CHECK(given_up(catalog) == std::vector<std::uint64_t>{2, 1});
+}
+
+TEST_CASE("a document that is kept longer goes later, and never before a child or an open one") {
+  Catalog catalog;
+  catalog.keep_longer(1, 25);
+  catalog.add(page(1), stored(std::nullopt, 1, 10));
+  catalog.add(page(2), stored(1, 2, 20));
+  catalog.add(page(3), stored(std::nullopt, 3, 30));
+  catalog.add(page(4), stored(std::nullopt, 3, 40));
+  catalog.add(page(5), stored(std::nullopt, 4, 1));
+  catalog.set_open(4, true);
+  SECTION("by so many uses") {
+    CHECK(given_up(catalog) == std::vector<std::uint64_t>{2, 3, 1, 4, 5});
+  }
+  SECTION("until that changes") {
+    catalog.keep_longer(1, 0);
+    CHECK(given_up(catalog) == std::vector<std::uint64_t>{2, 1, 3, 4, 5});
+  }
+  SECTION("with what it shares with others") {
+    catalog.add_source(page(3), 1);
+    CHECK(given_up(catalog) == std::vector<std::uint64_t>{2, 1, 4, 3, 5});
+  }
+}
+
+TEST_CASE("under thousands of random changes the order is that of a catalog made anew") {
+  std::mt19937 random(5);
+  Catalog catalog;
+  std::map<SourceId, std::uint64_t> longer;
+  std::set<SourceId> open;
+  std::uint64_t time = 0;
+  for (int step = 0; step < 3000; ++step) {
+    const std::uint64_t number = 1 + random() % 40;
+    const auto source = static_cast<SourceId>(1 + random() % 6);
+    switch (random() % 6) {
+      case 0:
+        longer[source] = random() % 30;
+        catalog.keep_longer(source, longer[source]);
+        break;
+      case 1:
+        catalog.use(source, ++time);
+        break;
+      case 2:
+        catalog.add_source(page(number), source);
+        break;
+      case 3:
+        if (const auto victim = catalog.victim()) catalog.remove(*victim);
+        break;
+      case 4:
+        catalog.set_open(source, open.insert(source).second || open.erase(source) == 0);
+        break;
+      default:
+        catalog.add(page(number),
+                    stored(number > 1 ? std::optional(number / 2) : std::nullopt, source, ++time));
+    }
+    if (step % 50 != 0) continue;
+    Catalog anew;
+    for (const Catalog::Row& row : catalog.rows()) anew.add(row.page, row.stored);
+    for (const auto& [each, uses] : longer) anew.keep_longer(each, uses);
+    for (const SourceId each : open) anew.set_open(each, true);
+    INFO("step " << step);
+    REQUIRE(catalog.victim() == anew.victim());
+    if (step == 2950) CHECK(given_up(catalog) == given_up(anew));
+  }
 }
 
 TEST_CASE("what is behind a document's pages is purged with them, its neighbours are not") {

@@ -232,3 +232,53 @@ TEST_CASE("the store of one model, form or size of KV is never read for another"
   std::vector<std::byte> twice(2 * kPageBytes);
   CHECK(store->read(test_page(0).digest, twice) == store::Store::Read::kMissing);
 }
+
+TEST_CASE("what the user returns to is kept longer, also after the store was opened again") {
+  const ScratchFolder scratch;
+  {
+    const OpenStore store = open_store(scratch.store());
+    REQUIRE(store);
+    REQUIRE(store->visit(kA, 0, 64000));
+    keep_chain(*store.store, kA, 0, 2);
+    REQUIRE(store->visit(kB, 0, 64000));
+    keep_chain(*store.store, kB, 10, 12);
+    REQUIRE(store->visit(kA, 5, 63000));
+    REQUIRE(store->visit(kB, 0, 62000));
+  }
+  OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  const auto visits = store->visits();
+  REQUIRE(visits);
+  CHECK(visits->count == 4);
+  CHECK(visits->half_life == 62000);
+  CHECK(visits->documents.at(kA).last == 3);
+  CHECK(visits->documents.at(kA).longer == 5);
+  CHECK(visits->documents.at(kB).last == 4);
+  CHECK(visits->documents.at(kB).longer == 0);
+
+  store.store.reset();
+  constexpr std::size_t kSlotBytes = 3 * 4096;
+  store = open_store(scratch.store(), store::Store::kMetadataBytes + 4 * kSlotBytes);
+  REQUIRE(store);
+  CHECK(look_up(*store.store, 1) == Found::kRight);
+  CHECK(look_up(*store.store, 11) == Found::kMissing);
+}
+
+TEST_CASE("a purge takes what is known of the user's returns") {
+  const ScratchFolder scratch;
+  OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  for (const std::string& uri : {kA, kB}) {
+    keep_chain(*store.store, uri, uri == kA ? 0 : 10, uri == kA ? 2 : 12);
+    REQUIRE(store->visit(uri, 3, 64000));
+  }
+  REQUIRE(store->purge(kA));
+  CHECK_FALSE(store->visits()->documents.contains(kA));
+  CHECK(store->visits()->documents.at(kB).longer == 3);
+  REQUIRE(store->purge_all());
+  store.store.reset();
+  store = open_store(scratch.store());
+  REQUIRE(store);
+  CHECK(store->visits()->documents.empty());
+  CHECK(store->visits()->half_life == 0);
+}
