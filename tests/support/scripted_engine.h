@@ -139,6 +139,7 @@ struct EngineScript {
   std::atomic<int> steps = 0;      ///< of prefill()
   std::atomic<int> evaluated = 0;  ///< tokens, by prefill() and step()
   std::atomic<int> sequences_open = 0;
+  std::atomic<int> visits = 0;
 };
 
 /// An engine whose KV is a token list for each sequence and whose logits spell a script.
@@ -170,6 +171,7 @@ class ScriptedEngine final : public engine::Engine {
   Result<void> step(std::span<const engine::BatchItem> items, std::stop_token stop = {}) override;
   std::span<const float> logits(engine::SequenceId sequence, int back = 0) const override;
   std::span<const engine::TokenId> held(engine::SequenceId sequence) const override;
+  void visited(engine::SourceId, int) override { ++script_->visits; }
   bool overwrite_some() override;
   bool gives_back() const override { return script_->gives_back; }
   bool give_back_some(std::span<const engine::SourceId> but) override;

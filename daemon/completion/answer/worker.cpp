@@ -177,7 +177,7 @@ void Worker::note_request(Turn& turn) {
   DocumentState& document = turn.document;
   turn.receipt.event = classify(document.last ? &*document.last : nullptr,
                                 documents_.is_current(request.document), snapshot, turn.cursor);
-  documents_.set_current(request.document);
+  if (documents_.set_current(request.document)) memory_.visit(request.document, document);
   documents_.follow(document, snapshot);
   if (!document.last) document.last.emplace();
   if (turn.receipt.event == Event::kAccept && document.last->shown)

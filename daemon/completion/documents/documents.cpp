@@ -67,9 +67,9 @@ Documents::~Documents() {
 
 DocumentState& Documents::use(const DocumentKey& document, const prompt::FileName& file) {
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
-  auto found = states_.find(document);
-  if (found == states_.end()) found = states_.try_emplace(document, tokenizer, file).first;
+  const auto [found, fresh] = states_.try_emplace(document, tokenizer, file);
   DocumentState& state = found->second;
+  if (fresh) state.visit = visits_;
   state.used = ++uses_;
   state.used_at = std::chrono::steady_clock::now();
   while (states_.size() > documents_max_) erase(first_out(state));
@@ -144,7 +144,7 @@ void Documents::drop_lost(DocumentState& state) {
 Documents::States::iterator Documents::first_out(const DocumentState& but) {
   return std::ranges::min_element(states_, {}, [&](const auto& entry) {
     const DocumentState& state = entry.second;
-    return std::tuple(&state == &but, state.open, state.used);
+    return std::tuple(&state == &but, state.open, state.until(state.visit), state.used);
   });
 }
 
@@ -178,8 +178,13 @@ bool Documents::is_current(const DocumentKey& document) const {
   return found == current_.end() || found->second == document.uri;
 }
 
-void Documents::set_current(const DocumentKey& document) {
-  current_[document.session] = document.uri;
+bool Documents::set_current(const DocumentKey& document) {
+  return std::exchange(current_[document.session], document.uri) != document.uri;
+}
+
+void Documents::visited(DocumentState& state, int longer) {
+  state.visit = ++visits_;
+  state.longer = longer;
 }
 
 KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int remembered) {
@@ -192,11 +197,17 @@ KeptAnchor& Documents::keep(DocumentState& state, const prompt::Plan& plan, int 
   } else {
     std::rotate(anchors.begin(), anchors.begin() + remembered, anchors.begin() + remembered + 1);
   }
-  anchors.front().anchor = plan.anchor;
-  state.judge_head(anchors.front().anchor);
-  anchors.front().used = ++uses_;
-  set_sources(state, sequence_of(anchors.front()), shows_others(plan.anchor));
-  return anchors.front();
+  return take(state, anchors.front(), plan);
+}
+
+KeptAnchor& Documents::take(const DocumentState& state, KeptAnchor& kept,
+                            const prompt::Plan& plan) {
+  kept.anchor = plan.anchor;
+  state.judge_head(kept.anchor);
+  kept.used = ++uses_;
+  kept.visit = state.visit;
+  set_sources(state, sequence_of(kept), shows_others(plan.anchor));
+  return kept;
 }
 
 KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan) {
@@ -205,11 +216,7 @@ KeptAnchor& Documents::add_behind(DocumentState& state, const prompt::Plan& plan
   const auto at = state.anchors.begin() + (state.anchors.empty() ? 0 : 1);
   KeptAnchor& kept = *state.anchors.emplace(at);
   kept.sequence = sequence;
-  kept.anchor = plan.anchor;
-  state.judge_head(kept.anchor);
-  kept.used = ++uses_;
-  set_sources(state, sequence_of(kept), shows_others(plan.anchor));
-  return kept;
+  return take(state, kept, plan);
 }
 
 Documents::Start Documents::best_start(const DocumentState& state,
@@ -300,24 +307,24 @@ void Documents::drop_if(DocumentState& state,
 }
 
 bool Documents::make_room(const KeptAnchor& but, const DocumentState* spare) {
-  std::optional<engine::SequenceId>* oldest = nullptr;
-  std::tuple<bool, std::uint64_t> oldest_rank;
-  const auto look = [&](std::optional<engine::SequenceId>& sequence, bool open,
-                        std::uint64_t used) {
-    const std::tuple rank(open, used);
-    if (!sequence || (oldest != nullptr && oldest_rank <= rank)) return;
-    oldest = &sequence;
-    oldest_rank = rank;
+  std::optional<engine::SequenceId>* first = nullptr;
+  std::tuple<bool, bool, std::uint64_t, std::uint64_t> first_rank;
+  const auto look = [&](std::optional<engine::SequenceId>& sequence, const DocumentState& state,
+                        std::uint64_t visit, std::uint64_t used) {
+    const std::tuple rank(state.open, visit == visits_, state.until(visit), used);
+    if (!sequence || (first != nullptr && first_rank <= rank)) return;
+    first = &sequence;
+    first_rank = rank;
   };
   for (auto& [key, state] : states_) {
     if (&state == spare) continue;
-    look(state.spine_sequence, state.open, state.used);
+    look(state.spine_sequence, state, state.visit, state.used);
     for (KeptAnchor& kept : state.anchors)
-      if (&kept != &but) look(kept.sequence, state.open, kept.used);
+      if (&kept != &but) look(kept.sequence, state, kept.visit, kept.used);
   }
-  if (oldest == nullptr) return false;
-  engine_.close_sequence(**oldest);
-  oldest->reset();
+  if (first == nullptr) return false;
+  engine_.close_sequence(**first);
+  first->reset();
   return true;
 }
 

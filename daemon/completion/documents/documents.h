@@ -34,6 +34,7 @@ struct KeptAnchor {
   prompt::Anchor anchor;
   std::optional<engine::SequenceId> sequence;  ///< stays open, so that its KV stays
   std::uint64_t used = 0;                      ///< order of use
+  std::uint64_t visit = 0;                     ///< of its document, when it was used last
 };
 
 /// The state of one document between requests.
@@ -75,7 +76,9 @@ struct DocumentState {
   std::chrono::steady_clock::time_point closed_at;  ///< unless it is open
   std::uint64_t hits = 0;
   std::uint64_t misses = 0;
-  std::uint64_t used = 0;  ///< order of use
+  std::uint64_t used = 0;   ///< order of use
+  std::uint64_t visit = 0;  ///< number of the last visit
+  int longer = 0;           ///< visits that it is kept longer than others (Returns)
   std::chrono::steady_clock::time_point used_at;
   engine::SourceId source = engine::SourceId::kNone;  ///< kNone: nothing of it may be stored
   std::uint64_t noted = 0;  ///< `used` when it was noted last (SessionMemory)
@@ -88,6 +91,10 @@ struct DocumentState {
   prompt::Spine& newest_spine_of(prompt::View view) {
     prompt::Spine& now = spine_of(view);
     return coming && &now == &spine ? *coming : now;
+  }
+  /// The visit until which what was used in `visited` is kept, where others were used later.
+  std::uint64_t until(std::uint64_t visited) const {
+    return visited + static_cast<std::uint64_t>(longer);
   }
   const prompt::PathHead& newest_path() const { return (coming ? *coming : spine).path(); }
   void judge_head(prompt::Anchor& anchor) const {
@@ -107,7 +114,8 @@ KnownSuggestion known_suggestion(const DocumentState& document, const Options& o
 /// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
 void remember(DocumentState& document, Suggestion suggestion);
 
-/// The documents that have anchors, least recently used first out, closed ones before open ones.
+/// The documents that have anchors. Closed ones go before open ones, and among them those first whose
+/// last visit is the longest ago. Documents that the user returns to are kept longer (Returns).
 ///
 /// Thread: engine.  Owns: the sequences, closed with their documents.
 class Documents {
@@ -134,7 +142,10 @@ class Documents {
 
   /// Whether the session's last request was for this document, or it had none.
   bool is_current(const DocumentKey& document) const;
-  void set_current(const DocumentKey& document);
+  /// False if it was current before.
+  bool set_current(const DocumentKey& document);
+  /// A visit of the document begins; it is kept `longer` visits longer than others.
+  void visited(DocumentState& state, int longer);
 
   /// The documents that an editor has open, the last used first.
   std::vector<DocumentState*> open_by_use();
@@ -165,8 +176,8 @@ class Documents {
   void drop_sequence(KeptAnchor& kept);
   /// Drops the anchors that are `superfluous`, but never the last used one.
   void drop_if(DocumentState& state, const std::function<bool(const KeptAnchor&)>& superfluous);
-  /// Closes the sequence of the least recently used other anchor, or the spine of a document used
-  /// before it; false when there is none. Those of `spare` stay.
+  /// Closes the sequence of the other anchor, or of the spine, whose time is up first. Those used in
+  /// this visit come last, and those of `spare` stay. False when there is none.
   bool make_room(const KeptAnchor& but, const DocumentState* spare = nullptr);
 
   /// One document for the status.
@@ -187,11 +198,14 @@ class Documents {
   /// memory for it; then a cut inside a page costs nothing.
   std::optional<engine::SequenceId> start(const DocumentState& state, const prompt::Plan& plan);
   void drop_lost(DocumentState& state);
+  /// The plan's anchor is used now.
+  KeptAnchor& take(const DocumentState& state, KeptAnchor& kept, const prompt::Plan& plan);
   int tokens_held(const DocumentState& state) const;
 
   engine::Engine& engine_;
   const std::size_t documents_max_;
   std::uint64_t uses_ = 0;
+  std::uint64_t visits_ = 0;
   States states_;
   std::map<std::uint64_t, std::string> current_;  ///< session -> uri of its last request
 };

@@ -9,13 +9,23 @@ namespace efimd::completion {
 void PageKeeper::begin(const store::ArenaKey& key) {
   arena_ = key;
   service_->set_arena(key);
-  auto notes = std::make_shared<std::map<std::string, std::string>>();
+  struct Found {
+    std::map<std::string, std::string> notes;
+    store::Visits visits;
+  };
+  const auto found = std::make_shared<Found>();
   const bool done = service_->run(
-      [model = key.model, notes](store::Store& store) {
-        if (auto found = store.notes(model)) *notes = std::move(*found);
+      [model = key.model, found](store::Store& store) {
+        if (auto notes = store.notes(model)) found->notes = std::move(*notes);
+        if (auto visits = store.visits()) found->visits = std::move(*visits);
       },
       kOpenMax);
-  if (done) notes_ = std::move(*notes);
+  if (!done) return;
+  notes_ = std::move(found->notes);
+  std::map<std::string, Returns::Document> returns;
+  for (const auto& [uri, visited] : found->visits.documents)
+    returns.emplace(uri, Returns::Document{visited.last, visited.longer});
+  returns_.load(found->visits.count, found->visits.half_life, std::move(returns));
 }
 
 engine::SourceId PageKeeper::source_of(const std::string& uri) {
@@ -42,6 +52,15 @@ void PageKeeper::set_note(const std::string& uri, std::string note) {
     static_cast<void>(store.set_note(uri, model, note));
     static_cast<void>(store.use(uri));
     store.set_open(uri, true);
+  });
+}
+
+void PageKeeper::visited(engine::SourceId source, int longer) {
+  if (source == engine::SourceId::kNone) return;
+  // One that is lost costs a little of the order.
+  service_->post([uri = uris_of({&source, 1}).front(), longer,
+                  half_life = returns_.half_life_milli()](store::Store& store) {
+    static_cast<void>(store.visit(uri, longer, half_life));
   });
 }
 

@@ -10,12 +10,13 @@
 #include <vector>
 
 #include "cache_store/store_service.h"
+#include "daemon/completion/documents/returns.h"
 #include "engine/kv/page_store.h"
 
 namespace efimd::completion {
 
 /// The engine's store of pages, over the store on disk: translates documents' numbers into URIs.
-/// Keeps the notes of documents, too.
+/// Keeps the notes of documents, too, and how the user returns to them.
 ///
 /// Thread: engine.  Shares the service with those who look after it.
 class PageKeeper final : public engine::PageStore {
@@ -23,7 +24,7 @@ class PageKeeper final : public engine::PageStore {
   explicit PageKeeper(std::shared_ptr<store::StoreService> service)
       : service_(std::move(service)) {}
 
-  /// Names the model whose pages these will be, and fetches the notes. Waits for the disk for
+  /// Names the model whose pages these will be, and fetches notes and returns. Waits for the disk for
   /// kOpenMax at most, because the documents that are opened next are looked up in the store. Call
   /// it once, while the model is loaded.
   void begin(const store::ArenaKey& key);
@@ -35,6 +36,10 @@ class PageKeeper final : public engine::PageStore {
   const std::string& note(const std::string& uri) const;
   /// Counts as a use of the document. An unchanged note costs nothing.
   void set_note(const std::string& uri, std::string note);
+  /// The user turned to the document, as Returns::visit(). visited() says so to the store.
+  int visit(const std::string& uri) { return returns_.visit(uri); }
+  /// As Returns::forget().
+  void forget_returns(const std::string& uri) { returns_.forget(uri); }
   /// The editor opened or closed it. Open documents are evicted last.
   void set_open(const std::string& uri, bool open);
   /// The numbered documents that are `uri`, or lie in that folder; all if it is empty.
@@ -55,6 +60,7 @@ class PageKeeper final : public engine::PageStore {
   bool takes_page(engine::Leaving) const override { return service_->takes(arena_.page_bytes); }
   bool write(engine::PageToStore page) override;
   void add_sources(const Digest& page, std::span<const engine::SourceId> sources) override;
+  void visited(engine::SourceId source, int longer) override;
   /// Pages that were read ahead may be of it.
   void forget(engine::SourceId) override { service_->want({}); }
 
@@ -64,6 +70,7 @@ class PageKeeper final : public engine::PageStore {
   std::shared_ptr<store::StoreService> service_;
   store::ArenaKey arena_;
   std::map<std::string, std::string> notes_;
+  Returns returns_;
   std::unordered_map<std::string, engine::SourceId> numbers_;
   std::vector<std::string> uris_;  ///< by number - 1
 };

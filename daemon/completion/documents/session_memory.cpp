@@ -61,6 +61,13 @@ void SessionMemory::close(const DocumentKey& document) {
   if (keeper_) keeper_->set_open(document.uri, false);
 }
 
+void SessionMemory::visit(const DocumentKey& document, DocumentState& state) {
+  const bool known = keeper_ && state.source != engine::SourceId::kNone;
+  const int longer = known ? keeper_->visit(document.uri) : 0;
+  documents_.visited(state, longer);
+  engine_.visited(state.source, longer);
+}
+
 void SessionMemory::recall(const Note& note, const OpenedDocument& opened, DocumentState& state) {
   const text::Snapshot& snapshot = *opened.snapshot;
   const engine::Tokenizer& tokenizer = engine_.tokenizer();
@@ -178,6 +185,7 @@ void SessionMemory::forget(std::span<const std::string> uris) {
   engine_.forget(engine::SourceId::kNone);
   if (!keeper_) return;
   for (const std::string& uri : uris) {
+    keeper_->forget_returns(uri);
     unwanted.merge(keeper_->sources_below(uri));
     // Also of documents that are not among those in memory any more, or not yet.
     unwanted.merge(keeper_->sources_showing(uri));

@@ -44,6 +44,8 @@ class SessionMemory {
   engine::SourceId source_of(const DocumentKey& document, bool may_be_stored) const;
   void open(const OpenedDocument& opened);
   void close(const DocumentKey& document);
+  /// The user turned to the document from another: what is kept longest follows that (Returns).
+  void visit(const DocumentKey& document, DocumentState& state);
   /// Loads the pages of one prompt, or a part of them if `stop` fires; false if none are left.
   bool restore_one(const std::stop_token& stop);
   /// Notes the documents that were used since the last call.
