@@ -29,6 +29,8 @@ int run(const CommandLine& line) {
       return run_fill(*paths, line);
     case Command::kStore:
       return run_store(*paths, line);
+    case Command::kReturns:
+      return run_returns(line);
     case Command::kHealing:
       return run_healing(line);
     case Command::kMemory:

@@ -30,6 +30,7 @@ class Grammar {
   void add_opening();
   void add_fill();
   void add_store();
+  void add_returns();
   void add_healing();
   void add_engine();
   void add_models();
@@ -54,6 +55,7 @@ Grammar::Grammar() {
   add_opening();
   add_fill();
   add_store();
+  add_returns();
   add_healing();
   add_engine();
   add_models();
@@ -197,6 +199,28 @@ void Grammar::add_store() {
       ->check(CLI::Range(1, 10000))
       ->capture_default_str();
   store->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_returns() {
+  CLI::App* returns = command(
+      "returns", "What is still there when a user returns to a file, by the order of eviction",
+      "efimd-bench returns tests/bench/traces/*.csv", Command::kReturns);
+  returns->add_option("TRACES", line_.files, "Visits of files, as lines of seconds,file,tokens,...")
+      ->required();
+  returns
+      ->add_option("--room", line_.room_tokens, "Tokens of KV that are kept; several with commas")
+      ->check(CLI::Range(1024, 1 << 26))
+      ->delimiter(',')
+      ->capture_default_str();
+  returns->add_option("--window", line_.window_tokens, "Most tokens of a file")
+      ->check(CLI::Range(32, 1 << 20))
+      ->capture_default_str();
+  returns
+      ->add_option("--looks", line_.looks,
+                   "After so many visits, as many files that are looked into once; 0: none")
+      ->check(CLI::Range(0, 1000))
+      ->capture_default_str();
+  returns->add_flag("--json", line_.json, "As JSON");
 }
 
 void Grammar::add_healing() {

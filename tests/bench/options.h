@@ -22,6 +22,7 @@ struct CommandLine {
     kOpening,
     kFill,
     kStore,
+    kReturns,
     kHealing,
     kMemory,
     kOperations,
@@ -34,7 +35,7 @@ struct CommandLine {
   };
   Command command = Command::kReplay;
   bool json = false;
-  std::vector<std::filesystem::path> files;  ///< the trace, cursors, sources or models
+  std::vector<std::filesystem::path> files;  ///< the traces, cursors, sources or models
   std::string format;                        ///< "efim" or "fim"; empty: not asked for
   std::string reuse;                         ///< "all", "prefix" or "none"; empty: not asked for
   int tokens_max = 8;
@@ -51,6 +52,9 @@ struct CommandLine {
   std::string stop = "line";                  ///< of `fill`
   int store_prompt_tokens = 3000;
   int keys = 100;  ///< typed with a store and without
+  std::vector<int> room_tokens = {32768, 65536, 131072, 262144, 524288};  ///< of `returns`
+  int window_tokens = 8192;                                               ///< of a file, likewise
+  int looks = 0;  ///< files that are looked into once, likewise
   PlacesSetup places;
   HealingSetup healing;                             ///< without its sources, which are in `files`
   std::vector<std::string> types;                   ///< of weights, of `operations`

@@ -23,6 +23,7 @@ TEST_CASE("every measurement is found by its name") {
       {{"opening", "src", "--rounds", "7"}, Command::kOpening},
       {{"fill", "c.jsonl", "--form", "psm,efim"}, Command::kFill},
       {{"store", "a.c", "--keys", "5"}, Command::kStore},
+      {{"returns", "a.csv", "b.csv", "--room", "4096,8192"}, Command::kReturns, 2},
       {{"healing", "--random", "m.gguf", "a.c", "b.c"}, Command::kHealing, 2},
       {{"memory"}, Command::kMemory, 0},
       {{"operations", "Q4_K", "Q8_0"}, Command::kOperations, 0},
