@@ -33,31 +33,6 @@ bool shows_others(const prompt::Anchor& anchor) {
 
 }  // namespace
 
-KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
-                                 const text::Snapshot& snapshot, std::size_t cursor) {
-  KnownSuggestion known;
-  // One that the text disagrees with may still be right for another place, or after an undo; they
-  // are few, and the oldest goes.
-  for (const Suggestion& suggestion : document.suggestions) {
-    if (suggestion.options != options) continue;
-    const auto typed = typed_of(suggestion, snapshot, cursor);
-    if (!typed || (known.suggestion != nullptr && *typed >= known.typed)) continue;
-    known = {&suggestion, *typed};
-  }
-  return known;
-}
-
-void remember(DocumentState& document, Suggestion suggestion) {
-  std::vector<Suggestion>& suggestions = document.suggestions;
-  const auto same_place = [&](const Suggestion& other) {
-    return other.begin == suggestion.begin && other.lead == suggestion.lead &&
-           other.snapshot->serial() == suggestion.snapshot->serial();
-  };
-  std::erase_if(suggestions, same_place);
-  suggestions.insert(suggestions.begin(), std::move(suggestion));
-  if (suggestions.size() > kSuggestionsMax) suggestions.pop_back();
-}
-
 Documents::Documents(engine::Engine& engine, std::size_t documents_max)
     : engine_(engine), documents_max_(std::max<std::size_t>(documents_max, 1)) {}
 

@@ -102,18 +102,6 @@ struct DocumentState {
   }
 };
 
-/// A remembered suggestion that the text continues, and how many of its bytes are typed.
-struct KnownSuggestion {
-  const Suggestion* suggestion = nullptr;  ///< null: there is none
-  std::size_t typed = 0;
-};
-/// Of the document's suggestions that were made with `options`: the one of which least is typed
-/// before `cursor`, so that it begins nearest to it.
-KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
-                                 const text::Snapshot& snapshot, std::size_t cursor);
-/// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
-void remember(DocumentState& document, Suggestion suggestion);
-
 /// The documents that have anchors. Closed ones go before open ones, and among them those first whose
 /// last visit is the longest ago. Documents that the user returns to are kept longer (Returns).
 ///

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "daemon/completion/documents/documents.h"
 #include "daemon/prompt/places.h"
 
 namespace efimd::completion {
@@ -64,6 +65,31 @@ Generated rest_of(const Generated& generated, std::size_t typed) {
   rest.confidence = 1;
   for (const TokenChance& chance : rest.chances) rest.confidence *= chance.probability;
   return rest;
+}
+
+KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
+                                 const text::Snapshot& snapshot, std::size_t cursor) {
+  KnownSuggestion known;
+  // One that the text disagrees with may still be right for another place, or after an undo; they
+  // are few, and the oldest goes.
+  for (const Suggestion& suggestion : document.suggestions) {
+    if (suggestion.options != options) continue;
+    const auto typed = typed_of(suggestion, snapshot, cursor);
+    if (!typed || (known.suggestion != nullptr && *typed >= known.typed)) continue;
+    known = {&suggestion, *typed};
+  }
+  return known;
+}
+
+void remember(DocumentState& document, Suggestion suggestion) {
+  std::vector<Suggestion>& suggestions = document.suggestions;
+  const auto same_place = [&](const Suggestion& other) {
+    return other.begin == suggestion.begin && other.lead == suggestion.lead &&
+           other.snapshot->serial() == suggestion.snapshot->serial();
+  };
+  std::erase_if(suggestions, same_place);
+  suggestions.insert(suggestions.begin(), std::move(suggestion));
+  if (suggestions.size() > kSuggestionsMax) suggestions.pop_back();
 }
 
 }  // namespace efimd::completion

@@ -47,4 +47,18 @@ bool can_answer(const Suggestion& suggestion, std::size_t typed);
 /// The part after `typed` bytes, with the probabilities of its tokens.
 Generated rest_of(const Generated& generated, std::size_t typed);
 
+struct DocumentState;
+
+/// A remembered suggestion that the text continues, and how many of its bytes are typed.
+struct KnownSuggestion {
+  const Suggestion* suggestion = nullptr;  ///< null: there is none
+  std::size_t typed = 0;
+};
+/// Of the document's suggestions that were made with `options`: the one of which least is typed
+/// before `cursor`, so that it begins nearest to it.
+KnownSuggestion known_suggestion(const DocumentState& document, const Options& options,
+                                 const text::Snapshot& snapshot, std::size_t cursor);
+/// Remembers a suggestion, in the place of one for the same text; the oldest of too many goes.
+void remember(DocumentState& document, Suggestion suggestion);
+
 }  // namespace efimd::completion
