@@ -2,12 +2,14 @@
 
 #include <tree_sitter/api.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string_view>
 
+#include "base/thread_clock.h"
 #include "daemon/syntax/grammar.h"
 
 // tree-sitter for this room alone: no other room includes its headers, or this one.
@@ -16,6 +18,36 @@ namespace efimd::syntax {
 static_assert(TREE_SITTER_LANGUAGE_VERSION >= 14, "tree-sitter 0.20 or later reads these grammars");
 
 const TSLanguage* language_of(Grammar grammar);
+
+struct DeleteParser {
+  void operator()(TSParser* parser) const { ts_parser_delete(parser); }
+};
+using ParserPtr = std::unique_ptr<TSParser, DeleteParser>;
+struct DeleteTree {
+  void operator()(TSTree* tree) const { ts_tree_delete(tree); }
+};
+
+/// A parser for that language; null for kNone.
+ParserPtr parser_of(Grammar grammar);
+
+/// What a parser reads: a text that goes on as blanks once its time is over. 48 KiB of them take
+/// tenths of a second at most. tree-sitter's own limits are not used, because up to 0.20.7 a parse
+/// that is given up between two tokens frees a null pointer. Nor does the text end there: its lexer
+/// trusts that what it has seen stays.
+class TimedText {
+ public:
+  TimedText(std::string_view text, std::uint64_t time_us);
+
+  /// What tree-sitter reads from the byte `at` on.
+  const char* piece(std::size_t at, std::uint32_t& size);
+  bool is_over() const { return is_over_; }
+  void end_now() { is_over_ = true; }
+
+ private:
+  const std::string_view text_;
+  const ThreadClock::time_point end_;
+  bool is_over_ = false;
+};
 
 /// A text's tree, or that of its first lines. Borrows the text.
 class Tree {
@@ -32,12 +64,9 @@ class Tree {
   }
 
  private:
-  struct Delete {
-    void operator()(TSTree* tree) const { ts_tree_delete(tree); }
-  };
   Tree(TSTree* tree, std::string_view text) : tree_(tree), text_(text) {}
 
-  std::unique_ptr<TSTree, Delete> tree_;
+  std::unique_ptr<TSTree, DeleteTree> tree_;
   std::string_view text_;
 };
 

@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "daemon/syntax/continuation.h"
 #include "daemon/syntax/imports.h"
 #include "daemon/syntax/outline.h"
 
@@ -15,5 +16,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (imports_of(grammar, text).size() > kImportsMax) std::abort();
   for (const Declaration& declaration : outline_of(grammar, text))
     if (declaration.names.empty() || declaration.text.size() > kDeclarationBytesMax) std::abort();
+  // Its second half goes on from the first.
+  const std::string_view window = window_before(text.substr(0, text.size() / 2));
+  const std::string_view more = text.substr(text.size() / 2);
+  if (window.size() > kWindowBytesMax) std::abort();
+  if (const auto bytes = accepted_bytes(grammar, window, more); bytes && *bytes > more.size())
+    std::abort();
+  if (const auto begin = block_begin(grammar, window, more); begin && *begin >= window.size())
+    std::abort();
   return 0;
 }
