@@ -10,6 +10,7 @@
 #include "daemon/completion/answer/recalled.h"
 #include "daemon/completion/fit/fit.h"
 #include "daemon/completion/fit/fit_lines.h"
+#include "daemon/completion/fit/parses.h"
 #include "daemon/completion/fit/repeats.h"
 #include "daemon/completion/fit/unit_ends.h"
 #include "daemon/text/indentation.h"
@@ -81,7 +82,8 @@ class Teller {
                 least_confidence(turn_.request().options));
     if (sure.size() <= sure_) return;
     sure_ = sure.size();
-    Fitted fitted = fit(sure, place);
+    // What follows a unit may be what does not parse (F-8).
+    Fitted fitted = fit(sure.substr(0, parsing_part(rest, place, 0)), place);
     if (fitted.text.size() <= told_.size() || fitted.replace_end != place.cursor ||
         !fitted.text.starts_with(told_) || differs_from_rival(fitted.text, so_far))
       return;

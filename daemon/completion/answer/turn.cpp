@@ -11,6 +11,7 @@ CursorContext context_of(const Request& request, const text::Snapshot& snapshot,
   const Language& language = language_of(request.language_id, request.document.uri);
   CursorContext context =
       context_at(snapshot, language, cursor, prompt::choose_resume(snapshot, cursor));
+  context.grammar = syntax::grammar_of(request.document.uri);
   if (request.selected) go_on_from(context, *request.selected);
   return context;
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "daemon/completion/fit/fit_lines.h"
+#include "daemon/syntax/continuation.h"
 #include "daemon/text/indentation.h"
 
 namespace efimd::completion {
@@ -51,6 +52,14 @@ CursorContext context_at(const text::Snapshot& snapshot, const Language& languag
   while (++line < lines.line_count() && place.next_line.empty())
     if (!is_blank(snapshot.line(line))) place.next_line = snapshot.line(line);
   return place;
+}
+
+std::string_view window_above(const CursorContext& place) {
+  if (place.grammar == syntax::Grammar::kNone) return {};
+  const text::LineIndex& lines = place.snapshot.lines();
+  const std::string_view above =
+      place.snapshot.bytes().substr(0, lines.start(lines.line_of(place.cursor)));
+  return syntax::window_before(above);
 }
 
 }  // namespace efimd::completion

@@ -7,6 +7,7 @@
 
 #include "daemon/completion/fit/brackets.h"
 #include "daemon/completion/fit/language.h"
+#include "daemon/syntax/grammar.h"
 #include "daemon/text/document.h"
 
 namespace efimd::completion {
@@ -28,6 +29,7 @@ struct CursorContext {
   const text::Snapshot& snapshot;
   const Language& language;
   std::size_t cursor = 0;
+  syntax::Grammar grammar = syntax::Grammar::kNone;  ///< of the text; kNone: F-8 changes nothing
   std::size_t tail_end = 0;            ///< of the closers and blanks after the cursor, on its line
   std::string line_before = {};        ///< the cursor's line up to the cursor
   std::string_view rest = {};          ///< the cursor's line from the cursor on
@@ -41,5 +43,9 @@ struct CursorContext {
 /// `tail_end` is the plan's; what lies on the cursor's line counts.
 CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
                          std::size_t cursor, std::size_t tail_end);
+
+/// The lines before the cursor's that a grammar reads (syntax/continuation.h): all, or the last ones.
+/// Empty without a grammar.
+std::string_view window_above(const CursorContext& place);
 
 }  // namespace efimd::completion

@@ -5,6 +5,7 @@
 
 #include "daemon/completion/fit/balance.h"
 #include "daemon/completion/fit/fit_lines.h"
+#include "daemon/completion/fit/parses.h"
 #include "daemon/completion/fit/repeats.h"
 #include "daemon/completion/fit/tail_match.h"
 #include "daemon/completion/silence.h"
@@ -88,6 +89,10 @@ Fitted fit(std::string_view generated, const CursorContext& place) {
         std::string_view(shown.text).substr(0, balanced_part(shown.text, place, shown.consumed));
     if (kept.size() < size) shown.text.resize(trim_end(kept).size());
     if (is_blank(shown.text)) return silent(silence::kUnbalanced);
+    if (shown.text.size() < size) continue;
+    shown.text.resize(parsing_part(shown.text, place, shown.consumed));
+    if (shown.text.size() < size) shown.text.resize(trim_end(shown.text).size());
+    if (is_blank(shown.text)) return silent(silence::kParsesWorse);
   }
   return {std::move(shown.text), place.cursor + shown.consumed, {}};
 }

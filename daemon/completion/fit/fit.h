@@ -33,6 +33,8 @@ struct Fitted {
 ///   F-6  A text that is now empty, blank, or equal to what it would replace is not shown.
 ///   F-7  Brackets and strings stay at least as balanced as they are (balance.h): cut before the
 ///        first that would not.
+///   F-8  The statement parses no worse than without it, if a grammar is there (parses.h): cut before
+///        the first token that does not belong there.
 Fitted fit(std::string_view generated, const CursorContext& place);
 
 }  // namespace efimd::completion
