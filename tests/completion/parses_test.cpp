@@ -1,4 +1,4 @@
-// F-8: what a grammar says of a suggestion's place.
+// F-8 and SR-8: what a grammar says of a suggestion's place.
 #include "daemon/completion/fit/parses.h"
 
 #include <algorithm>
@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/completion/fit/fit.h"
+#include "daemon/completion/fit/stop_rules.h"
 #include "daemon/completion/silence.h"
 #include "daemon/prompt/places.h"
 #include "daemon/recall/batch.h"
@@ -39,6 +40,15 @@ std::string shown(const File& file, const std::string& source, const std::string
   const text::Document document(marked.text);
   const Fitted fitted = fit(generated, context(*document.snapshot(), marked.cursor, file));
   return fitted.text.empty() ? std::string("-").append(fitted.silence) : fitted.text;
+}
+
+/// What the block rule keeps of the generated text.
+std::string kept(const File& file, const std::string& source, const std::string& generated) {
+  const test::Marked marked = test::marked(source);
+  const text::Document document(marked.text);
+  StopRules rules(StopRule::kBlock, stop_place(context(*document.snapshot(), marked.cursor, file)));
+  rules.feed(generated);
+  return rules.finish();
 }
 
 /// How often the rest of a line of these files is put back where it was, and how often F-8 leaves
@@ -189,4 +199,22 @@ TEST_CASE("F-8: what stands in real files is left as it is") {
     CHECK(judged.lines > 50);
     CHECK(judged.cut * 200 <= judged.lines);
   }
+}
+
+TEST_CASE("SR-8: a block whose statement began further up is kept whole") {
+  CHECK(kept(kCpp, "int f(int a,\n      int b) {^", "\n  return a;\n}\nint g();") ==
+        "\n  return a;\n}");
+  CHECK(kept(kCpp, "int f(int a,\n      ^", "int b) {\n  return a;\n}\nint g();") ==
+        "int b) {\n  return a;\n}");
+  CHECK(kept(kPython, "def f(a,\n          b):^", "\n    return a\n\nx = 1\n") == "\n    return a");
+  CHECK(kept(kCpp, "void f() {\n  if (a &&\n      b) {^", "\n    g();\n  }\n  h();\n") ==
+        "\n    g();\n  }");
+}
+
+TEST_CASE("SR-8: a block inside a call ends where its own line says") {
+  CHECK(kept(kTs, "f(a,\n  () => {^", "\n    g();\n  });\nh();\n") == "\n    g();\n  });");
+}
+
+TEST_CASE("SR-8: without a grammar the cursor's line alone counts") {
+  CHECK(kept({"a.cpp", false}, "int f(int a,\n      int b) {^", "\n  return a;\n}\n").empty());
 }

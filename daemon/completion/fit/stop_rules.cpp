@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/completion/fit/repeats.h"
+#include "daemon/syntax/continuation.h"
 
 namespace efimd::completion {
 
@@ -61,13 +62,31 @@ bool is_comment(std::string_view line, const Language& language) {
   return std::ranges::any_of(kMarks, [&](std::string_view mark) { return line.starts_with(mark); });
 }
 
+/// What closes the text's brackets, innermost first.
+std::string closers_of(std::string_view text, const Language& language) {
+  std::string open;
+  for (const Bracket& bracket : scan(text, language).brackets) {
+    if (is_opener(bracket.c)) {
+      open += closer_of(bracket.c);
+    } else if (!open.empty()) {
+      open.pop_back();
+    }
+  }
+  return {open.rbegin(), open.rend()};
+}
+
 bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word); }
 
 }  // namespace
 
 StopPlace stop_place(const CursorContext& place) {
-  return {place.line_before, std::string(place.next_line), !place.rest_is_tail, place.language,
-          place.state};
+  return {place.line_before,
+          std::string(place.next_line),
+          !place.rest_is_tail,
+          place.language,
+          place.state,
+          place.grammar,
+          std::string(window_above(place))};
 }
 
 StopRules::StopRules(StopRule rule, StopPlace place)
@@ -163,6 +182,7 @@ void StopRules::take_blank(const Line& line) {
         depth_after(0, place_.line_before, place_.language, state_, place_.line_before.size());
     depth_ = siblings_ ? 0 : depth;
     opened_ = depth_ > 0;
+    take_owner(place_.line_before);
   }
   ++lines_;
   line_begin_ = line.next;
@@ -191,6 +211,22 @@ bool StopRules::at_base_within(std::string_view content, char first) const {
   return first_text || base_ > 0 || blanks_ == 0;
 }
 
+/// SR-8.
+void StopRules::take_owner(std::string_view first_line) {
+  first_line = trim_end(first_line);
+  const bool is_python = place_.grammar == syntax::Grammar::kPython;
+  if (place_.grammar == syntax::Grammar::kNone || !first_line.ends_with(is_python ? ':' : '{'))
+    return;
+  const std::string text = place_.above + std::string(first_line);
+  const auto begin = syntax::block_begin(place_.grammar, text, closers_of(text, place_.language));
+  if (!begin || *begin >= place_.above.size()) return;
+  const std::size_t line = *begin == 0 ? 0 : text.rfind('\n', *begin - 1) + 1;
+  base_ = std::min(base_, columns(leading_blanks(std::string_view(text).substr(line))));
+  siblings_ = false;
+  depth_ = is_python ? 0 : 1;
+  opened_ = !is_python;
+}
+
 void StopRules::take_line(const Line& line) {
   std::string full = (lines_ == 0 ? place_.line_before : "") + std::string(line.content);
   if (lines_ > 0 && has_word(full) && full == last_line_) {
@@ -202,6 +238,7 @@ void StopRules::take_line(const Line& line) {
   if (lines_ == 0) {
     depth_ = depth_after(0, place_.line_before + std::string(line.content), place_.language, state_,
                          place_.line_before.size());
+    take_owner(last_line_);
   } else {
     depth_ = depth_after(depth_, line.content, place_.language, state_);
   }

@@ -16,6 +16,8 @@ struct StopPlace {
   bool inside_line = false;  ///< more than closers and blanks follow the cursor
   const Language& language = language_of("");
   Lexical state = {};  ///< in which the cursor's line begins
+  syntax::Grammar grammar = syntax::Grammar::kNone;
+  std::string above = {};  ///< the lines before the cursor's that a grammar reads
 };
 StopPlace stop_place(const CursorContext& place);
 
@@ -43,6 +45,9 @@ StopPlace stop_place(const CursorContext& place);
 ///           nearly (repeats.h), ends it, too; fit() finds that line, so it is kept.
 ///     SR-7  A line that repeats the line before it ends it and is not part of it: small models
 ///           loop.
+///     SR-8  If the first line opens the block of a statement that began further up, the base is the
+///           indentation of the line where it began, and the block's end is the completion's. The
+///           grammar says where, if one is there.
 ///
 /// Owns its text. Thread: one.
 class StopRules {
@@ -71,6 +76,7 @@ class StopRules {
   bool begins_within(std::string_view content);
   bool at_base_within(std::string_view content, char first) const;
   void take_line(const Line& line);
+  void take_owner(std::string_view first_line);
   void end_at(std::size_t byte);
 
   StopRule rule_;
