@@ -21,6 +21,8 @@ namespace {
 
 /// SQLite writes the log back into the database when it has this many of its pages.
 constexpr int kWalPages = 64;
+constexpr char kUseSource[] = "UPDATE sources SET last_use = ?, used_at_s = ? WHERE id = ?";
+constexpr char kKeepLonger[] = "INSERT OR REPLACE INTO returns (source, longer) VALUES (?, ?)";
 constexpr char kDeletePage[] = "DELETE FROM pages WHERE id = ?";
 
 /// Rows of `sql`, each made by `row`, which returns nullopt for one to pass over.
@@ -234,17 +236,18 @@ Result<SourceRow> Metadata::add_source(std::string_view uri) {
   return row;
 }
 
-Result<void> Metadata::use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s) {
-  return run(
-      database_, "UPDATE sources SET last_use = ?, used_at_s = ? WHERE id = ?",
-      [&](Statement& statement) {
-        statement.bind(1, static_cast<std::int64_t>(last_use)).bind(2, used_at_s).bind(3, source);
-      });
-}
-
-Result<void> Metadata::keep_longer(SourceId source, int visits) {
-  return run(database_, "INSERT OR REPLACE INTO returns (source, longer) VALUES (?, ?)",
-             [&](Statement& row) { row.bind(1, source).bind(2, std::int64_t{visits}); });
+Result<void> Metadata::use_source(const SourceRow& source, std::int64_t half_life) {
+  Result<Transaction> transaction = Transaction::begin(database_);
+  if (!transaction) return tl::unexpected(transaction.error());
+  const auto used = [&](Statement& row) {
+    const auto last_use = static_cast<std::int64_t>(source.last_use);
+    row.bind(1, last_use).bind(2, source.used_at_s).bind(3, source.id);
+  };
+  if (auto done = run(database_, kUseSource, used); !done) return done;
+  const auto kept = [&](Statement& row) { row.bind(1, source.id).bind(2, source.longer); };
+  if (auto done = run(database_, kKeepLonger, kept); !done) return done;
+  if (auto done = set_counter(kHalfLifeCounter, half_life); !done) return done;
+  return transaction->commit();
 }
 
 Result<void> Metadata::pin_source(SourceId source, bool pinned) {

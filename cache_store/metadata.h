@@ -78,8 +78,8 @@ class Metadata {
   Result<ArenaRow> add_arena(const ArenaKey& key);
   Result<void> remove_arena(int arena);
   Result<SourceRow> add_source(std::string_view uri);
-  Result<void> use_source(SourceId source, std::uint64_t last_use, std::int64_t used_at_s);
-  Result<void> keep_longer(SourceId source, int visits);
+  /// Writes when it was used, how long it is kept, and Visits::half_life. All or nothing.
+  Result<void> use_source(const SourceRow& source, std::int64_t half_life);
   Result<void> pin_source(SourceId source, bool pinned);
 
   /// All or nothing.

@@ -269,28 +269,23 @@ Result<void> Store::use(const std::string& uri) {
   found->second.last_use = ++uses_;
   found->second.used_at_s = now_s();
   catalog_.use(found->second.id, uses_);
-  return or_start_over(metadata_.use_source(found->second.id, uses_, found->second.used_at_s));
+  return or_start_over(metadata_.use_source(found->second, half_life_));
 }
 
-Result<void> Store::visit(const std::string& uri, int longer, std::int64_t half_life) {
+void Store::visit(const std::string& uri, int longer, std::int64_t half_life) {
   uses_ = (uses_ / kUsesPerVisit + 1) * kUsesPerVisit;
-  if (const auto kept = or_start_over(metadata_.set_counter(kHalfLifeCounter, half_life)); !kept)
-    return kept;
+  half_life_ = half_life;
   const auto found = sources_.find(uri);
-  if (found == sources_.end()) return {};
+  if (found == sources_.end()) return;
   SourceRow& source = found->second;
-  longer = std::clamp(longer, 0, kLongerMax);
-  catalog_.keep_longer(source.id, static_cast<std::uint64_t>(longer) * kUsesPerVisit);
-  if (std::exchange(source.longer, longer) != longer)
-    if (const auto kept = or_start_over(metadata_.keep_longer(source.id, longer)); !kept)
-      return kept;
-  return use(uri);
+  source.last_use = uses_;
+  source.longer = std::clamp(longer, 0, kLongerMax);
+  catalog_.keep_longer(source.id, static_cast<std::uint64_t>(source.longer) * kUsesPerVisit);
+  catalog_.use(source.id, uses_);
 }
 
-Result<Visits> Store::visits() {
-  const auto half_life = or_start_over(metadata_.counter(kHalfLifeCounter));
-  if (!half_life) return tl::unexpected(half_life.error());
-  Visits visits{uses_ / kUsesPerVisit, *half_life};
+Visits Store::visits() const {
+  Visits visits{uses_ / kUsesPerVisit, half_life_};
   for (const auto& [uri, source] : sources_)
     if (source.last_use > 0)
       visits.documents.emplace(uri,

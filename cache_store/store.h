@@ -123,13 +123,14 @@ class Store {
   Result<void> add_source(const Digest& page, const std::string& uri);
   Result<void> drop(const Digest& page);
 
-  /// Notes that the document and all its pages were used now.
+  /// Notes that the document and all its pages were used now. Writes what visit() said of it, too.
   Result<void> use(const std::string& uri);
   /// A visit of the document begins. Its pages are kept `longer` visits longer than others. Remembers
-  /// both, if the store knows the document, and `half_life`, a number of the caller's own.
-  Result<void> visit(const std::string& uri, int longer, std::int64_t half_life);
+  /// both, if the store knows the document, and `half_life`, a number of the caller's own. Somebody
+  /// waits for an answer then, so that the next use() writes it.
+  void visit(const std::string& uri, int longer, std::int64_t half_life);
   /// Of documents that were used.
-  Result<Visits> visits();
+  Visits visits() const;
   /// Pages of open documents are evicted last.
   void set_open(const std::string& uri, bool open);
   /// Pages of pinned documents are never evicted.
@@ -239,6 +240,7 @@ class Store {
   std::map<int, Shelf> shelves_;
   std::map<std::string, SourceRow, std::less<>> sources_;
   std::uint64_t uses_ = 0;
+  std::int64_t half_life_ = 0;  ///< Visits::half_life
   bool no_room_told_ = false;
 };
 

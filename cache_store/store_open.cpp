@@ -94,6 +94,9 @@ Result<void> Store::start_over(const std::string& reason) {
 Result<void> Store::load_sources() {
   const auto rows = metadata_.sources();
   if (!rows) return tl::unexpected(rows.error());
+  const auto half_life = metadata_.counter(kHalfLifeCounter);
+  if (!half_life) return tl::unexpected(half_life.error());
+  half_life_ = *half_life;
   for (const SourceRow& row : *rows) {
     uses_ = std::max(uses_, row.last_use);
     sources_.emplace(row.uri, row);

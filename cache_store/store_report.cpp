@@ -171,6 +171,7 @@ Result<Purged> Store::purge_all() {
   catalog_.clear();
   if (const auto done = or_start_over(metadata_.remove(removal)); !done)
     return tl::unexpected(done.error());
+  half_life_ = 0;
   if (const auto done = or_start_over(metadata_.set_counter(kHalfLifeCounter, 0)); !done)
     return tl::unexpected(done.error());
   if (const auto done = or_start_over(metadata_.compact()); !done)

@@ -238,23 +238,24 @@ TEST_CASE("what the user returns to is kept longer, also after the store was ope
   {
     const OpenStore store = open_store(scratch.store());
     REQUIRE(store);
-    REQUIRE(store->visit(kA, 0, 64000));
+    store->visit(kA, 0, 64000);
     keep_chain(*store.store, kA, 0, 2);
-    REQUIRE(store->visit(kB, 0, 64000));
+    store->visit(kB, 0, 64000);
     keep_chain(*store.store, kB, 10, 12);
-    REQUIRE(store->visit(kA, 5, 63000));
-    REQUIRE(store->visit(kB, 0, 62000));
+    store->visit(kA, 5, 63000);
+    REQUIRE(store->use(kA));
+    store->visit(kB, 0, 62000);
+    REQUIRE(store->use(kB));
   }
   OpenStore store = open_store(scratch.store());
   REQUIRE(store);
-  const auto visits = store->visits();
-  REQUIRE(visits);
-  CHECK(visits->count == 4);
-  CHECK(visits->half_life == 62000);
-  CHECK(visits->documents.at(kA).last == 3);
-  CHECK(visits->documents.at(kA).longer == 5);
-  CHECK(visits->documents.at(kB).last == 4);
-  CHECK(visits->documents.at(kB).longer == 0);
+  const store::Visits visits = store->visits();
+  CHECK(visits.count == 4);
+  CHECK(visits.half_life == 62000);
+  CHECK(visits.documents.at(kA).last == 3);
+  CHECK(visits.documents.at(kA).longer == 5);
+  CHECK(visits.documents.at(kB).last == 4);
+  CHECK(visits.documents.at(kB).longer == 0);
 
   store.store.reset();
   constexpr std::size_t kSlotBytes = 3 * 4096;
@@ -270,15 +271,16 @@ TEST_CASE("a purge takes what is known of the user's returns") {
   REQUIRE(store);
   for (const std::string& uri : {kA, kB}) {
     keep_chain(*store.store, uri, uri == kA ? 0 : 10, uri == kA ? 2 : 12);
-    REQUIRE(store->visit(uri, 3, 64000));
+    store->visit(uri, 3, 64000);
+    REQUIRE(store->use(uri));
   }
   REQUIRE(store->purge(kA));
-  CHECK_FALSE(store->visits()->documents.contains(kA));
-  CHECK(store->visits()->documents.at(kB).longer == 3);
+  CHECK_FALSE(store->visits().documents.contains(kA));
+  CHECK(store->visits().documents.at(kB).longer == 3);
   REQUIRE(store->purge_all());
   store.store.reset();
   store = open_store(scratch.store());
   REQUIRE(store);
-  CHECK(store->visits()->documents.empty());
-  CHECK(store->visits()->half_life == 0);
+  CHECK(store->visits().documents.empty());
+  CHECK(store->visits().half_life == 0);
 }

@@ -17,7 +17,7 @@ void PageKeeper::begin(const store::ArenaKey& key) {
   const bool done = service_->run(
       [model = key.model, found](store::Store& store) {
         if (auto notes = store.notes(model)) found->notes = std::move(*notes);
-        if (auto visits = store.visits()) found->visits = std::move(*visits);
+        found->visits = store.visits();
       },
       kOpenMax);
   if (!done) return;
@@ -60,7 +60,7 @@ void PageKeeper::visited(engine::SourceId source, int longer) {
   // One that is lost costs a little of the order.
   service_->post([uri = uris_of({&source, 1}).front(), longer,
                   half_life = returns_.half_life_milli()](store::Store& store) {
-    static_cast<void>(store.visit(uri, longer, half_life));
+    store.visit(uri, longer, half_life);
   });
 }
 

@@ -36,7 +36,8 @@ class PageKeeper final : public engine::PageStore {
   const std::string& note(const std::string& uri) const;
   /// Counts as a use of the document. An unchanged note costs nothing.
   void set_note(const std::string& uri, std::string note);
-  /// The user turned to the document, as Returns::visit(). visited() says so to the store.
+  /// The user turned to the document, as Returns::visit(). visited() says so to the store,
+  /// and the next note writes it.
   int visit(const std::string& uri) { return returns_.visit(uri); }
   /// As Returns::forget().
   void forget_returns(const std::string& uri) { returns_.forget(uri); }
