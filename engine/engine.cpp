@@ -19,10 +19,9 @@ int soon_tokens(const Model& model, const Backend& backend) {
   /// Small models' steps are short at any length.
   constexpr int kAlways = 2048;
   /// Attention on the CPU computes longer than it reads: an element of a head takes as long as so
-  /// many bytes of weights. Of a 0.5B model in Q8_0 on two cores of Zen 4 a step takes 24.6 ms after
-  /// 300 tokens and 31.4 after 3,200 beside other work, 9.1 after 420 and 12.8 after 3,500 with
-  /// none (which would be 1.6 bytes).
-  constexpr double kElementBytes = 1.1;
+  /// many bytes of weights. Of a 0.5B model in Q8_0 on two cores of a Xeon a step takes 20.2 ms after
+  /// 512 tokens, 22.7 after 4,096 and 25.9 after 8,192.
+  constexpr double kElementBytes = 0.45;
   const ModelShape& shape = model.shape();
   const double elements = 2.0 * shape.layers * shape.heads * shape.head_width;
   double token_bytes = static_cast<double>(backend.page_bytes()) / kPageTokens;
