@@ -8,7 +8,6 @@
 
 using namespace efimd;
 using namespace efimd::completion;
-using test::Person;
 
 namespace {
 
@@ -16,7 +15,7 @@ const std::string kA = "file:///p/a.c";
 const std::string kB = "file:///p/b.c";
 
 /// Edits b, then works in a until idle time has nothing left to do.
-Receipt edit_b_then_a(Person& person, const std::string& typed) {
+Receipt edit_b_then_a(test::Person& person, const std::string& typed) {
   person.ask(kB);
   person.type(typed, kB);
   person.ask(kB);
@@ -29,7 +28,7 @@ Receipt edit_b_then_a(Person& person, const std::string& typed) {
 }  // namespace
 
 TEST_CASE("A-14: a prompt shows the lines that were edited in another file, behind after") {
-  Person person(100, true);
+  test::Person person(100, true);
   const Receipt receipt = edit_b_then_a(person, " renamed();");
   CHECK(receipt.edit_tokens > 0);
   CHECK(receipt.evaluated_tokens <= 3);
@@ -41,9 +40,9 @@ TEST_CASE("A-14: a prompt shows the lines that were edited in another file, behi
 }
 
 TEST_CASE("A-14: without the setting, and of another project, nothing is shown") {
-  Person off(100);
+  test::Person off(100);
   CHECK(edit_b_then_a(off, " renamed();").edit_tokens == 0);
-  Person person(100, true);
+  test::Person person(100, true);
   person.projects[kB] = "/q";
   CHECK(edit_b_then_a(person, " renamed();").edit_tokens == 0);
   // A file that recall may not know, such as a secret, has no project and no path.
@@ -52,7 +51,7 @@ TEST_CASE("A-14: without the setting, and of another project, nothing is shown")
 }
 
 TEST_CASE("A-14: an anchor keeps the edits that it shows while others are made") {
-  Person person(100, true);
+  test::Person person(100, true);
   edit_b_then_a(person, " first();");
   const std::string shown = person.seen.after;
   person.type(" second();", kB);
@@ -65,7 +64,7 @@ TEST_CASE("A-14: an anchor keeps the edits that it shows while others are made")
 TEST_CASE("A-14: whatever is edited where, no keystroke waits for what others show") {
   for (unsigned seed = 0; seed < 4; ++seed) {
     std::mt19937 random(seed);
-    Person person(150, true);
+    test::Person person(150, true);
     person.ask(kA);
     person.rest();
     for (int turn = 0; turn < 40; ++turn) {
@@ -77,4 +76,14 @@ TEST_CASE("A-14: whatever is edited where, no keystroke waits for what others sh
       if (random() % 3 == 0) person.rest();
     }
   }
+}
+
+TEST_CASE("A-14: purging a file forgets the documents whose prompts showed its edits") {
+  test::Person person(100, true);
+  CHECK(edit_b_then_a(person, " renamed();").edit_tokens > 0);
+  REQUIRE(person.worker.documents().find({1, kA}) != nullptr);
+  const std::string purged[] = {kB};
+  person.worker.forget(purged);
+  CHECK(person.worker.documents().find({1, kA}) == nullptr);
+  CHECK(person.worker.documents().find({1, kB}) == nullptr);
 }

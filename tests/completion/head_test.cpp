@@ -8,7 +8,6 @@
 
 using namespace efimd;
 using namespace efimd::completion;
-using test::Person;
 
 namespace {
 
@@ -23,7 +22,7 @@ constexpr int kNearTokens = 110;
 }  // namespace
 
 TEST_CASE("A-13: a head is asked for once a text, and shown from idle time's next anchor on") {
-  Person person(200);
+  test::Person person(200);
   person.ask();
   person.rest();
   REQUIRE(person.questions.size() == 1);
@@ -46,7 +45,7 @@ TEST_CASE("A-13: a head is asked for once a text, and shown from idle time's nex
 
 TEST_CASE("A-13: files with equal heads share its pages") {
   const auto evaluated_for_b = [](bool shared) {
-    Person person(200);
+    test::Person person(200);
     std::string declarations;
     for (int i = 0; i < 60; ++i) declarations += "int declared_" + std::to_string(i) + "(int);\n";
     if (shared) {
@@ -69,7 +68,7 @@ TEST_CASE("A-13: files with equal heads share its pages") {
 }
 
 TEST_CASE("A-13: an empty head, and one for a closed document, change nothing") {
-  Person person(100);
+  test::Person person(100);
   person.ask();
   person.rest();
   person.show("");
@@ -85,7 +84,7 @@ TEST_CASE("A-13: whatever changes a head, the next prompts are right and no keys
                                           "struct Shape { int sides; };\nint area(long);\n"};
   for (unsigned seed = 0; seed < kSeeds; ++seed) {
     std::mt19937 random(seed);
-    Person person(250);
+    test::Person person(250);
     person.ask();
     person.rest();
     std::string wanted;

@@ -11,23 +11,13 @@
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/pace.h"
 #include "tests/completion/harness.h"
+#include "tests/completion/wide.h"
 
 namespace efimd::test {
 
 using namespace completion;
 
-inline constexpr int kWide = 6000;
 inline constexpr engine::TokenId kMark = 1;
-
-inline Budgets budgets() {
-  Budgets budgets;
-  budgets.prompt_tokens_max = 300;
-  budgets.near_tokens_max = 90;
-  budgets.wide_tokens_max = kWide;
-  budgets.costs.points = {{1, 10}, {64, 100}, {256, 400}};
-  budgets.settle = std::chrono::milliseconds(0);
-  return budgets;
-}
 
 inline std::shared_ptr<EngineScript> script_with_files() {
   auto script = std::make_shared<EngineScript>();
@@ -37,12 +27,6 @@ inline std::shared_ptr<EngineScript> script_with_files() {
   script->tokenizer.files.mark = kMark;
   script->tokenizer.files.after_path = "\n";
   return script;
-}
-
-inline std::string lines(int count) {
-  std::string text;
-  for (int i = 0; i < count; ++i) text += "  int value_" + std::to_string(i) + " = 0;\n";
-  return text;
 }
 
 inline context::HeadPtr head_of(const std::string& declarations) {
@@ -58,7 +42,7 @@ class Person {
       : text_a(lines(line_count)),
         text_b(lines(line_count / 2) + "// b\n"),
         worker(std::make_unique<ScriptedEngine>(script),
-               {.budgets = budgets(),
+               {.budgets = wide_budgets(),
                 .documents_max = 4,
                 .ask_head = [this](HeadQuestion asked) { questions.push_back(std::move(asked)); },
                 .shows_edits = shows_edits}) {

@@ -10,6 +10,7 @@
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/pace.h"
 #include "tests/completion/harness.h"
+#include "tests/completion/wide.h"
 
 using namespace efimd;
 using namespace efimd::completion;
@@ -26,29 +27,14 @@ constexpr unsigned kSeeds = 2;
 constexpr unsigned kSeeds = 8;
 #endif
 
-constexpr int kWide = 6000;
-
-/// A device on which a long prompt is worth avoiding, and that has room for a wide window.
-Budgets budgets() {
-  Budgets budgets;
-  budgets.prompt_tokens_max = 300;
-  budgets.near_tokens_max = 90;
-  budgets.wide_tokens_max = kWide;
-  budgets.costs.points = {{1, 10}, {64, 100}, {256, 400}};
-  budgets.settle = std::chrono::milliseconds(0);
-  return budgets;
-}
-
-std::string lines(int count, int from = 0) {
-  std::string text;
-  for (int i = from; i < from + count; ++i) text += "  int value_" + std::to_string(i) + " = 0;\n";
-  return text;
-}
+using test::kWide;
+using test::lines;
+using test::wide_budgets;
 
 /// One person, one file, and the worker that the daemon would run, on the test's own thread.
 class Person {
  public:
-  explicit Person(std::string text, Budgets with = budgets(),
+  explicit Person(std::string text, Budgets with = wide_budgets(),
                   std::shared_ptr<EngineScript> script_ = roomy())
       : script(std::move(script_)),
         document(text),
@@ -192,7 +178,7 @@ TEST_CASE("I-5: a keystroke ends widening within one step, at whichever step it 
 TEST_CASE("A-4: the same text and cursor come to the same window, however fast the device was") {
   std::vector<engine::TokenId> prompt;
   for (const double factor : {0.3, 1.0, 1.04, 20.0}) {
-    Budgets with = budgets();
+    Budgets with = wide_budgets();
     for (auto& point : with.costs.points) point.ms *= factor;
     const auto script = Person::roomy();
     const test::ScriptedEngine measured(script);
@@ -246,7 +232,7 @@ TEST_CASE("A-4: a text over the window is shown in part, and the window stays wh
 }
 
 TEST_CASE("I-5: a file gets so much CPU time for widening, and each request gives some back") {
-  Budgets with = budgets();
+  Budgets with = wide_budgets();
   with.widening_cpu_s_max = 0;
   Person person(lines(350), with);
   person.ask();
@@ -261,7 +247,7 @@ TEST_CASE("I-5: a file gets so much CPU time for widening, and each request give
 TEST_CASE("A-4: a model's context is the limit") {
   const auto script = std::make_shared<EngineScript>();
   script->window_tokens = 1000;
-  Person person(lines(350), budgets(), script);
+  Person person(lines(350), wide_budgets(), script);
   for (int round = 0; round < 4; ++round) {
     const Receipt receipt = person.ask();
     CHECK(receipt.prompt_tokens + 8 <= 1000);
@@ -279,7 +265,7 @@ TEST_CASE("KV-4: without memory for a wide window the others serve, and requests
   CAPTURE(pages);
   const auto script = Person::roomy();
   script->page_count = pages;
-  Person person(lines(350), budgets(), script);
+  Person person(lines(350), wide_budgets(), script);
   for (const char* uri : {"file:///a", "file:///b", "file:///a", "file:///c"}) {
     person.uri = uri;
     for (int round = 0; round < 3; ++round) {
@@ -295,7 +281,7 @@ TEST_CASE("KV-4: without memory for a wide window the others serve, and requests
 TEST_CASE("I-5: other documents make room for the one in use") {
   const auto script = Person::roomy();
   script->page_count = 400;
-  Person person(lines(350), budgets(), script);
+  Person person(lines(350), wide_budgets(), script);
   for (const char* uri : {"file:///a", "file:///b", "file:///c"}) {
     person.uri = uri;
     person.ask();
