@@ -1,7 +1,6 @@
 #include "daemon/prompt/path_head.h"
 
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <string_view>
 
@@ -100,8 +99,8 @@ std::vector<TokenId> edited_texts(std::span<const context::Slot> texts, std::siz
       tokenizer.fim().files.mark == engine::kNoToken)
     return {};
   std::vector<TokenId> tokens;
-  for (const context::Slot& text : std::views::reverse(texts)) {
-    const auto file = other_file(text, tokens_max - tokens.size(), tokenizer);
+  for (auto text = texts.rbegin(); text != texts.rend(); ++text) {
+    const auto file = other_file(*text, tokens_max - tokens.size(), tokenizer);
     tokens.insert(tokens.begin(), file.begin(), file.end());
   }
   return tokens;
