@@ -13,7 +13,7 @@ namespace efimd::completion {
 namespace {
 
 /// A draft's bytes: more than the model judges in one step is never used.
-constexpr std::size_t kDraftBytesMax = 96;
+constexpr std::size_t kJudgedBytesMax = 96;
 
 recall::Where where_of(const TextHome& home) { return {home.project, home.path}; }
 
@@ -27,10 +27,10 @@ bool is_typing(Event event) {
 std::string draft_of(const recall::Candidate& candidate) {
   std::string draft = candidate.text;
   for (const recall::NextLine& line : candidate.next) {
-    if (draft.size() >= kDraftBytesMax) break;
+    if (draft.size() >= kJudgedBytesMax) break;
     draft.append("\n").append(line.text);
   }
-  return draft.substr(0, kDraftBytesMax);
+  return draft.substr(0, kJudgedBytesMax);
 }
 
 /// Below this a model's text at the end of a finished line is not shown.

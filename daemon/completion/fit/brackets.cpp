@@ -11,7 +11,7 @@ constexpr auto kNone = std::string_view::npos;
 /// Bytes between the quotes of '\U0010FFFF' and '\u{10FFFF}'.
 constexpr std::size_t kCharLiteralBytesMax = 12;
 
-bool is_word(char c) {
+bool is_name_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
@@ -116,7 +116,7 @@ class Scanner {
     if (language_.raw == Language::Raw::kNone) return false;
     const bool cpp = language_.raw == Language::Raw::kCpp;
     if (text_[at_] != (cpp ? 'R' : 'r')) return false;
-    if (!cpp && at_ > 0 && is_word(text_[at_ - 1]) && text_[at_ - 1] != 'b') return false;
+    if (!cpp && at_ > 0 && is_name_byte(text_[at_ - 1]) && text_[at_ - 1] != 'b') return false;
     std::string_view rest = text_.substr(at_ + 1);
     if (cpp) {
       const std::size_t open = rest.find_first_of("( )\\\n");

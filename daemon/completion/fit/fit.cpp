@@ -16,7 +16,6 @@ namespace efimd::completion {
 namespace {
 
 bool is_space(char c) { return c == ' ' || c == '\t'; }
-bool is_word(char c) { return has_word(std::string_view(&c, 1)); }
 
 /// Longer ends of a line are not compared in the near sense.
 constexpr std::size_t kRestBytesMax = 256;

@@ -82,13 +82,13 @@ std::string_view trim_end(std::string_view text) {
 
 bool is_blank(std::string_view text) { return trim_end(text).empty(); }
 
-bool has_word(std::string_view text) {
-  return std::ranges::any_of(text, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte >= 0x80 || c == '_' || (c >= '0' && c <= '9') ||
-           ((byte | 0x20U) >= 'a' && (byte | 0x20U) <= 'z');
-  });
+bool is_word(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte >= 0x80 || c == '_' || (c >= '0' && c <= '9') ||
+         ((byte | 0x20U) >= 'a' && (byte | 0x20U) <= 'z');
 }
+
+bool has_word(std::string_view text) { return std::ranges::any_of(text, is_word); }
 
 std::vector<std::string_view> split_lines(std::string_view text) {
   std::vector<std::string_view> lines;

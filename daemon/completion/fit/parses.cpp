@@ -16,7 +16,6 @@ namespace {
 constexpr int kTriesMax = 3;
 
 bool is_capital(char c) { return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_'; }
-bool is_word(char c) { return is_capital(c) || (c >= 'a' && c <= 'z'); }
 
 /// A word of three letters or more, all of them capitals.
 bool names_macro(std::string_view line) {

@@ -17,7 +17,6 @@ constexpr std::size_t kLineBytesMax = 1024;
 
 using Tokens = std::vector<std::string_view>;
 
-bool is_word(char c) { return has_word(std::string_view(&c, 1)); }
 bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
 
 bool declares(std::string_view word) {

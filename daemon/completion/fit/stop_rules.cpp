@@ -20,7 +20,7 @@ std::string_view leading_blanks(std::string_view line) {
   return line.substr(0, std::min(line.find_first_not_of(kBlanks), line.size()));
 }
 
-bool is_blank(std::string_view line) { return leading_blanks(line).size() == line.size(); }
+bool has_only_blanks(std::string_view line) { return leading_blanks(line).size() == line.size(); }
 
 int columns(std::string_view blanks) {
   int sum = 0;
@@ -28,18 +28,18 @@ int columns(std::string_view blanks) {
   return sum;
 }
 
-std::string_view trim_end(std::string_view line) {
+std::string_view without_blanks_behind(std::string_view line) {
   return line.substr(0, line.find_last_not_of(" \t\r") + 1);
 }
 
-bool is_word(char c) {
+bool is_word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
 std::string_view first_word(std::string_view content) {
   content.remove_prefix(leading_blanks(content).size());
-  return content.substr(
-      0, static_cast<std::size_t>(std::ranges::find_if_not(content, is_word) - content.begin()));
+  return content.substr(0, static_cast<std::size_t>(
+                               std::ranges::find_if_not(content, is_word_byte) - content.begin()));
 }
 
 bool continues_block(std::string_view word) {
@@ -75,7 +75,7 @@ std::string closers_of(std::string_view text, const Language& language) {
   return {open.rbegin(), open.rend()};
 }
 
-bool has_word(std::string_view line) { return std::ranges::any_of(line, is_word); }
+bool has_plain_word(std::string_view line) { return std::ranges::any_of(line, is_word_byte); }
 
 }  // namespace
 
@@ -90,7 +90,7 @@ StopPlace stop_place(const CursorContext& place) {
 }
 
 StopRules::StopRules(StopRule rule, StopPlace place)
-    : rule_(rule), place_(std::move(place)), siblings_(is_blank(place_.line_before)) {
+    : rule_(rule), place_(std::move(place)), siblings_(has_only_blanks(place_.line_before)) {
   if (rule_ == StopRule::kBlock && place_.inside_line) rule_ = StopRule::kLine;
   state_ = place_.state;
   if (!siblings_) base_ = columns(leading_blanks(place_.line_before));
@@ -149,7 +149,7 @@ bool StopRules::advance() {
 }
 
 bool StopRules::advance_block(const Line& line) {
-  const bool blank = is_blank(line.content);
+  const bool blank = has_only_blanks(line.content);
   if (blank && (!line.whole || line_begin_ == text_.size())) return false;
   if (blank) {
     take_blank(line);
@@ -213,7 +213,7 @@ bool StopRules::at_base_within(std::string_view content, char first) const {
 
 /// SR-8.
 void StopRules::take_owner(std::string_view first_line) {
-  first_line = trim_end(first_line);
+  first_line = without_blanks_behind(first_line);
   const bool is_python = place_.grammar == syntax::Grammar::kPython;
   if (place_.grammar == syntax::Grammar::kNone || !first_line.ends_with(is_python ? ':' : '{'))
     return;
@@ -229,7 +229,7 @@ void StopRules::take_owner(std::string_view first_line) {
 
 void StopRules::take_line(const Line& line) {
   std::string full = (lines_ == 0 ? place_.line_before : "") + std::string(line.content);
-  if (lines_ > 0 && has_word(full) && full == last_line_) {
+  if (lines_ > 0 && has_plain_word(full) && full == last_line_) {
     ended_ = true;
     return;
   }
@@ -246,16 +246,17 @@ void StopRules::take_line(const Line& line) {
   const bool at_base = lines_ == 0 || columns(own) <= base_;
   const bool closes = opened_ && depth_ <= 0 && at_base && is_closer(line.content[own.size()]);
   const bool ends = deeper_ && at_base && ends_block(first_word(line.content));
-  const bool on_blank_line = lines_ > 0 || is_blank(place_.line_before);
+  const bool on_blank_line = lines_ > 0 || has_only_blanks(place_.line_before);
   const std::string_view whole = lines_ > 0 ? line.content : line.content.substr(own.size());
   const std::string_view next =
       lines_ > 0
           ? std::string_view(place_.next_line)
           : std::string_view(place_.next_line).substr(leading_blanks(place_.next_line).size());
-  const bool repeats = on_blank_line && has_word(whole) &&
+  const bool repeats = on_blank_line && has_plain_word(whole) &&
                        leading_blanks(whole) == leading_blanks(next) &&
                        nearly_equal(whole, next, place_.language);
-  const bool finished = lines_ == 0 && !siblings_ && depth_ <= 0 && trim_end(whole).ends_with(';');
+  const bool finished =
+      lines_ == 0 && !siblings_ && depth_ <= 0 && without_blanks_behind(whole).ends_with(';');
   if (closes || ends || depth_ < 0 || finished || repeats) ended_ = true;
   opened_ = opened_ || depth_ > 0;
   entered_ = false;
