@@ -63,9 +63,9 @@ struct Config {
   completion::Options completion;
   std::optional<int> window_tokens;  ///< nullopt: automatic, see completion::set_pace()
   bool context_files = true;         ///< "auto": other files are shown to models trained so (A-13)
-  bool context_edits = false;        ///< "on": what was edited elsewhere is shown to them, too (A-14)
-  int idle_exit_s = 900;             ///< 0: never
-  bool sandbox = true;               ///< see sandbox.h
+  bool context_edits = false;  ///< "on": what was edited elsewhere is shown to them, too (A-14)
+  int idle_exit_s = 900;       ///< 0: never
+  bool sandbox = true;         ///< see sandbox.h
   HttpConfig http;
   RemoteConfig remote;
   std::string log_level = "info";

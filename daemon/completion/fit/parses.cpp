@@ -55,16 +55,17 @@ class Parsing {
   std::size_t part_of(std::string_view text) const {
     std::optional<std::size_t> bare;  // how much of the rest parses without the text
     for (int tries = 0; tries < kTriesMax; ++tries) {
-      const std::size_t good = parsed(text);
-      if (good < text.size()) {
-        text = text.substr(0, last_end(text, good));
+      const std::optional<std::size_t> good = parsed(text);
+      if (!good) return text.size();
+      if (*good < text.size()) {
+        text = text.substr(0, last_end(text, *good));
         // What parsed up to here does so again; what is new is the rest behind it.
         if (rest_.empty() || text.empty()) return text.size();
         continue;
       }
-      if (rest_.empty() || good == text.size() + rest_.size()) return text.size();
+      if (rest_.empty() || *good == text.size() + rest_.size()) return text.size();
       if (!bare) bare = parsed({});
-      if (good - text.size() >= *bare) return text.size();
+      if (!bare || *good - text.size() >= *bare) return text.size();
       text = text.substr(0, last_end(text, text.size() - 1));
       if (text.empty()) return 0;
     }
@@ -72,13 +73,14 @@ class Parsing {
   }
 
  private:
-  /// Bytes of `text` and the rest that have no offence.
-  std::size_t parsed(std::string_view text) const {
+  /// Bytes of `text` and the rest that have no offence; nullopt if the grammar does not say.
+  std::optional<std::size_t> parsed(std::string_view text) const {
     const std::string whole = std::string(text).append(rest_);
     const std::size_t size = finished(whole);
     const std::optional<std::size_t> good =
         syntax::accepted_bytes(place_.grammar, window_, std::string_view(whole).substr(0, size));
-    return !good || *good >= size || is_excused(whole, *good) ? whole.size() : *good;
+    if (!good) return std::nullopt;
+    return *good >= size || is_excused(whole, *good) ? whole.size() : *good;
   }
 
   /// Up to a comment or string of several lines that it does not end.
