@@ -65,7 +65,8 @@ class FirstError {
   }
 
   void hear(std::string_view message) {
-    if (error_) return;
+    // Once the time is over the parser reads blanks, and what they break is no error of the text.
+    if (error_ || timed_.is_over()) return;
     if (message.starts_with("process ")) {
       at_ = {number_after(message, "row:"), number_after(message, "col:")};
     } else if (message == "detect_error") {
