@@ -169,7 +169,7 @@ Result<void> Store::forget_old_sources() {
 void Store::remove_stray_files() {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(settings_.folder, error)) {
-    const fs::path file = entry.path();
+    const fs::path& file = entry.path();
     if (file.extension() != ".kv") continue;
     const bool known = std::ranges::any_of(
         shelves_, [&](const auto& each) { return arena_file(each.first) == file; });
