@@ -11,8 +11,7 @@ namespace {
 /// Of a task, accumulated at a time; AttentionPlan::kTaskQueries, and the heads of one row.
 constexpr int kQueriesMax = 64;
 
-/// Some queries of a task. Their facts are taken apart once, not for each page: a division for each
-/// query costs as much as a third of a page's exponentials.
+/// Some queries of a task. Their facts are taken apart once, not for each page.
 struct Queries {
   const float* q[kQueriesMax];
   float* acc[kQueriesMax];
@@ -74,8 +73,8 @@ inline Reg maxima_of(const Reg* of) {
 #endif
 }
 
-/// Asks for a line into L2: the hardware sees no stream through the page table. Spread over what
-/// is computed meanwhile, because a core waits for more than some 16 lines at once.
+/// Asks for a line into L2: the hardware sees no stream through the page table. Requests are spread
+/// over what is computed meanwhile, because a core has some 16 lines on their way at most.
 inline void ask_for(const std::uint16_t* line) { __builtin_prefetch(line, 0, 2); }
 
 }  // namespace
