@@ -111,6 +111,9 @@ void Worker::dismiss(const Dismissal& dismissal) {
 Idle::Clock::time_point Worker::idle(const std::stop_token& stop) {
   Idle::Clock::time_point later = kNever;
   ask_heads();
+  // Full anchors are made for the document used last.
+  if (const auto open = documents_.open_by_use(); elsewhere_ && !open.empty())
+    elsewhere_->choose(*open.front());
   if (!idle_.prepare_cursor(stop)) return later;
   // In the pauses of typing the wide window comes first: it makes this suggestion better, and what
   // is looked ahead for is only shown to who accepts this one.

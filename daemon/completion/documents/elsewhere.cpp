@@ -44,8 +44,7 @@ std::vector<Elsewhere::Edited> Elsewhere::edited_by_age(const DocumentState& doc
   return edited;
 }
 
-void Elsewhere::follow(DocumentState& document, const text::Snapshot& snapshot) {
-  document.edited.follow(snapshot, ++order_);
+void Elsewhere::choose(DocumentState& document) {
   std::vector<engine::TokenId> tokens;
   if (may_be_shown(document, memory_)) {
     std::vector<context::Slot> slots;

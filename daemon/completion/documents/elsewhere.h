@@ -24,9 +24,13 @@ class Elsewhere {
   Elsewhere(const engine::Engine& engine, Documents& documents, SessionMemory& memory)
       : engine_(engine), documents_(documents), memory_(memory) {}
 
-  /// Takes in what was edited in the document up to `snapshot`, then decides what idle time's next
-  /// full anchor of it shows (DocumentState::edits). Anchors that show older edits stay.
-  void follow(DocumentState& document, const text::Snapshot& snapshot);
+  /// Takes in what was edited in the document up to `snapshot`.
+  void follow(DocumentState& document, const text::Snapshot& snapshot) {
+    document.edited.follow(snapshot, ++order_);
+  }
+  /// Decides what the next full anchor of the document shows (DocumentState::edits). Anchors that show
+  /// older edits stay. For idle time, because it tokenizes.
+  void choose(DocumentState& document);
 
  private:
   struct Edited;
