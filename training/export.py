@@ -124,6 +124,8 @@ def main(words: list) -> int:
     parser.add_argument("--tokenizer", type=pathlib.Path, help="the sentencepiece model; a checkpoint folder brings its own")
     parser.add_argument("--type", choices=tuple(gguf.FILE_TYPES), default="q8_0")
     parser.add_argument("--heal", action="store_true", help="say that the model needs healing, though it was trained on fragments")
+    parser.add_argument("--files", action="store_true",
+                        help="say that the model was trained with the declarations of other files in front; efimd then shows it some")
     parser.add_argument("--name", default="efim", help="what efimd and others call it")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     options = parser.parse_args(words)
@@ -131,7 +133,8 @@ def main(words: list) -> int:
     if tokens.size > model.shape.vocabulary:
         raise TrainingError(f"{tokens.path}: has {tokens.size} tokens, the model {model.shape.vocabulary}; it is another model's")
     metadata = [*shape_metadata(model.shape, options.name, options.type), *tokenizer_metadata(tokens, model.shape.vocabulary),
-                *bos_metadata(tokens, bos), ("efim.fragment_trained", gguf.BOOL, fragments and not options.heal)]
+                *bos_metadata(tokens, bos), ("efim.fragment_trained", gguf.BOOL, fragments and not options.heal),
+                ("efim.repository_trained", gguf.BOOL, options.files)]
     with whole_file(options.out) as file:
         gguf.write(file, metadata, tensors_of(model, options.type))
     print(f"{options.out}: {model.parameter_count() / 1e6:.1f} M parameters, {options.out.stat().st_size / 1e6:.1f} MB, "

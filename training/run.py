@@ -73,6 +73,8 @@ class Run:
         self._stop = False
         self._row_losses = self.model.losses
         if compiled:
+            if not hasattr(torch, "compile"):
+                raise TrainingError(f"this PyTorch ({torch.__version__}) compiles no models; PyTorch 2 does")
             self.model.use_plain_operations()
             self._row_losses = torch.compile(self.model.losses)
 

@@ -94,6 +94,8 @@ def main(words: list) -> int:
     parser.add_argument("--kv-heads", type=int, default=1)
     parser.add_argument("--feed-forward", type=int, default=768)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--compile", action="store_true",
+                        help="by torch.compile: PyTorch 2 and a C++ compiler; begins minutes later, then trains faster")
     parser.add_argument("--epochs", type=int, default=1, help="over each shard, where --samples are shards")
     add_run_options(parser, rate=3e-3, warmup=40, decay=0.3, optimizer="muon", opening_weight=16)
     options = parser.parse_args(words)
@@ -114,7 +116,8 @@ def main(words: list) -> int:
         raise TrainingError(f"{options.samples}: has tokens that the model has not ({model.shape.vocabulary} pieces); it is of "
                             "another tokenizer, or --vocabulary is missing")
     plan = plan_of(options)
-    run = Run(model, plan, rows, Rows(options.validation) if options.validation else None, device_of(options.device), options.out)
+    run = Run(model, plan, rows, Rows(options.validation) if options.validation else None, device_of(options.device), options.out,
+              compiled=options.compile)
     if parent and parent["plan"]["optimizer"] == plan.optimizer:
         run.optimizers.load(parent["optimizers"])
     return execute(run, options)

@@ -23,6 +23,8 @@ int run(const CommandLine& line) {
       return run_type(*paths, line);
     case Command::kPlaces:
       return run_places(*paths, line);
+    case Command::kHeads:
+      return run_heads(*paths, line);
     case Command::kOpening:
       return run_opening(*paths, line);
     case Command::kFill:

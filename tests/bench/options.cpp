@@ -27,6 +27,7 @@ class Grammar {
   void add_rounds();
   void add_type();
   void add_places();
+  void add_heads();
   void add_opening();
   void add_fill();
   void add_store();
@@ -52,6 +53,7 @@ Grammar::Grammar() {
   add_rounds();
   add_type();
   add_places();
+  add_heads();
   add_opening();
   add_fill();
   add_store();
@@ -142,6 +144,18 @@ void Grammar::add_places() {
   places->add_flag("--drafts", line_.places.drafts,
                    "Measure the steps and milliseconds that drafts spare, at the same cursors");
   places->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_heads() {
+  CLI::App* heads =
+      command("heads", "What the declarations of other files are worth in front of a prompt",
+              "efimd-bench heads ~/src/fmt --count 100", Command::kHeads);
+  heads->add_option("PROJECTS", line_.files, "Folders with source files")->required();
+  heads->add_option("--count", line_.places.count, "Cursors of each kind in each project")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  heads->add_option("--seed", line_.places.seed, "Another draw of cursors")->capture_default_str();
+  heads->add_flag("--json", line_.json, "As JSON");
 }
 
 void Grammar::add_opening() {

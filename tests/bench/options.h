@@ -19,6 +19,7 @@ struct CommandLine {
     kRounds,
     kType,
     kPlaces,
+    kHeads,
     kOpening,
     kFill,
     kStore,

@@ -47,6 +47,7 @@ class Operations(unittest.TestCase):
         for tokens in (1, operations.QUERIES, 2 * operations.QUERIES + 3):
             q, k, v = drawn(2, 2, 3, tokens, 8), drawn(2, 2, tokens, 8, seed=2), drawn(2, 2, tokens, 8, seed=3)
             torch.testing.assert_close(operations.attention(q, k, v), plain_attention(q, k, v))
+            torch.testing.assert_close(plain.built_in_attention(q, k, v), plain_attention(q, k, v))
 
     def test_a_model_in_plain_operations_has_the_same_losses_and_gradients(self):
         for architecture in ("llama", "qwen2"):

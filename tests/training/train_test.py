@@ -50,6 +50,10 @@ class Train(support.TrainingTest):
         self.assertIn("--opening-weight is at least 0", self.refused("train", *self.model_options(1), "--opening-weight", "-1",
                                                                      "--out", self.folder / "other"))
 
+    @unittest.skipIf(hasattr(torch, "compile"), "PyTorch 2 compiles")
+    def test_compiling_needs_a_later_pytorch(self):
+        self.assertIn("PyTorch 2 does", self.refused("train", *self.model_options(1), "--compile", "--out", self.folder / "run"))
+
     def test_a_run_in_parts_gives_the_weights_of_one_run(self):
         whole = ("--warmup", "2")
         self.train("at-once", 6, *whole)

@@ -13,6 +13,7 @@ int run_replay(const service::Paths& paths, const CommandLine& options);
 int run_rounds(const service::Paths& paths, const CommandLine& options);
 int run_type(const service::Paths& paths, const CommandLine& options);
 int run_places(const service::Paths& paths, const CommandLine& options);
+int run_heads(const service::Paths& paths, const CommandLine& options);
 int run_opening(const service::Paths& paths, const CommandLine& options);
 int run_fill(const service::Paths& paths, const CommandLine& options);
 int run_store(const service::Paths& paths, const CommandLine& options);

@@ -9,11 +9,16 @@ namespace efimd::bench {
 
 Result<std::unique_ptr<BenchService>> BenchService::open(const service::Paths& paths,
                                                          int prompt_tokens_max) {
+  completion::CompletionService::Settings settings;
+  settings.prompt_tokens_max = prompt_tokens_max;
+  return open(paths, std::move(settings));
+}
+
+Result<std::unique_ptr<BenchService>> BenchService::open(
+    const service::Paths& paths, completion::CompletionService::Settings settings) {
   const service::Config config = service::config_in_force(paths);
   auto engine = configured_engine(config);
   if (!engine) return tl::unexpected(engine.error());
-  completion::CompletionService::Settings settings;
-  settings.prompt_tokens_max = prompt_tokens_max;
   settings.window_tokens = config.window_tokens;
   std::unique_ptr<BenchService> bench(new BenchService);
   bench->options_ = config.completion;

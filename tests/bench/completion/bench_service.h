@@ -21,6 +21,9 @@ class BenchService {
   /// Fails where there is no model, or it cannot be loaded.
   static Result<std::unique_ptr<BenchService>> open(const service::Paths& paths,
                                                     int prompt_tokens_max);
+  /// With a window of text as configured.
+  static Result<std::unique_ptr<BenchService>> open(
+      const service::Paths& paths, completion::CompletionService::Settings settings);
 
   completion::CompletionService& completions() { return *service_; }
   /// Submits the request as arriving now and waits for its answer.

@@ -1,0 +1,247 @@
+#include "tests/bench/completion/heads.h"
+
+#include <algorithm>
+#include <cctype>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "daemon/completion/documents/session_memory.h"
+#include "daemon/context/head.h"
+#include "daemon/context/resolve.h"
+#include "daemon/files/head_keeper.h"
+#include "daemon/syntax/grammar.h"
+#include "daemon/syntax/imports.h"
+#include "daemon/syntax/outline.h"
+#include "tests/bench/completion/bench_service.h"
+#include "tests/bench/completion/places.h"
+
+namespace efimd::bench {
+
+namespace {
+
+using recall_places::Cursor;
+using recall_places::Project;
+using Declarations = std::vector<syntax::Declaration>;
+
+/// Shorter names are mostly none of another file's.
+constexpr std::size_t kNameBytesMin = 3;
+
+std::set<std::string, std::less<>> names_in(std::string_view text) {
+  const auto is_word = [](char c) {
+    return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
+  std::set<std::string, std::less<>> names;
+  for (std::size_t at = 0; at < text.size();) {
+    std::size_t end = at;
+    while (end < text.size() && is_word(text[end])) ++end;
+    if (end - at >= kNameBytesMin) names.emplace(text.substr(at, end - at));
+    at = end + 1;
+  }
+  return names;
+}
+
+/// The files of a project by the paths that imports mean, and what each declares.
+class Declared {
+ public:
+  explicit Declared(const Project& project)
+      : project_(project), paths_("/" + project.name, paths_of(project)) {}
+
+  std::string path_of(std::size_t file) const {
+    return paths_.root() + "/" + project_.files[file].path;
+  }
+
+  /// Of what the file `own` uses. The text of `own` is the editor's.
+  std::vector<context::Source> sources(const std::string& own, std::string_view text) {
+    const syntax::Grammar grammar = syntax::grammar_of(own);
+    std::vector<context::Source> sources;
+    for (context::UsedFile& used :
+         context::used_files(syntax::imports_of(grammar, text), own, grammar, paths_)) {
+      const Declarations& declared = of(used.path);
+      if (declared.empty()) continue;
+      used.path = used.path.substr(paths_.root().size() + 1);
+      sources.push_back({std::move(used), &declared});
+    }
+    return sources;
+  }
+
+ private:
+  static std::vector<std::string> paths_of(const Project& project) {
+    std::vector<std::string> paths;
+    for (const recall::File& file : project.files)
+      paths.push_back("/" + project.name + "/" + file.path);
+    return paths;
+  }
+  const Declarations& of(const std::string& path) {
+    const auto [known, is_new] = outlines_.try_emplace(path);
+    if (!is_new) return known->second;
+    for (std::size_t file = 0; file < project_.files.size(); ++file)
+      if (path_of(file) == path)
+        known->second = syntax::outline_of(syntax::grammar_of(path), project_.files[file].text);
+    return known->second;
+  }
+
+  const Project& project_;
+  context::ProjectPaths paths_;
+  std::map<std::string, Declarations> outlines_;
+};
+
+Naming naming_of(const Cursor& cursor, const std::vector<context::Source>& sources) {
+  std::set<std::string_view> declared;
+  for (const context::Source& source : sources)
+    for (const syntax::Declaration& each : *source.declarations)
+      declared.insert(each.names.begin(), each.names.end());
+  const auto here = names_in(cursor.text);
+  Naming naming = Naming::kAny;
+  for (const std::string& name : names_in(cursor.truth)) {
+    if (!declared.contains(name)) continue;
+    if (!here.contains(name)) return Naming::kNew;
+    naming = Naming::kElsewhere;
+  }
+  return naming;
+}
+
+bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
+
+PlacesTally judged(const Cursor& cursor, const completion::Outcome& outcome) {
+  PlacesTally tally;
+  count_place(tally, {cursor.truth}, outcome);
+  return tally;
+}
+
+}  // namespace
+
+HeadTally& HeadTally::operator+=(const HeadTally& other) {
+  cursors += other.cursors, with_head += other.with_head;
+  exact_with += other.exact_with, exact_without += other.exact_without;
+  only_with += other.only_with, only_without += other.only_without;
+  saved_with += other.saved_with, saved_without += other.saved_without, chars += other.chars;
+  return *this;
+}
+
+struct HeadBench::Impl {
+  completion::CompletionService::Settings settings() {
+    completion::CompletionService::Settings made;
+    made.settle = std::chrono::milliseconds(0);
+    made.ask_head = [](const completion::HeadQuestion&) {};  // heads are made here
+    made.on_idle = [this] {
+      const std::lock_guard lock(mutex);
+      if (!std::exchange(waited_for, false)) return;
+      is_idle = true;
+      rested.notify_all();
+    };
+    return made;
+  }
+
+  /// Waits until idle time has done all that it wants to after what was posted before.
+  void rest() {
+    std::unique_lock lock(mutex);
+    is_idle = false;
+    lock.unlock();
+    service->completions().change_index([this](recall::Index&) {
+      const std::lock_guard marking(mutex);
+      waited_for = true;
+    });
+    lock.lock();
+    rested.wait(lock, [&] { return is_idle; });
+  }
+
+  completion::Request request_at(const Project& project, const std::string& path,
+                                 const Cursor& cursor) const {
+    completion::Request request;
+    request.document = {1, "file://" + path};
+    request.file = {"", project.files[cursor.file].path};
+    request.home = {"/" + project.name, path};
+    request.options = service->options();
+    request.options.recall = false;
+    return request;
+  }
+
+  /// Asks one key before the cursor, where idle time then makes the window ready, and after the key.
+  /// `head` may be null.
+  completion::Outcome ask(completion::Request request, const Cursor& cursor,
+                          context::HeadPtr head) {
+    std::size_t before = cursor.at;
+    while (before > 0 && continues_code_point(cursor.text[--before])) continue;
+    text::Document text(cursor.text.substr(0, before) + cursor.text.substr(cursor.at));
+    request.snapshot = text.snapshot();
+    request.cursor = before;
+    service->completions().open(
+        {request.document, request.snapshot, false, request.file, request.home});
+    completion::Request first = request;
+    first.options.confidence = 1.0F;  // shows nothing that could be typed through
+    static_cast<void>(service->ask(std::move(first)));
+    if (head) service->completions().show_head({request.document, std::move(head), {}});
+    rest();
+    const std::string key = cursor.text.substr(before, cursor.at - before);
+    static_cast<void>(text.replace(before, before, key));  // `before` is in the text
+    request.snapshot = text.snapshot();
+    request.cursor = cursor.at;
+    const completion::DocumentKey document = request.document;
+    completion::Outcome outcome = service->ask(std::move(request));
+    service->completions().close(document);
+    return outcome;
+  }
+
+  HeadTally measure(const Project& project, const std::string& path, const Cursor& cursor,
+                    const context::HeadPtr& head) {
+    const completion::Request request = request_at(project, path, cursor);
+    const PlacesTally without = judged(cursor, ask(request, cursor, nullptr));
+    PlacesTally with = without;
+    HeadTally tally;
+    tally.cursors = 1;
+    if (!head->slots.empty()) {
+      const completion::Outcome outcome = ask(request, cursor, head);
+      if (outcome.receipt.head_files > 0) tally.with_head = 1;
+      with = judged(cursor, outcome);
+    }
+    tally.exact_with = with.exact, tally.exact_without = without.exact;
+    tally.only_with = with.exact > without.exact ? 1 : 0;
+    tally.only_without = without.exact > with.exact ? 1 : 0;
+    tally.saved_with = with.saved, tally.saved_without = without.saved;
+    tally.chars = cursor.truth.size();
+    return tally;
+  }
+
+  std::mutex mutex;
+  std::condition_variable rested;
+  bool waited_for = false;
+  bool is_idle = false;
+  std::unique_ptr<BenchService> service;  ///< last: its engine thread uses all of these
+};
+
+HeadBench::HeadBench() : impl_(std::make_unique<Impl>()) {}
+HeadBench::~HeadBench() = default;
+
+Result<std::unique_ptr<HeadBench>> HeadBench::open(const service::Paths& paths) {
+  std::unique_ptr<HeadBench> bench(new HeadBench);
+  auto service = BenchService::open(paths, bench->impl_->settings());
+  if (!service) return tl::unexpected(service.error());
+  bench->impl_->service = std::move(*service);
+  return bench;
+}
+
+std::string HeadBench::description() const { return impl_->service->description(); }
+
+HeadTallies HeadBench::measure(const Project& project, std::size_t count, std::size_t seed) {
+  Declared declared(project);
+  HeadTallies tallies;
+  for (const Cursor& cursor : recall_places::draw_cursors(project, count, seed)) {
+    if (cursor.kind == recall_places::Kind::kFinished) continue;
+    const std::string path = declared.path_of(cursor.file);
+    const std::vector<context::Source> sources = declared.sources(path, cursor.text);
+    const auto head = std::make_shared<const context::Head>(
+        context::make_head(cursor.text, sources, service::HeadKeeper::kHeadBytesMax));
+    const HeadTally tally = impl_->measure(project, path, cursor, head);
+    for (std::size_t naming = 0; naming <= static_cast<std::size_t>(naming_of(cursor, sources));
+         ++naming)
+      tallies[naming] += tally;
+  }
+  return tallies;
+}
+
+}  // namespace efimd::bench
