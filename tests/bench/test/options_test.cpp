@@ -20,6 +20,7 @@ TEST_CASE("every measurement is found by its name") {
       {{"replay", "t.jsonl", "--format", "fim", "--reuse", "none"}, Command::kReplay},
       {{"rounds", "a.c", "b.c", "--users", "2"}, Command::kRounds, 2},
       {{"type", "a.c", "--speed", "2.5"}, Command::kType},
+      {{"heads", "a", "b", "--count", "3"}, Command::kHeads, 2},
       {{"opening", "src", "--rounds", "7"}, Command::kOpening},
       {{"fill", "c.jsonl", "--form", "psm,efim"}, Command::kFill},
       {{"store", "a.c", "--keys", "5"}, Command::kStore},
