@@ -83,7 +83,7 @@ constexpr std::array kKnown = {
     KnownModel{"Codestral", "llama", "codestral", FimOrder::kSpm, kCodestralFiles},
     KnownModel{"Seed-Coder", "llama", "seedcoder", FimOrder::kSpm, kNoFiles},
     KnownModel{"Mellum", "llama", "mellum", FimOrder::kSpm, kMellumFiles},
-    // Part of its samples have a path in front, but it writes no better with one (models/README.md).
+    // The older ones write no better with a path in front; the bundled one says that it knows files.
     KnownModel{"efim-boot", "", "efimboot", FimOrder::kPsm, kNoFiles},
     KnownModel{"random weights", "", "random", FimOrder::kPsm, kNoFiles},  // of tests
 };
