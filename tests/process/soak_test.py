@@ -76,7 +76,8 @@ class SoakTest(UserTest):
         print(f"{asked} requests in {time.monotonic() - begun:.0f} s, {daemons} daemons and {editors} editors died; "
               f"{files} files were open at first, {files_now} are")
         self.assertLess(files_now, files + kFilesMax)
-        self.assertEqual(self.run_efimd("cache", "verify").returncode, 0)
+        verified = self.run_efimd("cache", "verify")
+        self.assertEqual(verified.returncode, 0, verified.stdout + verified.stderr)
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <mutex>
 #include <set>
@@ -153,7 +154,7 @@ struct HeadBench::Impl {
   completion::Request request_at(const Project& project, const std::string& path,
                                  const Cursor& cursor) const {
     completion::Request request;
-    request.document = {1, "file://" + path};
+    request.document.uri = "file://" + path;
     request.file = {"", project.files[cursor.file].path};
     request.home = {"/" + project.name, path};
     request.options = service->options();
@@ -165,6 +166,7 @@ struct HeadBench::Impl {
   /// `head` may be null.
   completion::Outcome ask(completion::Request request, const Cursor& cursor,
                           context::HeadPtr head) {
+    request.document.session = ++session;  // nothing is known of the document, nor of a head
     std::size_t before = cursor.at;
     while (before > 0 && continues_code_point(cursor.text[--before])) continue;
     text::Document text(cursor.text.substr(0, before) + cursor.text.substr(cursor.at));
@@ -211,6 +213,7 @@ struct HeadBench::Impl {
   std::condition_variable rested;
   bool waited_for = false;
   bool is_idle = false;
+  std::uint64_t session = 0;
   std::unique_ptr<BenchService> service;  ///< last: its engine thread uses all of these
 };
 

@@ -10,6 +10,7 @@ import { complaints, typedMessages } from './types.mjs';
 const { EFIMD_RECORDING, EFIMD_EXTENSION, EFIMD_META_MODEL, EFIMD_SOURCE } = process.env;
 const kText = 'def fibonacci(n):\n    if n < 2:\n        return n\n    return fibonacci(n - 1) + \n';
 const kLine = 3, kColumn = 30;
+const kUntitled = 'untitled:encodings';
 const kFile = 'file:///project/fibonacci.py';
 const kHarmless = [-32800, -32801, -32802]; // VS Code shows every other error to the user
 const kAt = (line, character) => ({ start: { line, character }, end: { line, character } });
@@ -21,8 +22,8 @@ after(() => server?.end());
 const said = () => readFileSync(EFIMD_RECORDING, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line));
 const texts = (list) => list.items.map((item) => item.insertText);
 
-/** The items for a text that was just opened under a name of its own. */
-async function itemsFor(text, line, character, uri = `file:///project/${++itemsFor.count}.py`) {
+/** The items for a text that was just opened. It has no path, which the model would see. */
+async function itemsFor(text, line, character, uri = `untitled:${++itemsFor.count}`) {
   await server.open(uri, text);
   return (await server.ask(uri, line, character)).items;
 }
@@ -43,9 +44,9 @@ for (const [offered, expected] of [[undefined, 'utf-16'], [['utf-16'], 'utf-16']
     assert.equal(other.initialized.capabilities.positionEncoding, expected);
     const comment = '# é😀'; // 4 characters, 5 UTF-16 code units, 8 bytes
     const length = { 'utf-8': 8, 'utf-16': 5, 'utf-32': 4 }[expected];
-    await other.open(kFile, kText.replace('+ \n', `+ ${comment}\n`));
-    await other.change(kFile, 2, { range: { start: { line: kLine, character: kColumn }, end: { line: kLine, character: kColumn + length } }, text: '' });
-    const list = await other.ask(kFile, kLine, kColumn);
+    await other.open(kUntitled, kText.replace('+ \n', `+ ${comment}\n`));
+    await other.change(kUntitled, 2, { range: { start: { line: kLine, character: kColumn }, end: { line: kLine, character: kColumn + length } }, text: '' });
+    const list = await other.ask(kUntitled, kLine, kColumn);
     assert.deepEqual(texts(list), texts({ items: await itemsFor(kText, kLine, kColumn) }));
     ended = true;
     assert.equal(await other.end(), 0);
@@ -100,7 +101,7 @@ test("a character past the line's end is the line's end", async () => {
 });
 
 test('versions may skip, and changes of one notification apply in sequence', async () => {
-  const uri = 'file:///project/sequence.py';
+  const uri = 'untitled:sequence';
   await server.open(uri, 'x\n');
   await server.change(uri, 7, { text: kText.slice(0, 30) }, { range: kAt(1, 12), text: '?' },
     { range: { start: { line: 1, character: 12 }, end: { line: 1, character: 13 } }, text: kText.slice(30) });
