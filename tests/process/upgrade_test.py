@@ -64,8 +64,10 @@ class UpgradeTest(UserTest):
 
     def test_a_new_build_takes_over_in_place_and_no_editor_loses_anything(self):
         before = self.bridge(self.program)
-        expected = self.suggested(before, kUri)
-        self.assertTrue(expected)
+        other = self.bridge(self.program, kOther)
+        expected = {uri: self.suggested(editor, uri) for editor, uri in ((before, kUri), (other, kOther))}
+        self.assertTrue(all(expected.values()))
+        other.leave()
         old_pid, together, over = self.daemon_pid(), set(), threading.Event()
 
         def watch():
@@ -84,8 +86,8 @@ class UpgradeTest(UserTest):
         self.assertNotEqual(new_pid, old_pid)
         if os.geteuid() == 0:  # a daemon hides what it has mapped from all others
             self.assertEqual(max(together), 1, "two models were in memory")
-        self.assertEqual(self.suggested(before, kUri), expected)
-        self.assertTrue(self.suggested(after, kOther))  # another text, for the model sees another path
+        for editor, uri in ((before, kUri), (after, kOther)):
+            self.assertEqual(self.suggested(editor, uri), expected[uri])
         self.assertEqual(self.daemon_pid(), new_pid, "they share the new daemon")
         self.assert_nothing_shown(before, after)
 
