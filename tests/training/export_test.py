@@ -90,6 +90,10 @@ class Export(support.TrainingTest):
         metadata, _ = gguf_reader.read(self.export("f16", "--heal"))
         self.assertIs(metadata["efim.fragment_trained"], False)
 
+    def test_a_model_says_that_it_knows_other_files_if_it_is_told_to(self):
+        for more, expected in (((), False), (("--files",), True)):
+            self.assertIs(gguf_reader.read(self.export("f16", *more))[0]["efim.repository_trained"], expected)
+
     def test_a_model_without_fragments_says_so(self):
         whole = self.make_samples("whole", "--fragment-share", "0")
         options = [str(word) for word in self.model_options(1)]
