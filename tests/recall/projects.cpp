@@ -7,6 +7,7 @@
 #include <map>
 #include <random>
 
+#include "base/utf8.h"
 #include "daemon/recall/anchors.h"
 
 namespace efimd::recall_places {
@@ -37,8 +38,6 @@ std::vector<Line> lines_of(const Project& project) {
   }
   return lines;
 }
-
-bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
 
 }  // namespace
 
@@ -90,7 +89,7 @@ std::vector<Cursor> draw_cursors(const Project& project, std::size_t count, std:
     if (kind == Kind::kInside && line.end - line.begin < 3) continue;
     std::size_t at = kind == Kind::kStart ? line.begin : line.end;
     if (kind == Kind::kInside) at = line.begin + 1 + below(line.end - line.begin - 1);
-    if (at < text.size() && continues_code_point(text[at])) continue;
+    if (at < text.size() && utf8::is_continuation(text[at])) continue;
     const std::size_t rest_end = std::min(text.find_first_of("\r\n", line.end), text.size());
     cursors.push_back({kind, line.file, text.substr(0, at) + text.substr(rest_end), at,
                        text.substr(at, line.end - at)});

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/utf8.h"
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/context/head.h"
 #include "daemon/context/resolve.h"
@@ -106,8 +107,6 @@ Naming naming_of(const Cursor& cursor, const std::vector<context::Source>& sourc
   return naming;
 }
 
-bool continues_code_point(char c) { return (static_cast<unsigned char>(c) & 0xC0U) == 0x80; }
-
 PlacesTally judged(const Cursor& cursor, const completion::Outcome& outcome) {
   PlacesTally tally;
   count_place(tally, {cursor.truth}, outcome);
@@ -167,8 +166,7 @@ struct HeadBench::Impl {
   completion::Outcome ask(completion::Request request, const Cursor& cursor,
                           context::HeadPtr head) {
     request.document.session = ++session;  // nothing is known of the document, nor of a head
-    std::size_t before = cursor.at;
-    while (before > 0 && continues_code_point(cursor.text[--before])) continue;
+    const std::size_t before = cursor.at == 0 ? 0 : utf8::floor(cursor.text, cursor.at - 1);
     text::Document text(cursor.text.substr(0, before) + cursor.text.substr(cursor.at));
     request.snapshot = text.snapshot();
     request.cursor = before;
