@@ -12,6 +12,8 @@
 #include "daemon/completion/completion.h"
 #include "daemon/completion/generate/healing.h"
 #include "daemon/models/engine_host.h"
+#include "daemon/prompt/choose.h"
+#include "daemon/prompt/planner.h"
 #include "daemon/text/document.h"
 #include "engine/model/model.h"
 
@@ -22,6 +24,8 @@ namespace {
 const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
 const std::filesystem::path kModel = kSource / "models/efim-boot.gguf";
 constexpr std::size_t kKvBytes = std::size_t{64} << 20;
+/// Tokens that a key may cost: those looked ahead for are spelled as typed again.
+constexpr int kHandful = 10;
 
 std::string file_text(const std::filesystem::path& path) {
   std::ifstream file(path, std::ios::binary);
@@ -119,6 +123,20 @@ Exercise exercise() {
   return {text.substr(0, begin) + "\n" + text.substr(end), text.substr(begin, end - begin), begin};
 }
 
+/// Judges what requests cost. How far idle time came with a fuller view differs from run to run, and
+/// a request may finish it (A-10): that may happen once a grown increment.
+struct Costs {
+  int fuller_views = 0;
+
+  /// `tokens` again: at most `allowed`, or those and what a fuller view may cost.
+  int check(int tokens, int allowed) {
+    const int more = tokens - allowed;
+    CHECK(prompt::StepCosts().ms(more) <= prompt::kFullerMs);
+    fuller_views += more > 0 ? 1 : 0;
+    return tokens;
+  }
+};
+
 }  // namespace
 
 TEST_CASE("typing a file costs a handful of tokens a keystroke, accepting its own tokens") {
@@ -131,32 +149,31 @@ TEST_CASE("typing a file costs a handful of tokens a keystroke, accepting its ow
   // Healed tokens are spelled as typed again, once the text goes on after them.
   const int healed = typist.healing == completion::Healing::kOn ? completion::kHealedTokensMax : 0;
   typist.ask();
-  int typed = 0, typed_cost = 0, worst = 0;
+  Costs costs;
+  int typed = 0, typed_cost = 0;
   for (std::size_t at = 0; at < work.typed.size();) {
     const std::size_t line_end = work.typed.find('\n', at);
     const std::string line = work.typed.substr(at, line_end - at);
+    INFO("at " << line);
     const std::size_t by_hand =
         line.size() * 2 / 3;  // the rest comes at once, as an accepted suggestion does
     for (std::size_t i = 0; i < by_hand; ++i) {
       typist.type(line.substr(i, 1));
-      const int cost = typist.evaluated();
-      typed_cost += cost;
-      worst = std::max(worst, cost);
+      typed_cost += costs.check(typist.evaluated(), kHandful);
       ++typed;
     }
     if (const std::string rest = line.substr(by_hand); !rest.empty()) {
       typist.type(rest);
       const auto own = (*model)->tokenizer().encode(rest, engine::Fragment::kInside).size();
-      CHECK(typist.evaluated() <= static_cast<int>(own) + std::max(healed, 1));
+      costs.check(typist.evaluated(), static_cast<int>(own) + std::max(healed, 1));
     }
     typist.type("\n");
-    INFO("a newline behind " << line);
-    CHECK(typist.evaluated() <= 1 + healed);
+    costs.check(typist.evaluated(), 1 + healed);
     at = line_end + 1;
   }
-  CAPTURE(typed, typed_cost, worst);
+  CAPTURE(typed, typed_cost, costs.fuller_views);
   CHECK(typed_cost <= 2 * typed);
-  CHECK(worst <= 6);
+  CHECK(costs.fuller_views <= 1 + typed / static_cast<int>(prompt::kGrownTokens));
 }
 
 TEST_CASE("backspace and the same letter again cost a token or two") {
@@ -165,13 +182,17 @@ TEST_CASE("backspace and the same letter again cost a token or two") {
   typist.cursor = work.at;
   typist.type("  Anchor next = anch");
   typist.ask();
+  Costs costs;
+  int sum = 0;
   for (int i = 0; i < 5; ++i) {
     typist.replace(typist.cursor - 1, typist.cursor, "");
     --typist.cursor;
-    CHECK(typist.evaluated() <= 3);
+    sum += costs.check(typist.evaluated(), kHandful);
     typist.type("h");
-    CHECK(typist.evaluated() <= 3);
+    sum += costs.check(typist.evaluated(), kHandful);
   }
+  CHECK(sum <= 25);
+  CHECK(costs.fuller_views == 0);
 }
 
 TEST_CASE("accepting the suggestion that is shown evaluates next to nothing") {
