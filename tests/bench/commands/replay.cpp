@@ -21,12 +21,13 @@ namespace {
 /// What the events of one kind cost.
 struct Row {
   std::string kind;
-  Samples prompt = {}, evaluated = {}, reused = {}, first = {};
+  Samples prompt = {}, evaluated = {}, reused = {}, shown = {}, first = {};
 
   void add(const completion::Receipt& receipt) {
     prompt.add(receipt.prompt_tokens);
     evaluated.add(receipt.evaluated_tokens);
     reused.add(receipt.reused_tokens);
+    if (!receipt.view.empty()) shown.add(100 * receipt.shown);
     first.add(first_ms(receipt));
   }
 };
@@ -68,19 +69,20 @@ std::string text_of(const std::vector<Run>& runs) {
   std::vector<std::vector<std::string>> cells;
   for (const Run& run : runs)
     for (const Row& row : run.rows)
-      cells.push_back({treatment_name(run.treatment), row.kind, std::to_string(row.first.count()),
-                       fmt::format("{:.0f}", row.prompt.mean()),
-                       fmt::format("{:.1f}", row.evaluated.mean()),
-                       fmt::format("{:.1f}", row.reused.mean()),
-                       fmt::format("{:.1f}", row.first.percentile(50)),
-                       fmt::format("{:.1f}", row.first.percentile(95)),
-                       fmt::format("{:.0f}", row.first.sum())});
+      cells.push_back(
+          {treatment_name(run.treatment), row.kind, std::to_string(row.first.count()),
+           fmt::format("{:.0f}", row.prompt.mean()), fmt::format("{:.1f}", row.evaluated.mean()),
+           fmt::format("{:.1f}", row.reused.mean()), fmt::format("{:.0f} %", row.shown.mean()),
+           fmt::format("{:.1f}", row.first.percentile(50)),
+           fmt::format("{:.1f}", row.first.percentile(95)),
+           fmt::format("{:.0f}", row.first.sum())});
   std::string text = service::table({{"treatment", service::Align::kLeft},
                                      {"event", service::Align::kLeft},
                                      {"n"},
                                      {"prompt"},
                                      {"evaluated"},
                                      {"reused"},
+                                     {"of the file"},
                                      {"first ms p50"},
                                      {"p95"},
                                      {"sum"}},
@@ -102,8 +104,10 @@ Json row_json(const Row& row) {
           {"n", row.first.count()},
           {"promptMean", row.prompt.mean()},
           {"evaluatedMean", row.evaluated.mean()},
+          {"evaluatedMax", row.evaluated.percentile(100)},
           {"evaluatedSum", row.evaluated.sum()},
           {"reusedMean", row.reused.mean()},
+          {"shownMean", row.shown.mean()},
           {"firstTokenMsP50", row.first.percentile(50)},
           {"firstTokenMsP95", row.first.percentile(95)},
           {"firstTokenMsSum", row.first.sum()}};
