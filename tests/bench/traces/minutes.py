@@ -4,7 +4,7 @@
 usage: minutes.py FILE... [--first EVENTS] [--back EVENTS] [--seed N] >trace.jsonl
 
 Lines are taken out of each file's middle and typed again: two thirds of a line by keys, with some typing errors, its
-rest at once as an accepted suggestion comes, then Enter. The events of the first visit are of the kind "first visit".
+rest at once as an accepted suggestion comes, then Enter. The events of the first visit are of the kind "first-visit".
 Those of the second are told apart, and three jumps to other lines of the file follow.
 """
 import argparse
@@ -40,13 +40,13 @@ class File:
             by_hand = max(indent, len(line) * 2 // 3)
             for at in range(indent, by_hand):
                 if self.rng.random() < kTypos:
-                    yield "a wrong character", "x", 0
-                    yield "backspace", "", 1
+                    yield "typo", "x", 0
+                    yield "fix", "", 1
                 # The editor indents.
-                yield "a character", line[0 if at == indent else at:at + 1], 0
+                yield "type", line[0 if at == indent else at:at + 1], 0
             if line[by_hand:]:
-                yield "the rest of a line at once", line[by_hand if by_hand > indent else 0:], 0
-            yield "Enter", "\n", 0
+                yield "accept", line[by_hand if by_hand > indent else 0:], 0
+            yield "newline", "\n", 0
 
     def typed(self, events, kind=None):
         for _, (own, text, removed) in zip(range(events), self.keys):
@@ -59,7 +59,7 @@ class File:
     def jumps(self):
         ends = [at for at, character in enumerate(self.text) if character == "\n"]
         for at in self.rng.sample(ends, kJumps):
-            yield {"op": "move", "path": self.path, "cursor": at, "kind": "a jump anywhere", "ask": True}
+            yield {"op": "move", "path": self.path, "cursor": at, "kind": "jump", "ask": True}
 
 
 def events_of(options):
@@ -67,9 +67,9 @@ def events_of(options):
     files = [File(path, rng) for path in options.files]
     for file in files:
         yield file.opened()
-        yield from file.typed(options.first, "first visit")
+        yield from file.typed(options.first, "first-visit")
     for file in files:
-        yield {"op": "move", "path": file.path, "cursor": file.cursor, "kind": "back to a file", "ask": True}
+        yield {"op": "move", "path": file.path, "cursor": file.cursor, "kind": "switch", "ask": True}
         yield from file.typed(options.back)
         yield from file.jumps()
 
