@@ -106,6 +106,7 @@ void CpuBackend::multiply(std::span<const Product> products, const float* values
 }
 
 Result<void> CpuBackend::attention_input(int layer) {
+  panels_.note_work();
   const CpuLayer& weights = weights_.layers[size(layer)];
   const RowRange all{0, rows_};
   const std::vector<float>& key_bias = kv_->adds_key_bias(layer) ? kNoBias : weights.key_bias;
@@ -139,6 +140,7 @@ void CpuBackend::store_row(int layer, int row) {
 }
 
 Result<void> CpuBackend::attention(int layer) {
+  panels_.note_work();
   pool_.parallel_for(plan_.tasks(), [&](int index) {
     kv_->attend(layer, plan_, index, q_.data(), partials_.data());
   });
@@ -151,6 +153,7 @@ Result<void> CpuBackend::attention(int layer) {
 }
 
 Result<void> CpuBackend::attention_output(int layer) {
+  panels_.note_work();
   const CpuLayer& weights = weights_.layers[size(layer)];
   const Product product{&weights.attention_output,      {0, rows_}, x_.data(), size(shape_.width),
                         &weights.attention_output_bias, Store::kAdd};
@@ -159,6 +162,7 @@ Result<void> CpuBackend::attention_output(int layer) {
 }
 
 Result<void> CpuBackend::feed_forward_input(int layer) {
+  panels_.note_work();
   const CpuLayer& weights = weights_.layers[size(layer)];
   each_row(rows_, shape_.width, [&](int row) {
     const std::size_t at = size(row) * size(shape_.width);
@@ -196,6 +200,7 @@ void CpuBackend::activate(bool gated, int rows, float scale) {
 }
 
 Result<void> CpuBackend::feed_forward_output(int layer) {
+  panels_.note_work();
   const CpuLayer& weights = weights_.layers[size(layer)];
   if (shape_.experts > 0) {
     experts_output(weights);

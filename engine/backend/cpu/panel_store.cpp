@@ -18,6 +18,10 @@ namespace {
 
 /// Panels are laid out on the largest pages that processors like.
 constexpr std::size_t kHugePage = std::size_t{2} << 20U;
+/// Parts of a step of few tokens begin more often than this.
+constexpr std::chrono::milliseconds kGap{1};
+/// Nobody waits longer for a step: an engine that never rests gets panels, too.
+constexpr std::chrono::milliseconds kPatience{20};
 
 std::string size_text(std::size_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
@@ -115,10 +119,23 @@ void PanelStore::convert() {
 bool PanelStore::convert(const Part& part) const {
   const std::size_t bytes = panel_bytes(*part.matrix);
   for (int panel = 0; panel < panel_count(*part.matrix); ++panel) {
+    wait_for_work();
     if (stop_.load(std::memory_order_relaxed)) return false;
     write_panel(*part.matrix, panel, part.panels + static_cast<std::size_t>(panel) * bytes);
   }
   return true;
+}
+
+void PanelStore::wait_for_work() const {
+  const Clock::time_point begin = Clock::now();
+  for (Clock::time_point now = begin;
+       now - worked_.load(std::memory_order_relaxed) < kGap && now - begin < kPatience;
+       now = Clock::now())
+    std::this_thread::sleep_for(kGap / 2);
+}
+
+void PanelStore::note_work() {
+  if (adopted_ < parts_.size()) worked_.store(Clock::now(), std::memory_order_relaxed);
 }
 
 void PanelStore::adopt() {

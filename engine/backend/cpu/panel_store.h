@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -16,8 +17,8 @@ namespace efimd::engine::cpu {
 
 /// A model's matrices as panels (panels.h) in private memory, made beside serving.
 ///
-/// A thread that runs only if a core is idle writes them matrix by matrix. adopt() hands over those
-/// that are done. Panels give the same bits, so it does not matter at which step that happens. The
+/// A thread that runs only if a core is idle writes them matrix by matrix, and pauses while a step
+/// of some tokens is evaluated. adopt() hands over those that are done. Panels give the same bits, so it does not matter at which step that happens. The
 /// file's pages of a matrix are given back as soon as it has panels.
 ///
 /// Thread: all by the engine's; the thread of its own reads the matrices and writes panels.  Owns: the
@@ -44,8 +45,12 @@ class PanelStore {
   void start(std::vector<Weights*> matrices, Options options);
   /// Sets Weights::panels of matrices that were finished; between steps.
   void adopt();
+  /// A part of a step begins: the thread waits until none has begun for a while, 20 ms at most.
+  void note_work();
 
  private:
+  using Clock = std::chrono::steady_clock;
+
   struct Part {
     Weights* matrix;
     unsigned char* panels;
@@ -57,13 +62,15 @@ class PanelStore {
   void tell(std::string text) const;
   void convert();
   bool convert(const Part& part) const;
+  void wait_for_work() const;
 
   Options options_;
   std::vector<Part> parts_;
   unsigned char* memory_ = nullptr;
   std::size_t bytes_ = 0;
-  std::atomic<std::size_t> finished_{0};  ///< of parts_
-  std::size_t adopted_ = 0;               ///< the engine thread's
+  std::atomic<std::size_t> finished_{0};     ///< of parts_
+  std::size_t adopted_ = 0;                  ///< the engine thread's
+  std::atomic<Clock::time_point> worked_{};  ///< when the last part of a step began
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };

@@ -170,14 +170,17 @@ std::vector<double> typed_ms(Runner& runner, int count, bool while_made) {
 
 /// What a key costs while panels are made, against one of mapped weights, in rounds in turn.
 void print_while_made(const std::filesystem::path& path, int threads) {
-  constexpr int kRounds = 5;
+  constexpr int kRounds = 15;
   constexpr int kKeys = 40;
   std::vector<double> before, meanwhile;
   for (int round = 0; round < kRounds; ++round) {
-    Runner mapped(path, {threads, engine::WeightsForm::kMapped, kPromptTokens}, kMany);
-    for (const double key : typed_ms(mapped, kKeys, false)) before.push_back(key);
+    // The first keys behind a start take longest, so both have as many of them.
     Runner making(path, {threads, engine::WeightsForm::kPanels, kPromptTokens}, kMany);
-    for (const double key : typed_ms(making, kKeys, true)) meanwhile.push_back(key);
+    const std::vector<double> keys = typed_ms(making, kKeys, true);
+    meanwhile.insert(meanwhile.end(), keys.begin(), keys.end());
+    Runner mapped(path, {threads, engine::WeightsForm::kMapped, kPromptTokens}, kMany);
+    for (const double key : typed_ms(mapped, static_cast<int>(keys.size()), false))
+      before.push_back(key);
   }
   std::printf("\nA key, with pauses, %zu of mapped weights and %zu while panels were made, ms:",
               before.size(), meanwhile.size());

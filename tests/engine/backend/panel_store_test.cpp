@@ -172,6 +172,16 @@ TEST_CASE("a store that ends early leaves matrices as they are") {
   SUCCEED();
 }
 
+TEST_CASE("an engine that never rests gets panels, too") {
+  SmallMatrix matrix;
+  Told told;
+  PanelStore store;
+  store.start({&matrix.weights}, {WeightsForm::kPanels, {}, told.listener(), {}});
+  while (told.text().starts_with("mapped, while")) store.note_work();
+  store.adopt();
+  CHECK(matrix.weights.panels != nullptr);
+}
+
 TEST_CASE("available memory is the least of what the system and the control groups leave") {
   const TempDir root;
   const auto write = [&](const std::string& path, const std::string& text) {
