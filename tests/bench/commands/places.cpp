@@ -129,6 +129,7 @@ int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& p
                                        {"draftedTokens", pairs.drafted},
                                        {"acceptedTokens", pairs.accepted},
                                        {"differing", pairs.differing},
+                                       {"unlike", pairs.unlike},
                                        {"msMeanWithout", mean(pairs.ms_without)},
                                        {"msMeanWith", mean(pairs.ms_with)},
                                        {"msMeanCandidates", mean(pairs.ms_candidates)},
@@ -137,13 +138,14 @@ int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& p
     return 0;
   }
   fmt::print(
-      "{}: {} generated texts of {} tokens and more, {:.1f} tokens each; {} cursors differ\n"
+      "{}: {} generated texts of {} tokens and more, {:.1f} tokens each; {} differ\n"
+      "left out             {} cursors whose second prompt showed more\n"
       "steps of the engine  {:.1f} without drafts, {:.1f} with, {:.2f} times fewer\n"
       "drafted              {} tokens, {:.1f} % accepted\n"
       "ms mean              {:.2f} without, {:.2f} with, {:.2f} of both for candidates to show\n"
       "ms p50               {:.2f} without, {:.2f} with\n",
       bench.description(), pairs.texts, kDraftedTokensMin, each(pairs.tokens), pairs.differing,
-      each(pairs.steps_without), each(pairs.steps_with),
+      pairs.unlike, each(pairs.steps_without), each(pairs.steps_with),
       pairs.steps_with == 0
           ? 0
           : static_cast<double>(pairs.steps_without) / static_cast<double>(pairs.steps_with),

@@ -178,16 +178,22 @@ void measure_drafts(BenchService& bench, const recall_places::Project& project,
       return ask_at(bench, project, setup, cursor, /*with_recall=*/true, with_drafts).receipt;
     };
     static_cast<void>(receipt(false));
-    completion::Receipt with, without = receipt(false);
-    if (without.generated_tokens < kDraftedTokensMin) continue;
+    if (receipt(false).generated_tokens < kDraftedTokensMin) continue;
+    completion::Receipt with, without;
     std::vector<double> ms_with, ms_without;
-    for (int round = 0; round < kDraftRounds; ++round) {
+    bool alike = true;
+    for (int round = 0; round < kDraftRounds && alike; ++round) {
       for (const bool with_drafts : {with_first, !with_first}) {
         completion::Receipt& taken = with_drafts ? with : without;
         taken = receipt(with_drafts);
         (with_drafts ? ms_with : ms_without).push_back(taken.total_ms);
       }
       with_first = !with_first;
+      alike = with.view == without.view && with.prompt_tokens == without.prompt_tokens;
+    }
+    if (!alike) {
+      ++pairs.unlike;
+      continue;
     }
     if (with.generated_tokens != without.generated_tokens) ++pairs.differing;
     ++pairs.texts;

@@ -59,6 +59,7 @@ struct DraftPairs {
   std::size_t steps_without = 0, steps_with = 0;
   std::size_t drafted = 0, accepted = 0;
   std::size_t differing = 0;  ///< cursors where not the same was generated: none, if all is well
+  std::size_t unlike = 0;     ///< cursors left out: idle time made a fuller view between the two
   std::vector<double> ms_without, ms_with;  ///< medians, in pairs
   std::vector<double> ms_candidates;        ///< what recall's candidates take, in both
 };
