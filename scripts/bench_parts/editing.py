@@ -96,7 +96,7 @@ def healing(_):
 
 def window(options):
     """Five files, a minute each, then back to each, shape of 0.5B, Q8_0: `minutes.py`, `efimd-bench replay --pause-ms 300`"""
-    files = [min(found, key=lambda path: abs(path.stat().st_size - 16_000)) for found in map(source_files, options.projects) if found][:5]
+    files = [min(found, key=lambda path: abs(path.stat().st_size - 10_000)) for found in map(source_files, options.projects) if found][:5]
     if not files:
         raise Failed("no source file is in these projects")
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as trace:
