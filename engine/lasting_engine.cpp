@@ -154,6 +154,11 @@ Result<void> LastingEngine::step(std::span<const BatchItem> items, std::stop_tok
   });
 }
 
+int LastingEngine::stopped_tokens(SequenceId id) const {
+  const Sequence* sequence = find(id);
+  return sequence != nullptr && sequence->open ? engine_->stopped_tokens(sequence->inner) : 0;
+}
+
 std::span<const float> LastingEngine::logits(SequenceId id, int back) const {
   const Sequence* sequence = find(id);
   if (sequence == nullptr || !sequence->open) return {};

@@ -51,6 +51,8 @@ class LastingEngine final : public Engine {
   Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop) override;
+  int step_parts() const override { return engine_ ? engine_->step_parts() : 1; }
+  int stopped_tokens(SequenceId id) const override;
   std::span<const float> logits(SequenceId sequence, int back) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   void set_source(SequenceId sequence, SourceId source) override;

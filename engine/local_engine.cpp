@@ -95,6 +95,7 @@ Result<PromptCost> LocalEngine::prefill(SequenceId id, std::span<const TokenId> 
     return tl::unexpected(std::move(sound).error());
   const int total = static_cast<int>(tokens.size());
   const int logits_begin = std::max(0, total - std::clamp(options.logits_rows, 1, kLogitsRowsMax));
+  give_up_stopped(id);
   if (Result<void> ready = prepare(*sequence, tokens, logits_begin, options.stop); !ready)
     return tl::unexpected(std::move(ready).error());
   sequence->holding = true;
@@ -131,6 +132,8 @@ Result<int> LocalEngine::rewind(SequenceId id, std::span<const TokenId> tokens) 
   Sequence* sequence = find(id);
   if (Result<void> sound = check_prompt(sequence, tokens); !sound)
     return tl::unexpected(std::move(sound).error());
+  if (goes_on_with(id, tokens)) return sequence->kv.size();
+  give_up_stopped(id);
   return reuse(*sequence, tokens, {});
 }
 
@@ -183,6 +186,7 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
   if (!kept) return tl::unexpected(std::move(kept).error());
 
   const int missing = sequence.kv.pages_missing(total);
+  if (missing > pool_.pages_available()) give_up_stopped();
   if (missing <= pool_.pages_available()) return {};
   return fail(Fault::kWindowFull,
               fmt::format("a prompt of {} tokens needs {} more KV pages, but other sequences leave "
@@ -190,52 +194,6 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
                           total, missing, pool_.pages_available(), pool_.page_count(),
                           kv_usage().budget_bytes >> 20U),
               "close other sequences or raise the KV budget");
-}
-
-Result<void> LocalEngine::step(std::span<const BatchItem> items, std::stop_token stop) {
-  if (Result<void> sound = check_items(items); !sound) return sound;
-  Result<void> done;
-  for (const BatchItem& item : items)
-    if (done) done = find(item.sequence)->kv.reserve(static_cast<int>(item.tokens.size()));
-  if (done) done = run_step(items, stop);
-  if (!done)
-    for (const BatchItem& item : items) find(item.sequence)->kv.abandon();
-  return done;
-}
-
-Result<void> LocalEngine::run_step(std::span<const BatchItem> items, const std::stop_token& stop) {
-  std::vector<TokenId> tokens;
-  std::vector<StepSequence> sequences;
-  std::vector<int> rows;
-  for (const BatchItem& item : items) {
-    const KvSequence& kv = find(item.sequence)->kv;
-    sequences.push_back({.first = static_cast<int>(tokens.size()),
-                         .count = static_cast<int>(item.tokens.size()),
-                         .position = kv.size(),
-                         .page_table = kv.page_table()});
-    tokens.insert(tokens.end(), item.tokens.begin(), item.tokens.end());
-    const int end = static_cast<int>(tokens.size());
-    for (int row = end - item.logits_rows; row < end; ++row) rows.push_back(row);
-  }
-  const Step step{.tokens = tokens, .sequences = sequences, .logits_rows = rows};
-  const auto begin = std::chrono::steady_clock::now();
-  const Result<std::span<const float>> logits = forward(*backend_, facts_.layers, step, stop);
-  if (!logits) return tl::unexpected(logits.error());
-  tier_.measured(static_cast<int>(tokens.size()),
-                 std::chrono::duration_cast<std::chrono::microseconds>(
-                     std::chrono::steady_clock::now() - begin));
-
-  std::span<const float> rest = *logits;
-  for (const BatchItem& item : items) {
-    KvSequence& kv = find(item.sequence)->kv;
-    kv.commit(item.tokens);
-    if (item.logits_rows == 0) continue;
-    const std::size_t values =
-        static_cast<std::size_t>(facts_.vocabulary) * static_cast<std::size_t>(item.logits_rows);
-    keep_logits(item.sequence, kv.size() - item.logits_rows, item.logits_rows, rest.first(values));
-    rest = rest.subspan(values);
-  }
-  return {};
 }
 
 void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,

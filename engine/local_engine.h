@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "engine/backend/backend.h"
 #include "engine/engine.h"
 #include "engine/kv/kv_pool.h"
 #include "engine/kv/kv_sequence.h"
@@ -56,6 +57,7 @@ class LocalEngine final : public Engine {
   int ample_tokens() const override;
   SequenceId open_sequence() override;
   void close_sequence(SequenceId sequence) override {
+    give_up_stopped(sequence);
     std::erase(logits_kept_, sequence);
     sequences_.erase(sequence);
   }
@@ -65,6 +67,8 @@ class LocalEngine final : public Engine {
   Result<int> rewind(SequenceId sequence, std::span<const TokenId> tokens) override;
   int resident(std::span<const TokenId> tokens) const override;
   Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) override;
+  int step_parts() const override { return backend_->goes_on_behind_layers() ? facts_.layers : 1; }
+  int stopped_tokens(SequenceId sequence) const override;
   std::span<const float> logits(SequenceId sequence, int back = 0) const override;
   std::span<const TokenId> held(SequenceId sequence) const override;
   void set_source(SequenceId sequence, SourceId source) override;
@@ -128,7 +132,16 @@ class LocalEngine final : public Engine {
                                      const std::stop_token& stop);
   Result<int> reuse(Sequence& sequence, std::span<const TokenId> tokens,
                     const std::stop_token& stop);
-  Result<void> run_step(std::span<const BatchItem> items, const std::stop_token& stop);
+  Result<void> run_step(std::span<const BatchItem> items, const std::stop_token& stop,
+                        StoppedStep* stopped);
+  /// Pages for the items; a step that was stopped is given up for them.
+  Result<void> reserve(std::span<const BatchItem> items);
+  /// Whether the step that was stopped is the next one on the way to `tokens`.
+  bool goes_on_with(SequenceId id, std::span<const TokenId> tokens) const;
+  void give_up_stopped();
+  void give_up_stopped(SequenceId id) {
+    if (stopped_ && stopped_->sequence == id) give_up_stopped();
+  }
   static std::span<const float> row_at(const Sequence& sequence, int position);
   void keep_logits(SequenceId id, int first_position, int rows, std::span<const float> logits);
 
@@ -143,8 +156,15 @@ class LocalEngine final : public Engine {
   std::uint64_t next_id_ = 1;
   std::unordered_map<SequenceId, Sequence> sequences_;
   std::vector<SequenceId> logits_kept_;  ///< oldest first
-  bool forgot_ = false;                  ///< since overwrite_some() set apart what that left
-  std::vector<std::byte> zeros_;         ///< as many as a page has bytes, once they were wanted
+  /// A step that was stopped behind a layer. Its sequence has the pages that it needs.
+  struct Stopped {
+    SequenceId sequence;
+    std::vector<TokenId> tokens;
+    StoppedStep step;
+  };
+  std::optional<Stopped> stopped_;
+  bool forgot_ = false;           ///< since overwrite_some() set apart what that left
+  std::vector<std::byte> zeros_;  ///< as many as a page has bytes, once they were wanted
 };
 
 }  // namespace efimd::engine

@@ -9,6 +9,7 @@ bool LocalEngine::overwrite_some() {
   if (forgot_) {
     zeros_.resize(backend_->page_bytes());
     backend_->overwrite_activations();
+    give_up_stopped();
     for (auto& [id, sequence] : sequences_) sequence.leave_leftovers();
     pool_.set_stale_apart();
     forgot_ = false;

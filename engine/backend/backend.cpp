@@ -30,10 +30,18 @@ Result<void> check_tokens(const Step& step, int vocabulary) {
 }
 
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
-                                       const std::stop_token& stop) {
-  Result<void> done = backend.begin(step);
-  for (int layer = 0; done && layer < layers; ++layer) {
-    if (stop.stop_requested()) return fail(Fault::kStopped, "stopped within a step");
+                                       const std::stop_token& stop, StoppedStep* stopped) {
+  const int first = stopped != nullptr ? stopped->layer : 0;
+  Result<void> done = first > 0 ? backend.begin_behind(step, stopped->x) : backend.begin(step);
+  for (int layer = first; done && layer < layers; ++layer) {
+    if (stop.stop_requested()) {
+      if (stopped != nullptr && layer > first) {
+        const auto x = backend.residual();
+        if (!x) return tl::unexpected(x.error());
+        *stopped = {layer, {x->begin(), x->end()}};
+      }
+      return fail(Fault::kStopped, "stopped within a step");
+    }
     done = run_layer(backend, layer);
   }
   if (!done) return tl::unexpected(std::move(done).error());

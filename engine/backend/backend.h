@@ -4,6 +4,7 @@
 #include <span>
 #include <stop_token>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "engine/types.h"
@@ -74,9 +75,11 @@ class Backend {
   /// begin().
   virtual Result<std::span<const float>> logits() = 0;
 
-  /// x [T][D] after the last layer, if another device runs what follows. Valid until the next step
-  /// begins.
+  /// x [T][D] after the last layer that was run, if another device runs what follows or the step
+  /// stops there. Valid until the next step begins.
   virtual Result<std::span<const float>> residual() = 0;
+  /// Whether a step may stop behind any layer and go on there, by begin_behind(), after others.
+  virtual bool goes_on_behind_layers() const { return false; }
 
   /// Copies the first `tokens` tokens of a page, all layers.
   virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;
@@ -109,15 +112,23 @@ inline Result<void> run_layer(Backend& backend, int layer) {
       .and_then([&] { return backend.feed_forward_output(layer); });
 }
 
-/// Evaluates one step through every layer. Returns the logits of step.logits_rows, [rows][V], valid
+/// Where a step was stopped: what it needs to go on, beside the KV of the layers before.
+struct StoppedStep {
+  int layer = 0;         ///< the next one; 0: nothing was evaluated
+  std::vector<float> x;  ///< [T][D] before it
+};
+
+/// Evaluates one step through every layer, from `stopped` on if that is given. Returns the logits of step.logits_rows, [rows][V], valid
 /// until the backend's next begin(); empty when none are wanted.
 ///
 /// Thread: engine. Reads `stop` between layers. Only idle work passes one. Requests are stopped
 /// between steps, so that no evaluated row is lost. Even if every request is superseded, its prompt
 /// advances by a step each time. Fails as the Backend does, and with kStopped; the step is then
-/// void and the KV of its rows undefined.
+/// void and the KV of its rows undefined. But if `stopped` is given and kStopped comes behind a
+/// layer, that is where the same step goes on, as long as nobody writes to its pages.
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
-                                       const std::stop_token& stop = {});
+                                       const std::stop_token& stop = {},
+                                       StoppedStep* stopped = nullptr);
 
 /// Every device checks this before a step begins.
 

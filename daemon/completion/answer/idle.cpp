@@ -291,7 +291,9 @@ Idle::Done Idle::evaluate(engine::SequenceId sequence, std::span<const engine::T
   Result<int> held = engine_.rewind(sequence, tokens);
   while (held && *held < static_cast<int>(tokens.size())) {
     if (stop.stop_requested() || Clock::now() >= deadline) return Done::kStopped;
-    const int count = std::min(step_tokens(), static_cast<int>(tokens.size()) - *held);
+    const int stopped = engine_.stopped_tokens(sequence);
+    const int count =
+        stopped > 0 ? stopped : std::min(step_tokens(), static_cast<int>(tokens.size()) - *held);
     const engine::BatchItem item{
         .sequence = sequence,
         .tokens = tokens.subspan(static_cast<std::size_t>(*held), static_cast<std::size_t>(count))};
@@ -299,7 +301,8 @@ Idle::Done Idle::evaluate(engine::SequenceId sequence, std::span<const engine::T
     const Clock::time_point begin = Clock::now();
     const Result<void> done = engine_.step({&item, 1}, stop);
     if (!done) return done.error().fault == Fault::kWindowFull ? Done::kNoRoom : Done::kStopped;
-    learn(count, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+    if (stopped == 0)
+      learn(count, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
     *held += count;
   }
   return held ? Done::kWhole : Done::kStopped;
@@ -309,7 +312,7 @@ int Idle::step_tokens() const {
   const auto quiet = Clock::now() - woken_;
   const prompt::StepCosts& costs = budgets_.costs;
   if (quiet >= kPause && costs.points.empty()) return engine_.step_tokens();
-  double limit = std::max(kStepMs, costs.ms(1) * kFreeShare);
+  double limit = std::max({kStepMs, costs.ms(1) * kFreeShare, kPartMs * engine_.step_parts()});
   // The step that a keystroke interrupts is lost, which is most likely soon after the last one.
   if (quiet >= kPause / 2)
     limit = std::max(limit, std::chrono::duration<double, std::milli>(quiet).count() * kStepShare);
@@ -333,6 +336,7 @@ engine::BatchItem Idle::Piggyback::next() {
   }
   if (prefilled_ == nullptr) return {};
   const engine::SequenceId sequence = idle_.documents_.sequence_of(*prefilled_);
+  if (idle_.engine_.stopped_tokens(sequence) > 0) return {};  // idle time goes on with that step
   const Result<int> held = idle_.engine_.rewind(sequence, tokens_);
   if (!held || *held + 1 >= static_cast<int>(tokens_.size())) return {};
   const auto from = static_cast<std::size_t>(*held);

@@ -32,8 +32,9 @@ inline constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 ///   I-4  the same for the other open documents, without I-5. Their anchors are evaluated together
 ///        (packed.h).
 ///
-/// Every step is short while somebody types (kStepMs, or one token's time if that is longer). At
-/// any time it makes way within a layer of the model. Nothing is done if everything is in KV.
+/// Every step is short while somebody types: kStepMs, or one token's time if that is longer, or
+/// kPartMs a part where a stopped step goes on later (Engine::step_parts). At any time it makes way
+/// within a layer of the model. Nothing is done if everything is in KV.
 ///
 /// Thread: engine.  Takes no KV memory that an open sequence holds.
 class Idle {
@@ -42,6 +43,8 @@ class Idle {
 
   /// The longest step of background work while somebody types.
   static constexpr double kStepMs = 15;
+  /// The longest part of a step that is stopped behind a part and goes on later.
+  static constexpr double kPartMs = 3;
   /// Without a message for half of this nobody is in the middle of a word: steps grow with the pause,
   /// up to the engine's. For as long as this widening goes before looking ahead.
   static constexpr auto kPause = std::chrono::milliseconds(300);

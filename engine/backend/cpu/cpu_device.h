@@ -80,6 +80,7 @@ class CpuBackend final : public Backend {
   Result<void> read_page(PageIndex page, std::span<std::byte> bytes) override;
   Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) override;
   bool gives_pages_back() const override { return true; }
+  bool goes_on_behind_layers() const override { return true; }
   void give_page_back(PageIndex page) override { kv_->pages().give_back(page); }
   void overwrite_activations() override;
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -11,6 +12,7 @@
 #include "engine/local_engine.h"
 #include "engine/model/model.h"
 #include "tests/engine/kv/edit_script.h"
+#include "tests/engine/kv/stopping_backend.h"
 #include "tests/support/model_writer.h"
 #include "tests/support/temp_dir.h"
 
@@ -99,6 +101,55 @@ std::vector<TokenId> generate(Engine& engine, SequenceId sequence, Fresh& fresh,
   return generated;
 }
 
+/// A prompt that idle time evaluates beside the others, in steps that are stopped behind any layer.
+class IdlePrompt {
+ public:
+  IdlePrompt(LocalEngine& engine, test::StoppingBackend& backend, Fresh& fresh)
+      : engine_(engine), backend_(backend), fresh_(fresh) {}
+
+  /// A step or a part of one. Once the prompt is whole its logits are checked, and another begins.
+  void go_on(EditScript& script, int layers) {
+    if (!sequence_) {
+      tokens_ = script.prompt();
+      sequence_ = engine_.open_sequence();
+    }
+    const int held = engine_.rewind(*sequence_, tokens_).value();
+    const auto left = std::span(tokens_).subspan(static_cast<std::size_t>(held));
+    if (left.empty()) return check();
+    const int stopped = engine_.stopped_tokens(*sequence_);
+    const std::size_t most = stopped > 0 ? static_cast<std::size_t>(stopped)
+                                         : static_cast<std::size_t>(1 + script.below(24));
+    const engine::BatchItem item{.sequence = *sequence_,
+                                 .tokens = left.first(std::min(left.size(), most))};
+    const Result<void> done =
+        engine_.step({&item, 1}, backend_.stop_before(script.below(layers + 1)));
+    if (!done && done.error().fault == Fault::kWindowFull) close();
+    REQUIRE(engine_.pool().check() == "");
+  }
+
+  void close() {
+    if (sequence_) engine_.close_sequence(*sequence_);
+    sequence_.reset();
+  }
+
+  int checked = 0;
+
+ private:
+  void check() {
+    if (engine_.prefill(*sequence_, tokens_, {})) {
+      check_same(engine_.logits(*sequence_), fresh_.evaluate(tokens_, 0));
+      ++checked;
+    }
+    close();
+  }
+
+  LocalEngine& engine_;
+  test::StoppingBackend& backend_;
+  Fresh& fresh_;
+  std::optional<SequenceId> sequence_;
+  std::vector<TokenId> tokens_;
+};
+
 void run_session(const std::shared_ptr<const Model>& model, const Device& device, int edits,
                  unsigned seed) {
   // Steps of 24 on the cached path, of 64 on the fresh one: results must not depend on how a prompt is cut.
@@ -106,20 +157,24 @@ void run_session(const std::shared_ptr<const Model>& model, const Device& device
                          .layers = model->shape().layers,
                          .vocabulary = model->shape().vocabulary,
                          .context_tokens = model->shape().context_tokens};
+  auto stopping = std::make_unique<test::StoppingBackend>(cpu(model, device, 2));
+  test::StoppingBackend& backend = *stopping;
   const auto engine =
-      LocalEngine::make(facts, nullptr, cpu(model, device, 2), {.step_tokens_max = 24}).value();
+      LocalEngine::make(facts, nullptr, std::move(stopping), {.step_tokens_max = 24}).value();
   Fresh fresh(model, device);
   EditScript script({.documents = 3,
                      .text_tokens = 90,
                      .window_tokens = kWindow,
                      .vocabulary = model->shape().vocabulary},
                     seed);
+  IdlePrompt idle(*engine, backend, fresh);
   std::map<std::size_t, SequenceId> sequences;
   int reused = 0;
   int evaluated = 0;
   for (int edit = 0; edit < edits; ++edit) {
     INFO("edit " << edit);
     script.step();
+    for (int parts = script.below(8); parts > 0; --parts) idle.go_on(script, facts.layers);
     const auto [entry, added] = sequences.try_emplace(script.document());
     if (added) entry->second = engine->open_sequence();
     const SequenceId sequence = entry->second;
@@ -130,6 +185,7 @@ void run_session(const std::shared_ptr<const Model>& model, const Device& device
       for (const auto& [document, other] : sequences)
         if (other != sequence) engine->close_sequence(other);
       sequences = {{script.document(), sequence}};
+      idle.close();
       cost = engine->prefill(sequence, tokens, {});
     }
     REQUIRE(cost.has_value());
@@ -139,6 +195,8 @@ void run_session(const std::shared_ptr<const Model>& model, const Device& device
     REQUIRE(engine->pool().check() == "");
   }
   CHECK(reused > evaluated);
+  CHECK(idle.checked > 0);
+  CHECK(backend.gone_on > 0);
 }
 
 }  // namespace
