@@ -26,6 +26,8 @@ struct PrefillOptions {
   std::stop_token stop = {};
   /// How many of the last tokens need logits; at most Engine::kLogitsRowsMax.
   int logits_rows = 1;
+  /// A prompt of idle time, of which the user's next may be a part: the rows of the one before stay.
+  bool ahead = false;
 };
 
 /// Tokens to evaluate after those that a sequence holds.

@@ -98,9 +98,9 @@ Result<PromptCost> LocalEngine::prefill(SequenceId id, std::span<const TokenId> 
   give_up_stopped(id);
   if (Result<void> ready = prepare(*sequence, tokens, logits_begin, options.stop); !ready)
     return tl::unexpected(std::move(ready).error());
-  sequence->holding = true;
+  sequence->of_prefill = options.ahead ? &sequence->ahead_logits : &sequence->prompt_logits;
   Result<PromptCost> cost = evaluate_prompt(id, *sequence, tokens, logits_begin, options.stop);
-  sequence->holding = false;
+  sequence->of_prefill = nullptr;
   return cost;
 }
 
@@ -109,10 +109,10 @@ Result<PromptCost> LocalEngine::evaluate_prompt(SequenceId id, Sequence& sequenc
                                                 const std::stop_token& stop) {
   const int total = static_cast<int>(tokens.size());
   const int reused = sequence.kv.size();
-  sequence.prompt_logits.make_room(total - logits_begin);
+  LogitsRows& rows = *sequence.of_prefill;
+  rows.make_room(total - logits_begin);
   for (int position = logits_begin; position < reused; ++position)
-    if (!sequence.prompt_logits.has(position))
-      sequence.prompt_logits.add(position, sequence.logits.at(position));
+    if (!rows.has(position)) rows.add(position, row_at(sequence, position));
   for (int done = reused; done < total; done = sequence.kv.size()) {
     if (stop.stop_requested())
       return fail(Fault::kStopped, fmt::format("stopped after {} of {} tokens", done, total));
@@ -166,8 +166,7 @@ Result<int> LocalEngine::reuse(Sequence& sequence, std::span<const TokenId> toke
                                const std::stop_token& stop) {
   const std::span<const TokenId> held = sequence.kv.tokens();
   const auto differ = std::mismatch(held.begin(), held.end(), tokens.begin(), tokens.end()).first;
-  sequence.logits.drop_from(static_cast<int>(differ - held.begin()));
-  sequence.prompt_logits.drop_from(static_cast<int>(differ - held.begin()));
+  sequence.drop_logits_from(static_cast<int>(differ - held.begin()));
   return sequence.kv.reuse(tokens, Wanted::kNow, stop);
 }
 
@@ -179,8 +178,7 @@ Result<void> LocalEngine::prepare(Sequence& sequence, std::span<const TokenId> t
   int ready = logits_begin;
   while (ready < total && !row_at(sequence, ready).empty()) ++ready;
   if (kept && *kept > ready) {
-    sequence.logits.drop_from(ready);
-    sequence.prompt_logits.drop_from(ready);
+    sequence.drop_logits_from(ready);
     kept = sequence.kv.rewind_to(ready);
   }
   if (!kept) return tl::unexpected(std::move(kept).error());
@@ -201,14 +199,13 @@ void LocalEngine::keep_logits(SequenceId id, int first_position, int rows,
   std::erase(logits_kept_, id);
   logits_kept_.push_back(id);
   if (logits_kept_.size() > kLogitsKeptMax) {
-    find(logits_kept_.front())->logits.clear();
-    find(logits_kept_.front())->prompt_logits.clear();
+    find(logits_kept_.front())->drop_logits_from(0);
     logits_kept_.erase(logits_kept_.begin());
   }
   const auto row_values = static_cast<std::size_t>(facts_.vocabulary);
   Sequence& sequence = *find(id);
-  LogitsRows& kept = sequence.holding ? sequence.prompt_logits : sequence.logits;
-  if (!sequence.holding) kept.make_room(rows);
+  LogitsRows& kept = sequence.of_prefill != nullptr ? *sequence.of_prefill : sequence.logits;
+  if (sequence.of_prefill == nullptr) kept.make_room(rows);
   for (int row = 0; row < rows; ++row)
     kept.add(first_position + row,
              logits.subspan(static_cast<std::size_t>(row) * row_values, row_values));
@@ -220,8 +217,10 @@ std::span<const float> LocalEngine::logits(SequenceId sequence, int back) const 
 }
 
 std::span<const float> LocalEngine::row_at(const Sequence& sequence, int position) {
-  const std::span<const float> row = sequence.prompt_logits.at(position);
-  return row.empty() ? sequence.logits.at(position) : row;
+  for (const LogitsRows* const rows :
+       {&sequence.prompt_logits, &sequence.ahead_logits, &sequence.logits})
+    if (rows->has(position)) return rows->at(position);
+  return {};
 }
 
 std::span<const TokenId> LocalEngine::held(SequenceId sequence) const {

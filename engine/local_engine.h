@@ -99,19 +99,26 @@ class LocalEngine final : public Engine {
  private:
   struct Sequence {
     Sequence(KvPool& pool, Backend& backend, StoreTier& tier)
-        : kv(pool, backend, tier), prompt_logits(kLogitsRowsKept), logits(kLogitsRowsKept) {}
+        : kv(pool, backend, tier),
+          prompt_logits(kLogitsRowsKept),
+          ahead_logits(kLogitsRowsKept),
+          logits(kLogitsRowsKept) {}
     void leave_leftovers() {
       kv.leave_leftovers();
-      logits.drop_from(kv.size());
-      prompt_logits.drop_from(kv.size());
+      drop_logits_from(kv.size());
+    }
+    void drop_logits_from(int position) {
+      for (LogitsRows* const rows : {&prompt_logits, &ahead_logits, &logits})
+        rows->drop_from(position);
     }
     KvSequence kv;
     /// After the last tokens of the prompt. Generating does not push them out, because the next
     /// keystroke's prompt ends near there.
     LogitsRows prompt_logits;
-    LogitsRows logits;     ///< after the last tokens of later steps
-    bool holding = false;  ///< steps belong to prefill()
-    int restored = 0;      ///< tokens from the store that no PromptCost has counted yet
+    LogitsRows ahead_logits;           ///< the same of PrefillOptions::ahead
+    LogitsRows logits;                 ///< after the last tokens of later steps
+    LogitsRows* of_prefill = nullptr;  ///< where the rows of prefill()'s steps go
+    int restored = 0;                  ///< tokens from the store that no PromptCost has counted yet
   };
 
   LocalEngine(const ModelFacts& facts, std::shared_ptr<const Tokenizer> tokenizer,

@@ -319,7 +319,7 @@ void ModelAnswer::look_ahead(const std::stop_token& stop) {
     return;
   const int typed = typed_tokens(asked, plan->anchor);
   const auto held = engine_.prefill(documents_.sequence_of(kept), plan->tokens,
-                                    {.stop = stop, .logits_rows = 1 + typed});
+                                    {.stop = stop, .logits_rows = 1 + typed, .ahead = true});
   if (!held) return;
   StopRules rules(asked.options.stop, stop_place(context_of(asked, **text, cursor)));
   GenerationSetting setting{engine_, *kept.sequence, stop};
