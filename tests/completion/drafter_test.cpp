@@ -63,6 +63,17 @@ TEST_CASE("what drafted tokens really take counts more than the device's table")
   CHECK_FALSE(odds.can_pay(table, 16));
 }
 
+TEST_CASE("a step that was held up does not end drafts for good") {
+  DraftOdds odds;
+  const auto table = costs(1, 1.2);
+  odds.stepped(0, 1.0);
+  odds.stepped(4, 50.0);
+  CHECK_FALSE(odds.can_pay(table, 16));
+  int refused = 0;
+  while (!odds.can_pay(table, 16) && refused < 1000) ++refused;
+  CHECK(refused < 100);
+}
+
 TEST_CASE("a draft ends before the token that makes a step much longer") {
   DraftOdds odds;
   const auto table = costs(1, 4);

@@ -20,6 +20,8 @@ constexpr double kShareMin = 0.1;
 constexpr int kSkipMax = 8;
 /// Look-ups left out in a row, while they do not pay.
 constexpr int kLookUpsSkippedMax = 24;
+/// Drafts left out in a row, while even sure ones would not pay.
+constexpr int kUnpaidMax = 64;
 /// Tokens that a correction remembers: beyond it the older half is forgotten.
 constexpr double kExpectedMax = 200;
 /// Weight of the newest in the means of costs and gains.
@@ -134,10 +136,16 @@ double DraftOdds::look_up_gain_ms(const prompt::StepCosts& costs, const DraftEvi
       .gain_ms;
 }
 
-bool DraftOdds::can_pay(const prompt::StepCosts& costs, std::size_t most) const {
-  return worth_of(
-             costs, [](std::size_t) { return 1.0; }, most)
-             .tokens > 0;
+bool DraftOdds::can_pay(const prompt::StepCosts& costs, std::size_t most) {
+  const auto sure = [](std::size_t) { return 1.0; };
+  const bool pays = worth_of(costs, sure, most).tokens > 0;
+  unpaid_ = pays ? 0 : unpaid_ + 1;
+  if (unpaid_ > kUnpaidMax) {
+    unpaid_ = 0;
+    token_ms_.reset();
+    added_ms_ = {};
+  }
+  return pays;
 }
 
 std::size_t DraftOdds::worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,

@@ -48,8 +48,9 @@ class DraftOdds {
   std::size_t worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
                                      std::size_t position, std::size_t most) const;
 
-  /// Whether a draft that is surely right would be worth its part of a step.
-  bool can_pay(const prompt::StepCosts& costs, std::size_t most) const;
+  /// Whether a draft that is surely right would be worth its part of a step. Where it was not for a
+  /// while, what tokens add is learned anew: the first steps with drafts may have been held up.
+  bool can_pay(const prompt::StepCosts& costs, std::size_t most);
   /// Whether looking for a draft of at most `most` tokens is expected to bring more than it costs.
   /// Seldom true where it is not, because what is never tried is never learned.
   bool is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most);
@@ -81,6 +82,7 @@ class DraftOdds {
   /// By the number of drafted tokens: kernels take some tokens together, so costs grow in stairs.
   std::array<std::optional<double>, engine::Engine::kLogitsRowsMax> added_ms_ = {};
   int skipped_ = 0;
+  int unpaid_ = 0;  ///< in a row, of can_pay()
 };
 
 /// Drafts from recall: as long as the model writes what is expected, the rest of that; then
