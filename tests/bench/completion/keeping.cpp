@@ -57,6 +57,7 @@ class Life {
     engine.kv_budget_bytes = service::kv_budget_bytes(setup.config);
     engine.fim = setup.config.fim;
     engine.kv_type = setup.config.kv_type;
+    engine.page_key_file = setup.folder.parent_path() / "page_key";  // one for all lives
     engine.kv_errors_file = setup.folder.parent_path() / "kv_errors.json";
     completion::CompletionService::Settings settings;
     if (store_) engine.keeper = settings.keeper = std::make_shared<completion::PageKeeper>(store_);

@@ -4,9 +4,11 @@
 #include <numeric>
 
 #include "engine/model/model.h"
+#include "tests/bench/completion/keeping.h"
 #include "tests/bench/completion/replay.h"
 #include "tests/bench/completion/rounds.h"
 #include "tests/bench/completion/typing.h"
+#include "tests/support/temp_dir.h"
 
 using namespace efimd;
 using namespace efimd::bench;
@@ -126,4 +128,17 @@ TEST_CASE("typing a part of a file counts each key once, and what suggestions sa
   CHECK(result.suggestion_ms.count() == result.suggested);
   const double saved = static_cast<double>(result.keys_by_hand - result.keys);
   CHECK(result.saved_share() == Approx(saved / static_cast<double>(result.keys_by_hand)));
+}
+
+TEST_CASE("the second life of a store finds what the first one kept") {
+  const test::TempDir folder;
+  const auto kept = run_keeping({.config = {},
+                                 .model = EFIMD_SOURCE_DIR "/models/efim-boot.gguf",
+                                 .folder = folder.path() / "kv",
+                                 .text = file_text("daemon/text/document.cpp"),
+                                 .keys = 2});
+  REQUIRE(kept);
+  CHECK(kept->cold.restored_tokens == 0);
+  CHECK(kept->warm.restored_tokens > kept->warm.prompt_tokens / 2);
+  CHECK(kept->warm.evaluated_tokens < 40);
 }
