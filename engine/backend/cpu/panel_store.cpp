@@ -22,8 +22,6 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 constexpr std::chrono::milliseconds kGap{1};
 /// Nobody waits longer for a step: an engine that never rests gets panels, too.
 constexpr std::chrono::milliseconds kPatience{20};
-/// Fewer bytes are made at once: before the first key comes, and while the first steps are measured.
-constexpr std::size_t kMadeAtOnce = std::size_t{64} << 20U;
 
 std::string size_text(std::size_t bytes) {
   return std::to_string((bytes + 999'999) / 1'000'000) + " MB";
@@ -129,7 +127,7 @@ bool PanelStore::convert(const Part& part) const {
 }
 
 void PanelStore::wait_for_work() const {
-  if (bytes_ < kMadeAtOnce) return;
+  if (bytes_ < options_.pausing_bytes) return;
   const Clock::time_point begin = Clock::now();
   for (Clock::time_point now = begin;
        now - worked_.load(std::memory_order_relaxed) < kGap && now - begin < kPatience;

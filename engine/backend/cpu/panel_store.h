@@ -34,6 +34,8 @@ class PanelStore {
     std::optional<std::size_t> available_bytes = {};  ///< of memory; nothing: unknown
     WeightsTold told = {};                            ///< may be empty
     GiveBack give_back = {};                          ///< empty: nothing is given back
+    /// Less than this is made without pauses, before the first key comes.
+    std::size_t pausing_bytes = std::size_t{64} << 20U;
   };
 
   PanelStore() = default;

@@ -176,7 +176,11 @@ TEST_CASE("an engine that never rests gets panels, too") {
   SmallMatrix matrix;
   Told told;
   PanelStore store;
-  store.start({&matrix.weights}, {WeightsForm::kPanels, {}, told.listener(), {}});
+  store.start({&matrix.weights}, {.form = WeightsForm::kPanels,
+                                  .available_bytes = {},
+                                  .told = told.listener(),
+                                  .give_back = {},
+                                  .pausing_bytes = 0});
   while (told.text().starts_with("mapped, while")) store.note_work();
   store.adopt();
   CHECK(matrix.weights.panels != nullptr);
