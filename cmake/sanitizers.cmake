@@ -27,7 +27,7 @@ function(efimd_tune_sanitizers)
   endif()
   # libFuzzer is told which ways an input takes through the rooms that parse; elsewhere that would only cost time.
   if(EFIMD_FUZZ)
-    foreach(room base lsp text syntax http model tokenizer config remote setup_text files cache_store)
+    foreach(room base lsp text syntax http gguf model tokenizer config remote setup_text files cache_store)
       if(TARGET efimd_${room})
         target_compile_options(efimd_${room} PRIVATE -fsanitize=fuzzer-no-link)
       endif()
