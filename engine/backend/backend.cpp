@@ -38,7 +38,8 @@ Result<std::span<const float>> forward(Backend& backend, int layers, const Step&
       if (stopped != nullptr && layer > first) {
         const auto x = backend.residual();
         if (!x) return tl::unexpected(x.error());
-        *stopped = {layer, {x->begin(), x->end()}};
+        stopped->layer = layer;
+        stopped->x.assign(x->begin(), x->end());  // over what it held: nothing is freed unwiped
       }
       return fail(Fault::kStopped, "stopped within a step");
     }
