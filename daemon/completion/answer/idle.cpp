@@ -313,7 +313,7 @@ int Idle::step_tokens() const {
   const prompt::StepCosts& costs = budgets_.costs;
   if (quiet >= kPause && costs.points.empty()) return engine_.step_tokens();
   double limit = std::max({kStepMs, costs.ms(1) * kFreeShare, kPartMs * engine_.step_parts()});
-  // The step that a keystroke interrupts is lost, which is most likely soon after the last one.
+  // A keystroke is most likely soon after the last one, and the step that it interrupts may be lost.
   if (quiet >= kPause / 2)
     limit = std::max(limit, std::chrono::duration<double, std::milli>(quiet).count() * kStepShare);
   return std::min(costs.tokens_within(limit), engine_.step_tokens());
