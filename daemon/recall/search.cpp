@@ -120,14 +120,14 @@ void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batch
     const std::size_t agreed = held->batch->agreement(rank, comparable);
     if (agreed > 0) sides.push({held, rank, up, agreed});
   };
-  std::vector<std::size_t> ranks;
-  for (const HeldBatch* held : batches) {
-    ranks.push_back(held->batch->rank_of(context));
+  std::vector<const Batch*> searched;
+  for (const HeldBatch* held : batches) searched.push_back(held->batch.get());
+  const std::vector<std::size_t> ranks = Batch::ranks_of(searched, context);
+  for (std::size_t i = 0; i < batches.size(); ++i)
     for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
-      held->batch->prefetch(ranks.back() + ahead);
-      held->batch->prefetch(ranks.back() - std::min(ranks.back(), ahead + 1));
+      searched[i]->prefetch(ranks[i] + ahead);
+      searched[i]->prefetch(ranks[i] - std::min(ranks[i], ahead + 1));
     }
-  }
   for (std::size_t i = 0; i < batches.size(); ++i) {
     push(batches[i], ranks[i], true);
     if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);

@@ -14,6 +14,7 @@ namespace {
 static_assert(kBatchBytesMax + kFileBytesMax + 2 * Batch::kContextBytesMax < (1U << 24));
 
 constexpr std::size_t kKeyBytes = sizeof(std::uint64_t);
+constexpr std::size_t kLineBytes = 64;  ///< of the processor's cache
 /// Some 0.1 ms of sorting.
 constexpr std::size_t kComparedInOnePiece = 8192;
 
@@ -87,13 +88,15 @@ Batch::Batch(std::span<const File> files, const Between& between)
     const int later = compare(text_.data() + a.at, text_.data() + b.at, kKeyBytes);
     return later != 0 ? later < 0 : a.at < b.at;
   });
+  anchor_count_ = order.size();
+  constexpr std::size_t kWord = sizeof(ranks_[0]);
+  ranks_.resize(samples_of(order.size()) + (order.size() * kAnchorBytes + kWord - 1) / kWord);
   for (std::size_t rank = 0; rank < order.size(); rank += kSampledEvery)
-    samples_.push_back(order[rank].key);
-  samples_.shrink_to_fit();
-  anchors_.reserve(order.size() * kAnchorBytes);
+    ranks_[rank / kSampledEvery] = order[rank].key;
+  auto* next = reinterpret_cast<std::uint8_t*>(ranks_.data() + samples_of(order.size()));
   for (const Sortable& anchor : order)
     for (unsigned byte = 0; byte < kAnchorBytes; ++byte)
-      anchors_.push_back(static_cast<std::uint8_t>(anchor.at >> 8U * byte));
+      *next++ = static_cast<std::uint8_t>(anchor.at >> 8U * byte);
 }
 
 std::string_view Batch::text(std::size_t file) const {
@@ -102,40 +105,80 @@ std::string_view Batch::text(std::size_t file) const {
 }
 
 std::size_t Batch::bytes() const {
-  std::size_t bytes = sizeof(*this) + text_.capacity() + anchors_.capacity() +
-                      samples_.capacity() * sizeof(samples_[0]);
+  std::size_t bytes = sizeof(*this) + random_access_bytes(text_.capacity()) +
+                      random_access_bytes(ranks_.capacity() * sizeof(ranks_[0]));
   for (const std::string& path : paths_) bytes += sizeof(path) + path.capacity();
   return bytes + begins_.capacity() * sizeof(begins_[0]);
 }
 
+const std::uint8_t* Batch::anchor_bytes(std::size_t rank) const {
+  const std::uint64_t* const anchors = ranks_.data() + samples_of(anchor_count_);
+  return reinterpret_cast<const std::uint8_t*>(anchors) + rank * kAnchorBytes;
+}
+
 std::size_t Batch::anchor(std::size_t rank) const {
-  const std::uint8_t* at = anchors_.data() + rank * kAnchorBytes;
+  const std::uint8_t* at = anchor_bytes(rank);
   return at[0] | std::size_t{at[1]} << 8U | std::size_t{at[2]} << 16U;
 }
 
-std::size_t Batch::rank_of(std::string_view context) const {
-  const Padded query(context);
-  // Not std::ranges, whose subranges clang 14 cannot compile.
-  const auto [first, last] =
-      std::equal_range(samples_.begin(), samples_.end(), key_before(query.end()));
-  const auto rank_at = [&](auto sample) {
-    return static_cast<std::size_t>(sample - samples_.begin()) * kSampledEvery;
+// Branches on what memory answers would keep the processor from asking for the next batch's.
+std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Batch* const> batches,
+                                                        std::uint64_t key) {
+  struct Bounds {
+    std::size_t lower = 0, upper = 0;  ///< samples before the key, and not after it
   };
-  std::size_t begin = first == samples_.begin() ? 0 : rank_at(first) - kSampledEvery;
-  std::size_t end = std::min(rank_at(last), anchor_count());
-  while (begin < end) {
-    const std::size_t middle = begin + (end - begin) / 2;
-    if (compare(text_.data() + anchor(middle), query.end(), 0) < 0)
-      begin = middle + 1;
-    else
-      end = middle;
+  std::vector<Bounds> found(batches.size());
+  std::size_t most = 0;
+  for (const Batch* batch : batches) most = std::max(most, batch->samples().size());
+  for (std::size_t step = std::bit_floor(most); step > 0; step /= 2)
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      const std::span<const std::uint64_t> samples = batches[i]->samples();
+      Bounds& at = found[i];
+      const std::size_t lower = at.lower + step - 1, upper = at.upper + step - 1;
+      at.lower += lower < samples.size() && samples[lower] < key ? step : 0;
+      at.upper += upper < samples.size() && samples[upper] <= key ? step : 0;
+    }
+  std::vector<Narrowed> narrowed;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const std::size_t before = std::max<std::size_t>(found[i].lower, 1) - 1;
+    narrowed.push_back({batches[i], before * kSampledEvery,
+                        std::min(found[i].upper * kSampledEvery, batches[i]->anchor_count()), 0,
+                        nullptr});
+    const std::uint8_t* anchors = batches[i]->anchor_bytes(narrowed[i].begin);
+    if (narrowed[i].begin < narrowed[i].end)
+      for (std::size_t byte = 0; byte < kSampledEvery * kAnchorBytes; byte += kLineBytes)
+        __builtin_prefetch(anchors + byte);
   }
-  return begin;
+  return narrowed;
+}
+
+std::vector<std::size_t> Batch::ranks_of(std::span<const Batch* const> batches,
+                                         std::string_view context) {
+  const Padded query(context);
+  std::vector<Narrowed> narrowed = narrowed_by_samples(batches, key_before(query.end()));
+  const auto is_wide = [](const Narrowed& at) { return at.begin < at.end; };
+  while (std::ranges::any_of(narrowed, is_wide)) {
+    for (Narrowed& at : narrowed) {
+      if (!is_wide(at)) continue;
+      at.middle = at.begin + (at.end - at.begin) / 2;
+      at.context_end = at.batch->text_.data() + at.batch->anchor(at.middle);
+      __builtin_prefetch(at.context_end - kKeyBytes);
+    }
+    for (Narrowed& at : narrowed) {
+      if (!is_wide(at)) continue;
+      if (compare(at.context_end, query.end(), 0) < 0)
+        at.begin = at.middle + 1;
+      else
+        at.end = at.middle;
+    }
+  }
+  std::vector<std::size_t> ranks;
+  for (const Narrowed& at : narrowed) ranks.push_back(at.begin);
+  return ranks;
 }
 
 void Batch::prefetch(std::size_t rank) const {
   if (rank >= anchor_count()) return;
-  constexpr std::size_t kLineBytes = 64;
   const char* at = text_.data() + anchor(rank);
   __builtin_prefetch(at);
   __builtin_prefetch(at - std::min(kLineBytes, anchor(rank)));

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/huge_pages.h"
 #include "daemon/recall/batch.h"
 
 namespace efimd::recall {
@@ -35,15 +36,17 @@ class Batch {
   std::size_t text_bytes() const { return text_.size(); }
   std::size_t bytes() const;
 
-  std::size_t anchor_count() const { return anchors_.size() / kAnchorBytes; }
+  std::size_t anchor_count() const { return anchor_count_; }
   /// The byte in the batch's text of the anchor with this rank.
   std::size_t anchor(std::size_t rank) const;
   /// The batch's text from one of its bytes on, over the ends of files.
   std::string_view text_from(std::size_t byte) const {
     return std::string_view(text_).substr(byte);
   }
-  /// The rank of the first anchor whose context is not before `context`.
-  std::size_t rank_of(std::string_view context) const;
+  /// Of each batch, the rank of the first anchor whose context is not before `context`. All batches
+  /// are searched step by step together, so that they wait for memory at the same time.
+  static std::vector<std::size_t> ranks_of(std::span<const Batch* const> batches,
+                                           std::string_view context);
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
   /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
@@ -58,17 +61,36 @@ class Batch {
   At file_at(std::size_t byte) const;
 
  private:
+  /// Ranks between which a search's answer is; `middle` is compared next.
+  struct Narrowed {
+    const Batch* batch;
+    std::size_t begin, end, middle;
+    const char* context_end;  ///< of the anchor with rank `middle`
+  };
+  /// What the samples say alone.
+  static std::vector<Narrowed> narrowed_by_samples(std::span<const Batch* const> batches,
+                                                   std::uint64_t key);
+  std::span<const std::uint64_t> samples() const {
+    return std::span(ranks_).first(samples_of(anchor_count_));
+  }
+  const std::uint8_t* anchor_bytes(std::size_t rank) const;
+
   static constexpr std::size_t kAnchorBytes = 3;  ///< enough for kBatchBytesMax
-  /// One anchor in so many has its context's last bytes in samples_. So most of a search for a rank
+  /// One anchor in so many has its context's last bytes as a sample. So most of a search for a rank
   /// stays in the processor's cache, for 0.06 bytes a byte of text.
   static constexpr std::size_t kSampledEvery = 64;
+  static constexpr std::size_t samples_of(std::size_t anchors) {
+    return (anchors + kSampledEvery - 1) / kSampledEvery;
+  }
 
   std::string family_;
-  std::string text_;                   ///< padding, then each file with a zero byte after it
+  std::basic_string<char, std::char_traits<char>, RandomAccessAllocator<char>>
+      text_;                           ///< padding, then each file with a zero byte after it
   std::vector<std::uint32_t> begins_;  ///< of the files in text_
   std::vector<std::string> paths_;
-  std::vector<std::uint8_t> anchors_;
-  std::vector<std::uint64_t> samples_;
+  /// Samples, then kAnchorBytes for each anchor. In one table, so that huge pages hold both.
+  std::vector<std::uint64_t, RandomAccessAllocator<std::uint64_t>> ranks_;
+  std::size_t anchor_count_ = 0;
 };
 
 }  // namespace efimd::recall

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <random>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "daemon/recall/anchors.h"
 #include "daemon/recall/match.h"
@@ -28,18 +31,23 @@ TEST_CASE("the neighbours of a context's rank agree with it as far as any anchor
   const Batch batch(files);
   REQUIRE(batch.file_count() == 5);
   REQUIRE(batch.anchor_count() > 1000);
+  const Batch empty(std::span<const File>{}), small(std::span<const File>(files).first(1));
+  const std::array<const Batch*, 3> batches{&small, &batch, &empty};
   for (int round = 0; round < 300; ++round) {
     const std::string& text = files[random() % 5].text;
     const std::size_t begin = random() % (text.size() - 60);
     const std::string context = text.substr(begin, 1 + random() % 59);
-    std::size_t best = 0;
-    for (std::size_t rank = 0; rank < batch.anchor_count(); ++rank)
-      best = std::max(best, batch.agreement(rank, context));
-    const std::size_t rank = batch.rank_of(context);
-    std::size_t found = 0;
-    if (rank < batch.anchor_count()) found = batch.agreement(rank, context);
-    if (rank > 0) found = std::max(found, batch.agreement(rank - 1, context));
-    CHECK(found == best);
+    const std::vector<std::size_t> ranks = Batch::ranks_of(batches, context);
+    REQUIRE(ranks.size() == batches.size());
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      std::size_t best = 0, found = 0;
+      for (std::size_t rank = 0; rank < batches[i]->anchor_count(); ++rank)
+        best = std::max(best, batches[i]->agreement(rank, context));
+      REQUIRE(ranks[i] <= batches[i]->anchor_count());
+      if (ranks[i] < batches[i]->anchor_count()) found = batches[i]->agreement(ranks[i], context);
+      if (ranks[i] > 0) found = std::max(found, batches[i]->agreement(ranks[i] - 1, context));
+      CHECK(found == best);
+    }
   }
 }
 
