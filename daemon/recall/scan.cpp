@@ -1,71 +1,109 @@
 #include "daemon/recall/scan.h"
 
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
 #include <algorithm>
 #include <array>
-
-// A function that is compiled for several kinds of CPU, the best of which is taken when the program
-// starts. Not under sanitizers, which are not ready that early.
-#if defined(__x86_64__) && defined(__linux__) && !defined(EFIMD_SANITIZED)
-#define EFIMD_FOR_EACH_CPU __attribute__((target_clones("default", "avx2")))
-#else
-#define EFIMD_FOR_EACH_CPU
-#endif
+#include <bit>
+#include <cstdint>
 
 namespace efimd::recall {
 
 namespace {
 
 constexpr std::size_t kNeedleMax = 4;
-/// Beside 64 bytes a block, 128 halve what joining a block's places into one answer costs.
-constexpr std::size_t kBlock = 128;
-/// Of a block with the needle, the parts that are looked at alone.
-constexpr std::size_t kPart = 32;
-
 using Needle = std::array<char, kNeedleMax>;
 
-/// Whether any of the `places` places from `at` on begins with the needle; each needs kNeedleMax
-/// readable bytes.
-template <std::size_t places>
-[[gnu::always_inline]] inline bool any_begins(const char* at, const Needle& needle) {
-  unsigned char any = 0;
-  for (std::size_t i = 0; i < places; ++i) {
-    const int differs = (at[i] ^ needle[0]) | (at[i + 1] ^ needle[1]) | (at[i + 2] ^ needle[2]) |
-                        (at[i + 3] ^ needle[3]);
-    any |= static_cast<unsigned char>(static_cast<unsigned char>(differs) == 0 ? 0xFF : 0);
+/// As many places as an answer has bits.
+constexpr std::size_t kBlock = 64;
+
+/// A block of places, and a bit for each at which the needle begins, the first one lowest.
+struct Hits {
+  std::size_t end = 0;  ///< of the block
+  std::uint64_t places = 0;
+};
+
+// Each of these finds the last block with the needle, among those that end at `end`, where that one
+// begins, and so on. No block: the end is less than kBlock. A place needs kNeedleMax readable bytes.
+
+/// In a form that compilers turn into vector instructions.
+Hits last_hits(const char* text, std::size_t end, const Needle& needle) {
+  for (; end >= kBlock; end -= kBlock) {
+    const char* const at = text + end - kBlock;
+    std::array<unsigned char, kBlock> differs;
+    unsigned char any = 0;
+    for (std::size_t i = 0; i < kBlock; ++i) {
+      differs[i] = static_cast<unsigned char>((at[i] ^ needle[0]) | (at[i + 1] ^ needle[1]) |
+                                              (at[i + 2] ^ needle[2]) | (at[i + 3] ^ needle[3]));
+      any |= static_cast<unsigned char>(differs[i] == 0 ? 1 : 0);
+    }
+    if (any == 0) continue;
+    Hits hits{end};
+    for (std::size_t i = 0; i < kBlock; ++i)
+      hits.places |= std::uint64_t{differs[i] == 0 ? 1U : 0U} << i;
+    return hits;
   }
-  return any != 0;
+  return {end};
 }
 
-/// The end of the last block with the needle among those of kBlock places that end at `end`, where
-/// the one before begins, and so on; less than kBlock if there is none.
-EFIMD_FOR_EACH_CPU std::size_t block_with(const char* text, std::size_t end, const Needle& needle) {
-  while (end >= kBlock && !any_begins<kBlock>(text + end - kBlock, needle)) end -= kBlock;
-  return end;
+#if defined(__x86_64__)
+/// A bit for each of 32 places.
+[[gnu::target("avx2")]] std::uint32_t hits_avx2(const char* at, const Needle& needle) {
+  __m256i equal = _mm256_set1_epi8(-1);
+  for (std::size_t i = 0; i < kNeedleMax; ++i)
+    equal = _mm256_and_si256(
+        equal, _mm256_cmpeq_epi8(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(at + i)),
+                                 _mm256_set1_epi8(needle[i])));
+  return static_cast<std::uint32_t>(_mm256_movemask_epi8(equal));
+}
+
+[[gnu::target("avx2")]] Hits last_hits_avx2(const char* text, std::size_t end,
+                                            const Needle& needle) {
+  for (; end >= kBlock; end -= kBlock) {
+    const char* const at = text + end - kBlock;
+    const std::uint64_t low = hits_avx2(at, needle), high = hits_avx2(at + kBlock / 2, needle);
+    if ((low | high) != 0) return {end, low | high << kBlock / 2};
+  }
+  return {end};
+}
+#endif
+
+using LastHits = Hits (*)(const char*, std::size_t, const Needle&);
+
+LastHits for_this_cpu() {
+#if defined(__x86_64__)
+  if (__builtin_cpu_supports("avx2") != 0) return last_hits_avx2;
+#endif
+  return last_hits;
 }
 
 }  // namespace
 
 std::vector<std::size_t> ends_of(std::string_view needle, std::string_view text) {
+  static const LastHits kLastHits = for_this_cpu();
   std::vector<std::size_t> ends;
   needle = needle.substr(needle.size() - std::min(needle.size(), kNeedleMax));
   if (needle.empty() || text.size() < needle.size()) return ends;
-  Needle bytes{};
-  std::ranges::copy(needle, bytes.begin());
-  const auto look = [&](std::size_t begin, std::size_t end) {
-    for (std::size_t at = end; at-- > begin && ends.size() < kPlacesMax;)
-      if (text[at] == needle[0] && text.substr(at).starts_with(needle))
-        ends.push_back(at + needle.size());
-  };
-  const std::size_t places = text.size() - needle.size() + 1;
-  const bool whole = needle.size() == kNeedleMax;
-  std::size_t at = places;
-  for (; whole && at >= kBlock && ends.size() < kPlacesMax; at -= kBlock) {
-    at = block_with(text.data(), at, bytes);
-    if (at < kBlock) break;
-    for (std::size_t end = at; end > at - kBlock; end -= kPart)
-      if (any_begins<kPart>(text.data() + end - kPart, bytes)) look(end - kPart, end);
+  std::size_t left = text.size() - needle.size() + 1;
+  if (needle.size() == kNeedleMax) {
+    Needle bytes{};
+    std::ranges::copy(needle, bytes.begin());
+    while (left >= kBlock && ends.size() < kPlacesMax) {
+      Hits hits = kLastHits(text.data(), left, bytes);
+      left = hits.end;
+      if (hits.places == 0) break;
+      left -= kBlock;
+      while (hits.places != 0 && ends.size() < kPlacesMax) {
+        const auto last = static_cast<std::size_t>(std::bit_width(hits.places)) - 1;
+        ends.push_back(left + last + needle.size());
+        hits.places &= ~(std::uint64_t{1} << last);
+      }
+    }
   }
-  look(0, at);
+  while (left-- > 0 && ends.size() < kPlacesMax)
+    if (text.substr(left).starts_with(needle)) ends.push_back(left + needle.size());
   return ends;
 }
 

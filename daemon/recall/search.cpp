@@ -23,6 +23,14 @@ std::size_t least_agreed(const Probe& probe) {
   return probe.over_line_end ? kAgreedAboveMin : kAgreedBytesMin;
 }
 
+/// Where a needle ends well before the cursor: of the blanks that fill a column only one is in it,
+/// because text is full of blanks.
+std::size_t without_column(std::string_view text, std::size_t cursor) {
+  std::size_t end = cursor;
+  while (end > 0 && is_blank(text[end - 1])) --end;
+  return cursor - end < kNeedleBytes ? cursor : end + 1;
+}
+
 /// The byte that the text goes on with.
 const char* place_of(const Match& match) { return match.text.data() + match.goes_on; }
 
@@ -72,14 +80,15 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
   for (const Probe& probe : asked_.probes()) {
     const std::string_view context = asked_.context(probe);
     // In the line, the needle ends at the cursor: the more of it is known, the rarer it is.
-    const std::size_t needle_end = probe.over_line_end ? probe.anchor : asked_.cursor();
+    const std::size_t needle_end =
+        probe.over_line_end ? probe.anchor : without_column(asked_.text(), asked_.cursor());
     const std::size_t needle_bytes = std::min(needle_end, kNeedleBytes);
     const std::string_view needle = asked_.text().substr(needle_end - needle_bytes, needle_bytes);
-    const std::size_t forward = needle_end - probe.anchor, typed = asked_.bytes_since(probe);
+    const std::size_t typed = asked_.bytes_since(probe);
     if (needle.size() < kNeedleBytes) continue;
     for (const std::size_t found : ends_of(needle, scanned.text.substr(begin, end - begin))) {
-      const std::size_t at = begin + found - forward;
-      if (begin + found < forward) continue;
+      const std::size_t at = begin + found + probe.anchor - needle_end;
+      if (begin + found + probe.anchor < needle_end || at > scanned.text.size()) continue;
       const std::size_t agreed = common_suffix(context, scanned.text.substr(0, at));
       if (agreed + typed < scanned_floor_) continue;
       auto match = asked_.match(probe, scanned.text, at, agreed);
