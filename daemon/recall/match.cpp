@@ -125,6 +125,19 @@ std::size_t common_suffix(std::string_view a, std::string_view b) {
   return equal;
 }
 
+std::size_t common_prefix(std::string_view a, std::string_view b) {
+  const std::size_t most = std::min(a.size(), b.size());
+  std::size_t equal = 0;
+  for (std::uint64_t left = 0, right = 0; equal + sizeof(left) <= most; equal += sizeof(left)) {
+    std::memcpy(&left, a.data() + equal, sizeof(left));
+    std::memcpy(&right, b.data() + equal, sizeof(right));
+    if (left != right)
+      return equal + static_cast<std::size_t>(std::countr_zero(left ^ right)) / CHAR_BIT;
+  }
+  while (equal < most && a[equal] == b[equal]) ++equal;
+  return equal;
+}
+
 Surroundings::Surroundings(std::string_view text, std::size_t at, const Surroundings* like) {
   const std::string_view line = line_before(text, at);
   typed = line;

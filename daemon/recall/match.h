@@ -96,8 +96,9 @@ class Asked {
   std::vector<Probe> probes_;
 };
 
-/// Equal bytes at the ends of both.
+/// Equal bytes at the ends of both, and at their beginnings.
 std::size_t common_suffix(std::string_view a, std::string_view b);
+std::size_t common_prefix(std::string_view a, std::string_view b);
 std::string_view trimmed(std::string_view line);
 
 }  // namespace efimd::recall

@@ -33,8 +33,8 @@ inline constexpr std::size_t kScannedBytesMax = std::size_t{320} * 1024;
 inline constexpr std::size_t kOwnBytesMax = std::size_t{96} * 1024;
 /// Of another text, on each side of its centre.
 inline constexpr std::size_t kOtherBytesMax = std::size_t{64} * 1024;
-inline constexpr std::size_t kScannedMatchesMax = 96;
-inline constexpr std::size_t kBatchMatchesMax = 96;
+inline constexpr std::size_t kScannedMatchesMax = 64;
+inline constexpr std::size_t kBatchMatchesMax = 64;
 
 /// Collects the places that agree best with a query.
 ///

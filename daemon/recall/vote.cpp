@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <span>
+#include <utility>
 
 #include "daemon/recall/chance.h"
 #include "daemon/recall/next_lines.h"
@@ -11,7 +12,7 @@ namespace efimd::recall {
 
 namespace {
 
-constexpr std::size_t kTextsMax = 10;       ///< different continuations that are judged
+constexpr std::size_t kTextsMax = 8;        ///< different continuations that are judged
 constexpr std::size_t kBoundariesMax = 40;  ///< of one
 constexpr std::size_t kSourcesCounted = 8;
 /// Lines are looked for under one that is at least so likely.
@@ -52,11 +53,6 @@ std::vector<Ballot> ballots_of(std::span<const Match> matches) {
   return ballots;
 }
 
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  const auto ends = std::ranges::mismatch(a, b);
-  return static_cast<std::size_t>(ends.in1 - a.begin());
-}
-
 /// Adds up who votes for one continuation up to each of its boundaries.
 ///
 /// Who agrees to a boundary agrees to those before it, too. So boundaries are visited from the last
@@ -70,6 +66,8 @@ class Tally {
     support_.same_indent_step = false;
     support_.open_bracket = asked.has_open_bracket();
     support_.after_closer = asked.after_closer();
+    first_.assign(text_.size() + 1, kNone);
+    next_.assign(matches_.size(), kNone);
     for (std::size_t i = 0; i < matches_.size(); ++i) {
       const Match& match = matches_[i];
       all_ += match.weight;
@@ -78,9 +76,9 @@ class Tally {
       if (equal == text_.size() && match.continuation.size() == equal)
         whole_.push_back(i);
       else if (equal > 0)
-        waiting_.push_back({equal, i});
+        next_[i] = std::exchange(first_[equal], i);
     }
-    std::ranges::sort(waiting_, [](const Vote& a, const Vote& b) { return a.equal < b.equal; });
+    not_added_ = text_.size();
   }
 
   /// `bytes` falls from call to call, and is all of the text at first.
@@ -91,17 +89,15 @@ class Tally {
       for (const std::size_t match : whole_) add(matches_[match]);
     } else {
       // Lines that go on after the text come in from the boundary before its end on.
-      for (; !waiting_.empty() && waiting_.back().equal >= bytes; waiting_.pop_back())
-        add(matches_[waiting_.back().match]);
+      for (; not_added_ + 1 > bytes; --not_added_)
+        for (std::size_t i = first_[not_added_]; i != kNone; i = next_[i]) add(matches_[i]);
     }
     support_.weight_others = std::max(0.0, all_ - support_.weight);
     return support_;
   }
 
  private:
-  struct Vote {
-    std::size_t equal, match;
-  };
+  static constexpr std::size_t kNone = static_cast<std::size_t>(-1);
 
   void add(const Match& match) {
     support_.weight += match.weight;
@@ -123,7 +119,10 @@ class Tally {
   std::span<const Match> matches_;
   std::string_view text_;
   std::vector<std::size_t> whole_;  ///< matches whose line is this text
-  std::vector<Vote> waiting_;       ///< others, those that agree furthest last
+  /// Others by the bytes in which they agree: the first of each, and the next after each. To
+  /// sort them would take as long as all the rest of a look-up's vote.
+  std::vector<std::size_t> first_, next_;
+  std::size_t not_added_ = 0;  ///< those with more bytes were added
   std::array<std::string_view, kSourcesCounted> paths_ = {};
   Support support_;
   double all_ = 0;
