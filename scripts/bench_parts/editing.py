@@ -53,19 +53,11 @@ def source_files(folder):
                   and 4_000 < path.stat().st_size < 60_000)
 
 
-def typing(options):
-    """Lines typed again at ten times a person's speed, bundled model: `efimd-bench type --lines 4 --speed 10`"""
-    files = []
-    for folder in options.projects:
-        found = source_files(folder)
-        step = max(1, len(found) // 4)
-        files += found[::step][:4]
-    if not files:
-        raise Failed("no file of 4 to 60 kB is in these projects")
+def typed_table(files, lines, *new):
     columns = []
     for recall in ("false", "true"):
         config = f"[completion]\nrecall = {recall}\n"
-        columns.append(json.loads(bench("type", *files, "--lines", 4, "--speed", 10, "--json", model=BUNDLED, config=config))["typing"])
+        columns.append(json.loads(bench("type", *files, "--lines", lines, "--speed", 10, "--json", *new, model=BUNDLED, config=config))["typing"])
     def row(name, text_of):
         return [name, *map(text_of, columns)]
     def share_row(name, key):
@@ -76,6 +68,19 @@ def typing(options):
         share_row("answered by typing through", "typedThroughShare"),
         row("key to suggestion p50, p95, p99, ms", lambda typed: ", ".join(f"{typed[f'suggestionMsP{p}']:.0f}" for p in (50, 95, 99))),
         row("CPU time per minute of typing, s", lambda typed: f"{typed['cpuSPerMinute']:.1f}")])
+
+
+def typing(options):
+    """Lines typed again at ten times a person's speed, bundled model: `efimd-bench type --lines 4 --speed 10`"""
+    files = []
+    for folder in options.projects:
+        found = source_files(folder)
+        step = max(1, len(found) // 4)
+        files += found[::step][:4]
+    if not files:
+        raise Failed("no file of 4 to 60 kB is in these projects")
+    return (typed_table(files, 4) + "\nThe same files typed from their beginning, nothing of them there: `--new --lines 10`:\n\n"
+            + typed_table(files, 10, "--new"))
 
 
 def paper(_):
