@@ -90,7 +90,7 @@ def paper(_):
 
 def store(_):
     """What a stored prompt is worth, shape of 0.5B, Q8_0: `efimd-bench store`"""
-    return block(bench("store", "daemon/config/config.cpp", model=model_of("Q8_0")))
+    return block(bench("store", "daemon/completion/answer/idle.cpp", "--prompt-tokens", 6000, model=model_of("Q8_0")))
 
 
 def healing(_):
@@ -99,21 +99,27 @@ def healing(_):
     return "\n".join(bench("healing", *kind, "--threads", 1, BUNDLED, *files) for kind in ([], ["--random", "--layers", 1]))
 
 
-def window(options):
-    """Five files, a minute each, then back to each, shape of 0.5B, Q8_0: `minutes.py`, `efimd-bench replay --pause-ms 300`"""
-    files = [min(found, key=lambda path: abs(path.stat().st_size - 10_000)) for found in map(source_files, options.projects) if found][:5]
-    if not files:
-        raise Failed("no source file is in these projects")
+def minutes_table(files, *above):
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as trace:
-        trace.write(said(["python3", "tests/bench/traces/minutes.py", *files]))
+        trace.write(said(["python3", "tests/bench/traces/minutes.py", *files, *above]))
         trace.flush()
         result = json.loads(bench("replay", trace.name, "--format", "efim", "--pause-ms", 300, "--json", model=model_of("Q8_0")))
     rows = [[row["kind"], row["n"], f"{row['evaluatedMean']:.1f} ({row['evaluatedMax']:.0f})", f"{row['promptMean']:.0f}",
              f"{row['shownMean']:.0f} %", f"{row['firstTokenMsP50']:.0f}, {row['firstTokenMsP95']:.0f}"]
             for row in result["treatments"][0]["rows"]]
+    return result["windowTokens"], table(["event", "n", "evaluated, mean (most)", "prompt", "shown of the file", "first token p50, p95, ms"], rows)
+
+
+def window(options):
+    """Five files, a minute each, then back to each, shape of 0.5B, Q8_0: `minutes.py`, `efimd-bench replay --pause-ms 300`"""
+    files = [min(found, key=lambda path: abs(path.stat().st_size - 10_000)) for found in map(source_files, options.projects) if found][:5]
+    if not files:
+        raise Failed("no source file is in these projects")
     names = ", ".join(f"`{path.name}` ({path.stat().st_size / 1000:.0f} kB)" for path in files)
-    return table(["event", "n", "evaluated, mean (most)", "prompt", "shown of the file", "first token p50, p95, ms"], rows) + (
-        f"\nFiles: {names}. A window has at most {result['windowTokens']} tokens.\n")
+    tokens, steady = minutes_table(files)
+    _, above = minutes_table(files, "--above", 60)
+    return (f"{steady}\nThe same, but after 60 events in each file a line comes to its top, so that all behind it is evaluated again (`--above 60`):\n\n"
+            f"{above}\nFiles: {names}. A window has at most {tokens} tokens.\n")
 
 
 def heads(options):

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Writes an editing trace for `efimd-bench replay`: a while in each file, then back to each of them in turn.
 
-usage: minutes.py FILE... [--first EVENTS] [--back EVENTS] [--seed N] >trace.jsonl
+usage: minutes.py FILE... [--first EVENTS] [--above EVENTS] [--back EVENTS] [--seed N] >trace.jsonl
 
 Lines are taken out of each file's middle and typed again: two thirds of a line by keys, with some typing errors, its
 rest at once as an accepted suggestion comes, then Enter. The events of the first visit are of the kind "first-visit".
-Those of the second are told apart, and three jumps to other lines of the file follow.
+Those of the second are told apart, and three jumps to other lines of the file follow. With --above, a line comes to
+the file's top after so many events of the first visit, as an import does; the visit's rest is of the kind "line-above".
 """
 import argparse
 import json
@@ -56,6 +57,13 @@ class File:
             yield {"op": "edit", "path": self.path, "pos": at, "del": removed, "ins": text, "cursor": self.cursor,
                    "kind": kind or own, "ask": True}
 
+    def line_above(self):
+        """A line at the file's top; the cursor stays where it is in the text, and is asked for there."""
+        line = "# note\n" if self.path.endswith(".py") else "// note\n"
+        self.text = line + self.text
+        self.cursor += len(line)
+        yield {"op": "edit", "path": self.path, "pos": 0, "del": 0, "ins": line, "cursor": self.cursor, "kind": "line-above", "ask": True}
+
     def jumps(self):
         ends = [at for at, character in enumerate(self.text) if character == "\n"]
         for at in self.rng.sample(ends, kJumps):
@@ -67,7 +75,11 @@ def events_of(options):
     files = [File(path, rng) for path in options.files]
     for file in files:
         yield file.opened()
-        yield from file.typed(options.first, "first-visit")
+        above = options.first if options.above is None else options.above
+        yield from file.typed(above, "first-visit")
+        if above < options.first:
+            yield from file.line_above()
+            yield from file.typed(options.first - above, "line-above")
     for file in files:
         yield {"op": "move", "path": file.path, "cursor": file.cursor, "kind": "switch", "ask": True}
         yield from file.typed(options.back)
@@ -78,6 +90,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="+", metavar="FILE")
     parser.add_argument("--first", type=int, default=180, metavar="EVENTS", help="of the first visit: a minute with pauses of 300 ms")
+    parser.add_argument("--above", type=int, metavar="EVENTS", help="of the first visit, after which a line comes to the top (none)")
     parser.add_argument("--back", type=int, default=45, metavar="EVENTS", help="of the second visit")
     parser.add_argument("--seed", type=int, default=7)
     for event in events_of(parser.parse_args()):
