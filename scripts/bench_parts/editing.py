@@ -53,16 +53,18 @@ def source_files(folder):
                   and 4_000 < path.stat().st_size < 60_000)
 
 
-def typed_table(files, lines, *new):
-    columns = []
-    for recall in ("false", "true"):
-        config = f"[completion]\nrecall = {recall}\n"
-        columns.append(json.loads(bench("type", *files, "--lines", lines, "--speed", 10, "--json", *new, model=BUNDLED, config=config))["typing"])
+RECALL = {"without recall": "[completion]\nrecall = false\n", "with recall": "[completion]\nrecall = true\n"}
+
+
+def typed_table(files, lines, configs, *new):
+    """`configs`: a column's title to what stands in config.toml"""
+    columns = [json.loads(bench("type", *files, "--lines", lines, "--speed", 10, "--json", *new, model=BUNDLED, config=config))["typing"]
+               for config in configs.values()]
     def row(name, text_of):
         return [name, *map(text_of, columns)]
     def share_row(name, key):
         return row(name, lambda typed: f"{100 * typed[key]:.1f} %")
-    return table([f"{len(files)} files, {columns[0]['keysByHand']} keys typed by hand", "without recall", "with recall"], [
+    return table([f"{len(files)} files, {columns[0]['keysByHand']} keys typed by hand", *configs], [
         row("pressed", lambda typed: typed["keys"]), share_row("keystrokes saved", "savedShare"),
         share_row("with a suggestion", "suggestedShare"), share_row("answered before the next key", "answeredShare"),
         share_row("answered by typing through", "typedThroughShare"),
@@ -70,8 +72,7 @@ def typed_table(files, lines, *new):
         row("CPU time per minute of typing, s", lambda typed: f"{typed['cpuSPerMinute']:.1f}")])
 
 
-def typing(options):
-    """Lines typed again at ten times a person's speed, bundled model: `efimd-bench type --lines 4 --speed 10`"""
+def typed_files(options):
     files = []
     for folder in options.projects:
         found = source_files(folder)
@@ -79,8 +80,20 @@ def typing(options):
         files += found[::step][:4]
     if not files:
         raise Failed("no file of 4 to 60 kB is in these projects")
-    return (typed_table(files, 4) + "\nThe same files typed from their beginning, nothing of them there: `--new --lines 10`:\n\n"
-            + typed_table(files, 10, "--new"))
+    return files
+
+
+def typing(options):
+    """Lines typed again at ten times a person's speed, bundled model: `efimd-bench type --lines 4 --speed 10`"""
+    files = typed_files(options)
+    return (typed_table(files, 4, RECALL) + "\nThe same files typed from their beginning, nothing of them there: `--new --lines 10`:\n\n"
+            + typed_table(files, 10, RECALL, "--new"))
+
+
+def edits(options):
+    """Whether the edits of other files in the prompt help, bundled model, recall off: `efimd-bench type --lines 4 --speed 10`"""
+    without = RECALL["without recall"]
+    return typed_table(typed_files(options), 4, {"without edits": without, "with edits": without + '[context]\nedits = "on"\n'})
 
 
 def paper(_):

@@ -20,6 +20,7 @@ Result<std::unique_ptr<BenchService>> BenchService::open(
   auto engine = configured_engine(config);
   if (!engine) return tl::unexpected(engine.error());
   settings.window_tokens = config.window_tokens;
+  settings.shows_edits = config.context_edits;
   std::unique_ptr<BenchService> bench(new BenchService);
   bench->options_ = config.completion;
   bench->service_ = std::make_unique<completion::CompletionService>(
