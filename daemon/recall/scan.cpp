@@ -79,10 +79,7 @@ LastHits for_this_cpu() {
   return last_hits;
 }
 
-}  // namespace
-
-std::vector<std::size_t> ends_of(std::string_view needle, std::string_view text) {
-  static const LastHits kLastHits = for_this_cpu();
+std::vector<std::size_t> ends_with(LastHits last, std::string_view needle, std::string_view text) {
   std::vector<std::size_t> ends;
   needle = needle.substr(needle.size() - std::min(needle.size(), kNeedleMax));
   if (needle.empty() || text.size() < needle.size()) return ends;
@@ -91,20 +88,31 @@ std::vector<std::size_t> ends_of(std::string_view needle, std::string_view text)
     Needle bytes{};
     std::ranges::copy(needle, bytes.begin());
     while (left >= kBlock && ends.size() < kPlacesMax) {
-      Hits hits = kLastHits(text.data(), left, bytes);
+      Hits hits = last(text.data(), left, bytes);
       left = hits.end;
       if (hits.places == 0) break;
       left -= kBlock;
       while (hits.places != 0 && ends.size() < kPlacesMax) {
-        const auto last = static_cast<std::size_t>(std::bit_width(hits.places)) - 1;
-        ends.push_back(left + last + needle.size());
-        hits.places &= ~(std::uint64_t{1} << last);
+        const auto place = static_cast<std::size_t>(std::bit_width(hits.places)) - 1;
+        ends.push_back(left + place + needle.size());
+        hits.places &= ~(std::uint64_t{1} << place);
       }
     }
   }
   while (left-- > 0 && ends.size() < kPlacesMax)
     if (text.substr(left).starts_with(needle)) ends.push_back(left + needle.size());
   return ends;
+}
+
+}  // namespace
+
+std::vector<std::size_t> ends_of(std::string_view needle, std::string_view text) {
+  static const LastHits kLastHits = for_this_cpu();
+  return ends_with(kLastHits, needle, text);
+}
+
+std::vector<std::size_t> ends_of_portably(std::string_view needle, std::string_view text) {
+  return ends_with(last_hits, needle, text);
 }
 
 }  // namespace efimd::recall

@@ -11,7 +11,9 @@ namespace efimd::recall {
 inline constexpr std::size_t kPlacesMax = 768;
 
 /// The ends of the occurrences of `needle` (2 to 4 bytes) in `text`, last first. Reads the text in
-/// blocks that compilers turn into vector instructions: 10 GB/s and more.
+/// blocks with vector instructions: 10 GB/s and more.
 std::vector<std::size_t> ends_of(std::string_view needle, std::string_view text);
+/// The same in the form for every processor, which ends_of() takes where it knows no better one.
+std::vector<std::size_t> ends_of_portably(std::string_view needle, std::string_view text);
 
 }  // namespace efimd::recall

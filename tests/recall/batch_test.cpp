@@ -128,6 +128,7 @@ TEST_CASE("a scan finds what a search byte by byte finds, the last first") {
     for (std::size_t at = text.size() + 1; at-- > 0;)
       if (text.compare(at, needle.size(), needle) == 0) wanted.push_back(at + needle.size());
     CHECK(ends_of(needle, text) == wanted);
+    CHECK(ends_of_portably(needle, text) == wanted);
   }
 }
 
