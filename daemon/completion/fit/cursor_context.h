@@ -1,12 +1,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/completion/fit/brackets.h"
 #include "daemon/completion/fit/language.h"
+#include "daemon/syntax/continuation.h"
 #include "daemon/syntax/grammar.h"
 #include "daemon/text/document.h"
 
@@ -30,6 +32,7 @@ struct CursorContext {
   const Language& language;
   std::size_t cursor = 0;
   syntax::Grammar grammar = syntax::Grammar::kNone;  ///< of the text; kNone: F-8 changes nothing
+  std::uint64_t parse_time_us = syntax::kContinuationTimeUs;  ///< for each parse, of a processor
   std::size_t tail_end = 0;            ///< of the closers and blanks after the cursor, on its line
   std::string line_before = {};        ///< the cursor's line up to the cursor
   std::string_view rest = {};          ///< the cursor's line from the cursor on

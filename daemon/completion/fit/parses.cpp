@@ -77,8 +77,8 @@ class Parsing {
   std::optional<std::size_t> parsed(std::string_view text) const {
     const std::string whole = std::string(text).append(rest_);
     const std::size_t size = finished(whole);
-    const std::optional<std::size_t> good =
-        syntax::accepted_bytes(place_.grammar, window_, std::string_view(whole).substr(0, size));
+    const std::optional<std::size_t> good = syntax::accepted_bytes(
+        place_.grammar, window_, std::string_view(whole).substr(0, size), place_.parse_time_us);
     if (!good) return std::nullopt;
     return *good >= size || is_excused(whole, *good) ? whole.size() : *good;
   }

@@ -80,13 +80,14 @@ bool has_plain_word(std::string_view line) { return std::ranges::any_of(line, is
 }  // namespace
 
 StopPlace stop_place(const CursorContext& place) {
-  return {place.line_before,
-          std::string(place.next_line),
-          !place.rest_is_tail,
-          place.language,
-          place.state,
-          place.grammar,
-          std::string(window_above(place))};
+  return {.line_before = place.line_before,
+          .next_line = std::string(place.next_line),
+          .inside_line = !place.rest_is_tail,
+          .language = place.language,
+          .state = place.state,
+          .grammar = place.grammar,
+          .parse_time_us = place.parse_time_us,
+          .above = std::string(window_above(place))};
 }
 
 StopRules::StopRules(StopRule rule, StopPlace place)
@@ -218,7 +219,8 @@ void StopRules::take_owner(std::string_view first_line) {
   if (place_.grammar == syntax::Grammar::kNone || !first_line.ends_with(is_python ? ':' : '{'))
     return;
   const std::string text = place_.above + std::string(first_line);
-  const auto begin = syntax::block_begin(place_.grammar, text, closers_of(text, place_.language));
+  const auto begin = syntax::block_begin(place_.grammar, text, closers_of(text, place_.language),
+                                         place_.parse_time_us);
   if (!begin || *begin >= place_.above.size()) return;
   const std::size_t line = *begin == 0 ? 0 : text.rfind('\n', *begin - 1) + 1;
   base_ = std::min(base_, columns(leading_blanks(std::string_view(text).substr(line))));

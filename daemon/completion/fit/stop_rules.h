@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,7 @@ struct StopPlace {
   const Language& language = language_of("");
   Lexical state = {};  ///< in which the cursor's line begins
   syntax::Grammar grammar = syntax::Grammar::kNone;
+  std::uint64_t parse_time_us = syntax::kContinuationTimeUs;  ///< for each parse, of a processor
   std::string above = {};  ///< the lines before the cursor's that a grammar reads
 };
 StopPlace stop_place(const CursorContext& place);
