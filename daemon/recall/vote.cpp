@@ -12,7 +12,7 @@ namespace efimd::recall {
 
 namespace {
 
-constexpr std::size_t kTextsMax = 8;        ///< different continuations that are judged
+constexpr std::size_t kTextsMax = 6;        ///< different continuations that are judged
 constexpr std::size_t kBoundariesMax = 40;  ///< of one
 constexpr std::size_t kSourcesCounted = 8;
 /// Lines are looked for under one that is at least so likely.

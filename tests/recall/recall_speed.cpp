@@ -3,9 +3,11 @@
 // What the index costs with much text: the files of the projects are repeated under other names,
 // with other words in them, until there are N MiB in about N files. Prints the seconds and memory
 // of reading them in, and microseconds of a keystroke (set_document) and of a look-up (find): the
-// first one after the key, and the same one again, when all that it reads is in the cache.
+// first one after the key, and the best of the same one five times, which is what the program does
+// where the machine does not hold it up.
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -75,7 +77,7 @@ Project grown(const std::vector<Project>& seeds, std::size_t mib, std::size_t co
 
 /// Types a line of the file anew, key by key: one edit and one look-up each.
 void type(recall::Index& index, const Project& project, std::size_t file,
-          std::vector<double>& edits, std::vector<double>& finds, std::vector<double>& again) {
+          std::vector<double>& edits, std::vector<double>& finds, std::vector<double>& best) {
   const std::string& path = project.files[file].path;
   const std::string& text = project.files[file].text;
   const std::size_t begin = recall::line_begin(text, text.size() / 2),
@@ -87,11 +89,14 @@ void type(recall::Index& index, const Project& project, std::size_t file,
     auto start = Clock::now();
     index.set_document({project.name, path}, document.snapshot());
     edits.push_back(us_since(start));
-    for (auto* us : {&finds, &again}) {
+    std::array<double, 5> us{};
+    for (double& one : us) {
       start = Clock::now();
       const auto found = index.find({{project.name, path}, document.snapshot()->bytes(), at + 1});
-      us->push_back(us_since(start));
+      one = us_since(start);
     }
+    finds.push_back(us.front());
+    best.push_back(*std::ranges::min_element(us));
   }
 }
 
@@ -129,16 +134,16 @@ int main(int argc, char** argv) try {
       static_cast<double>(usage.bytes) / (1 << 20),
       static_cast<double>(usage.bytes) / static_cast<double>(usage.text_bytes),
       usage.files_dropped);
-  std::vector<double> edits, finds, again;
+  std::vector<double> edits, finds, best;
   const auto file = [&](std::size_t i) { return i * 7919 % project.files.size(); };
   constexpr std::size_t kOpen = 60;
   for (std::size_t i = 0; i < 4 * kOpen; ++i) {
     if (i >= kOpen) index.close_document({project.name, project.files[file(i - kOpen)].path});
-    type(index, project, file(i), edits, finds, again);
+    type(index, project, file(i), edits, finds, best);
   }
   print("keystroke", edits);
   print("look-up", finds);
-  print("again", again);
+  print("best of five", best);
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "recall_speed: " << error.what() << '\n';
