@@ -256,7 +256,7 @@ Result<KeepingResult> run_keeping(const KeepingSetup& setup) {
   plain.ask(cursor);
   if (!plain.wait_idle()) return not_idle();
   plain.type(cursor, " ");
-  plain.ask(cursor + 1);
+  result.unbroken = plain.ask(cursor + 1);
   if (auto done = compare_keys({second, cursor + 1}, {plain, cursor + 1}, setup.keys, result);
       !done)
     return tl::unexpected(done.error());

@@ -11,11 +11,12 @@ namespace efimd::bench {
 
 /// The gain and the cost of keeping KV on disk.
 struct KeepingResult {
-  std::string description;   ///< model and device
-  completion::Receipt cold;  ///< of the whole prompt, nothing kept
-  completion::Receipt warm;  ///< of the first character typed after a restart
-  double load_mb_s = 0;      ///< pages read and checked, from a disk whose cache was emptied
-  double disk_mb_s = 0;      ///< the same file read from end to end, likewise
+  std::string description;       ///< model and device
+  completion::Receipt cold;      ///< of the whole prompt, nothing kept
+  completion::Receipt warm;      ///< of the first character typed after a restart
+  completion::Receipt unbroken;  ///< of the same one where no restart came before
+  double load_mb_s = 0;          ///< pages read and checked, from a disk whose cache was emptied
+  double disk_mb_s = 0;          ///< the same file read from end to end, likewise
   /// First tokens of keystrokes, with a store and without: the same key at the same place with the
   /// same prompt in both.
   Samples with_ms, without_ms;
