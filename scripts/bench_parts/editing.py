@@ -150,6 +150,43 @@ def opening(options):
     return block(bench("opening", options.large, "--rounds", 9, model=BUNDLED))
 
 
+def visits_of(clone, folder):
+    """A trace of one author in CLONE or CLONE=AUTHOR: its path, and the visits and returns in it."""
+    clone, _, author = clone.partition("=")
+    author = author or said(["git", "-C", clone, "shortlog", "-sn", "--no-merges", "HEAD"]).splitlines()[0].split("\t")[1]
+    path = pathlib.Path(folder, f"{pathlib.Path(clone).name}-{len(list(pathlib.Path(folder).iterdir()))}.csv")
+    path.write_text(said(["python3", "tests/bench/traces/from_git.py", clone, "--author", author]), encoding="utf-8")
+    files = [number for line in path.read_text(encoding="utf-8").splitlines()[1:] for number in line.split(",")[1::2]]
+    return path, len(files), len(files) - len(set(files))
+
+
+def orders_table(traces, rooms, *more):
+    """What three orders of eviction keep in memory of all traces together, by the room for tokens."""
+    orders = ("oldest", "returns", "best")
+    found = [trace for trace in json.loads(bench("returns", *traces, "--room", ",".join(map(str, rooms)), *more, "--json")) if trace["tier"] == "memory"]
+    rows = []
+    for room in rooms:
+        of_room = [trace for trace in found if trace["capacityTokens"] == room]
+        def shares(part, whole):
+            return ", ".join(f"{100 * sum(trace[order][part] for trace in of_room) / whole:.1f}" for order in orders) + " %"
+        rows.append([f"{room // 1024}k", shares("whole", sum(trace["returnCount"] for trace in of_room)),
+                     shares("anew", sum(trace["tokens"] for trace in of_room))])
+    return table(["room for tokens, in memory", f"returns whose KV was all there: {', '.join(orders)}",
+                  f"their tokens that were evaluated anew: {', '.join(orders)}"], rows)
+
+
+def authors(options):
+    """What is still there when authors return to files, by the commits of one in each clone: `efimd-bench returns`"""
+    with tempfile.TemporaryDirectory() as folder:
+        traces = [visits_of(clone, folder) for clone in options.clones]
+        paths = [path for path, _, _ in traces]
+        tables = (orders_table(paths, [2**n * 1024 for n in (5, 6, 7, 8, 9)])
+                  + "\nWhere after 20 visits 20 files are looked into once (`--looks 20`):\n\n"
+                  + orders_table(paths, [2**n * 1024 for n in (5, 7, 9)], "--looks", 20))
+    names = ", ".join(pathlib.Path(clone).name for clone in options.clones)
+    return tables + f"\nClones: {names}; {sum(visits for _, visits, _ in traces):,} visits, {sum(again for _, _, again in traces):,} of them returns.\n"
+
+
 def returns(_):
     """What is still there when a user returns to a file: `efimd-bench returns tests/bench/traces/*.csv`"""
     return block(bench("returns", *sources("tests/bench/traces/*.csv"), model=BUNDLED))

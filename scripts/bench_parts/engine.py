@@ -3,6 +3,7 @@ of documentation says what is measured."""
 import json
 import os
 import pathlib
+import re
 import shlex
 import statistics
 import subprocess
@@ -104,12 +105,18 @@ def tokenizer(_):
 
 
 def agreement(_):
-    """Next-token distributions beside the peer's, mean KL divergence: `scripts/bench agreement`"""
+    """Next-token distributions beside the peer's, mean KL divergence, the least and the most of the models: `scripts/bench agreement`"""
     done = subprocess.run(["tests/peer/run", "build/release/peer", "tests/peer/distributions.mjs", "build/release/tests/peer/peer_distributions"],
                           cwd=ROOT, text=True, stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         raise Failed(done.stdout.strip() or "the peer's distributions differ")
-    return block(done.stdout)
+    found = {}
+    for line in done.stdout.splitlines():
+        if "mean KL" in line:
+            for weights, divergence in re.findall(r"(\w+) (\d\.\de[-+]\d+)", line):
+                found.setdefault(weights, []).append(divergence)
+    return table(["weights", "models", "from", "to"],
+                 [[weights, len(all), min(all, key=float), max(all, key=float)] for weights, all in found.items()])
 
 
 def behind(_):

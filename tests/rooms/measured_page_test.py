@@ -24,8 +24,6 @@ class MeasuredPage(unittest.TestCase):
 
     def test_each_place_says_what_was_measured_when_and_on_what(self):
         for name, text in kBlock.findall(kPage):
-            if not text:
-                continue  # not measured since the page has places
             caption = text.split("\n")[0]
             with self.subTest(name):
                 self.assertTrue(caption.startswith(bench.PARTS[name].__doc__), caption)
@@ -37,17 +35,9 @@ class MeasuredPage(unittest.TestCase):
         self.assertEqual(bench.written(page, "b", "new\n"), page.replace("b -->\n", "b -->\nnew\n"))
         self.assertEqual(bench.written(page, "a", "new\n"), page.replace("old\n", "new\n"))
 
-    def test_a_table_by_hand_stands_until_its_part_is_measured(self):
-        by_hand = "<!-- until scripts/bench measures a -->\nby hand\n<!-- end -->\n"
-        place = "<!-- measured by scripts/bench: a -->\n<!-- end -->\n<!-- measured by scripts/bench: b -->\n<!-- end -->\n"
-        page = f"above\n{by_hand}between\n{place}"
-        self.assertIn("by hand", bench.written(page, "b", "new\n"))
-        self.assertEqual(bench.written(page, "a", "new\n"), "above\nbetween\n" + place.replace("a -->\n", "a -->\nnew\n"))
-
-    def test_each_table_by_hand_belongs_to_a_part(self):
-        for name, text in re.findall(r"<!-- until scripts/bench measures (\w+) -->\n(.*?)<!-- end -->\n", kPage, re.S):
-            self.assertIn(name, bench.PARTS)
-            self.assertIn("|", text)
+    def test_no_table_is_written_by_hand(self):
+        by_hand = [line for line in kBlock.sub("", kPage).splitlines() if line.startswith("|")]
+        self.assertEqual(by_hand, [])
 
     def test_a_page_without_a_place_is_refused_with_the_lines_to_put_back(self):
         for page in ("", "<!-- measured by scripts/bench: a -->\nno end\n"):

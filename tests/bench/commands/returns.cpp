@@ -38,7 +38,7 @@ Json json_of(const Row& row) {
   Json json = {{"trace", row.trace},
                {"tier", name_of(row.tier)},
                {"capacityTokens", row.capacity_tokens},
-               {"returns", row.of[0].returns},
+               {"returnCount", row.of[0].returns},
                {"tokens", row.of[0].tokens}};
   for (std::size_t order = 0; order < kOrders.size(); ++order)
     json[kOrderNames[order]] = {{"whole", row.of[order].whole}, {"anew", row.of[order].anew}};
