@@ -1,11 +1,11 @@
 #include "engine/backend/cpu/panel_store.h"
 
-#include <sys/mman.h>
-
-#include <cstdint>
+#include <algorithm>
+#include <new>
 #include <system_error>
 #include <utility>
 
+#include "base/huge_pages.h"
 #include "engine/backend/cpu/kernels/panels.h"
 
 #if defined(__linux__)
@@ -16,8 +16,6 @@ namespace efimd::engine::cpu {
 
 namespace {
 
-/// Panels are laid out on the largest pages that processors like.
-constexpr std::size_t kHugePage = std::size_t{2} << 20U;
 /// Parts of a step of few tokens begin more often than this.
 constexpr std::chrono::milliseconds kGap{1};
 /// Nobody waits longer for a step: an engine that never rests gets panels, too.
@@ -44,7 +42,7 @@ void run_when_idle() {
 PanelStore::~PanelStore() {
   stop_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
-  if (memory_ != nullptr) ::munmap(memory_, bytes_);
+  if (memory_ != nullptr) deallocate_for_random_access(memory_, bytes_);
 }
 
 void PanelStore::tell(std::string text) const {
@@ -64,15 +62,13 @@ std::string PanelStore::refusal(std::size_t bytes) const {
 }
 
 bool PanelStore::reserve(std::size_t bytes) {
-  const std::size_t whole = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* const start = ::mmap(nullptr, whole + kHugePage, PROT_READ | PROT_WRITE,
-                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (start == MAP_FAILED) return false;
-  memory_ = static_cast<unsigned char*>(start);
-  bytes_ = whole + kHugePage;
-#if defined(__linux__)
-  ::madvise(start, bytes_, MADV_HUGEPAGE);  // a refusal only costs speed
-#endif
+  // Not less than a page of its own: panels begin at a line of the cache.
+  bytes_ = std::max(bytes, kHugePageBytes);
+  try {
+    memory_ = static_cast<unsigned char*>(allocate_for_random_access(bytes_));
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
   return true;
 }
 
@@ -83,8 +79,7 @@ void PanelStore::start(std::vector<Weights*> matrices, Options options) {
   if (const std::string why = refusal(bytes); !why.empty()) return tell("mapped: " + why);
   if (!reserve(bytes))
     return tell("mapped: the system refused " + size_text(bytes) + " for panels");
-  const auto begin = reinterpret_cast<std::uintptr_t>(memory_);
-  unsigned char* at = memory_ + (kHugePage - begin % kHugePage) % kHugePage;
+  unsigned char* at = memory_;
   for (Weights* matrix : matrices) {
     if (bytes_of(*matrix) == 0) continue;
     parts_.push_back({matrix, at});
