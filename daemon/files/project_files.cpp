@@ -121,16 +121,33 @@ ProjectListing list_project(const fs::path& root, const Exclusions& exclusions,
   return Lister(exclusions, limits, stopped).list(root);
 }
 
+namespace {
+
+/// Whether a listing follows all folders from the root to this one, the last included.
+bool is_way_listed(const fs::path& root, const fs::path& folder) {
+  const fs::path inside = folder.lexically_relative(root);
+  if (inside.empty() || *inside.begin() == "..") return false;
+  if (inside == ".") return true;
+  fs::path way = root;
+  for (const fs::path& part : inside) {
+    way /= part;
+    std::error_code error;
+    if (is_skipped_folder(part.string()) || fs::is_symlink(way, error)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+bool is_listed_folder(const fs::path& root, const fs::path& folder, const Exclusions& exclusions) {
+  std::error_code error;
+  return fs::is_directory(fs::symlink_status(folder, error)) && is_way_listed(root, folder) &&
+         exclusions.judge_folder(folder).may_be_stored();
+}
+
 std::optional<FileStamp> stamp_of(const fs::path& root, const fs::path& file,
                                   const Exclusions& exclusions) {
-  const fs::path inside = file.lexically_relative(root);
-  if (inside.empty() || *inside.begin() == "..") return std::nullopt;
-  fs::path folder = root;
-  for (const fs::path& part : inside.parent_path()) {
-    folder /= part;
-    std::error_code error;
-    if (is_skipped_folder(part.string()) || fs::is_symlink(folder, error)) return std::nullopt;
-  }
+  if (!is_way_listed(root, file.parent_path())) return std::nullopt;
   std::error_code error;
   const fs::directory_entry entry(file, error);
   if (error) return std::nullopt;

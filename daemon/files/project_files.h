@@ -52,6 +52,10 @@ ProjectListing list_project(const std::filesystem::path& root, const Exclusions&
 std::optional<FileStamp> stamp_of(const std::filesystem::path& root,
                                   const std::filesystem::path& file, const Exclusions& exclusions);
 
+/// Whether a listing would look into that folder now.
+bool is_listed_folder(const std::filesystem::path& root, const std::filesystem::path& folder,
+                      const Exclusions& exclusions);
+
 /// The text of a file. nullopt if it cannot be read, is binary or too large for code, or has the
 /// long lines of machine-made text.
 std::optional<std::string> read_code(const std::filesystem::path& file);

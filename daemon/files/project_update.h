@@ -14,6 +14,10 @@ namespace efimd::service {
 /// reader is gone.
 using Merger = std::function<void(recall::Merge)>;
 
+/// Is told of files that left the index for want of room. Any thread; does nothing once the reader is
+/// gone.
+using Dropper = std::function<void(const recall::Dropped&)>;
+
 /// The changes of a project's files, for recall::Index.
 struct ProjectUpdate {
   std::string project;               ///< its root's path
@@ -22,7 +26,8 @@ struct ProjectUpdate {
   bool is_last = false;              ///< this look is complete
   /// Set: `files` stand for the batches that this merges.
   std::shared_ptr<const recall::Merge> merge = nullptr;
-  Merger merger = nullptr;  ///< for a merge that the update makes worthwhile
+  Merger merger = nullptr;    ///< for a merge that the update makes worthwhile
+  Dropper dropper = nullptr;  ///< for what the update leaves no room for
 };
 
 /// Brings the update into the index, and has merged what is worth merging then.

@@ -15,6 +15,7 @@ struct Index::Impl {
   std::map<std::string, Shelf, std::less<>> shelves;  ///< by project
   std::uint64_t uses = 0;
   std::size_t files_dropped = 0;
+  std::vector<Dropped> dropped;
 
   Shelf& use(std::string_view project) {
     auto found = shelves.find(project);
@@ -41,18 +42,19 @@ struct Index::Impl {
 /// The project used longest ago loses its oldest batch until all is within the budget.
 void Index::Impl::limit_bytes() {
   std::size_t bytes = 0;
-  std::vector<Shelf*> by_use;
+  std::vector<std::pair<const std::string*, Shelf*>> by_use;
   for (auto& [project, shelf] : shelves) {
     bytes += shelf.bytes();
-    by_use.push_back(&shelf);
+    by_use.emplace_back(&project, &shelf);
   }
-  std::ranges::sort(by_use, {}, &Shelf::used);
-  for (Shelf* shelf : by_use)
+  std::ranges::sort(by_use, {}, [](const auto& each) { return each.second->used; });
+  for (const auto& [project, shelf] : by_use)
     while (bytes > limits.budget_bytes) {
       const std::size_t before = shelf->bytes();
-      const std::size_t dropped = shelf->drop_batch();
-      if (dropped == 0) break;
-      files_dropped += dropped;
+      std::vector<std::string> paths = shelf->drop_batch();
+      if (paths.empty()) break;
+      files_dropped += paths.size();
+      dropped.push_back({*project, std::move(paths)});
       bytes -= before - shelf->bytes();
     }
 }
@@ -114,6 +116,8 @@ void Index::take_merged(const Merge& merge, const BatchPtr& made) {
   shelf->take_merged(merge.from_, made);
   impl_->limit_bytes();
 }
+
+std::vector<Dropped> Index::take_dropped() { return std::exchange(impl_->dropped, {}); }
 
 void Index::add_file(const Where& where, std::string_view text) {
   const File file{std::string(where.path), std::string(text)};

@@ -52,6 +52,12 @@ struct Usage {
   std::size_t files_dropped = 0;  ///< because of the budget, since the start
 };
 
+/// Files of a project that left the index for want of room.
+struct Dropped {
+  std::string project;
+  std::vector<std::string> paths;
+};
+
 /// Small batches of a project that are to be one, so that a look-up has fewer to visit. A value.
 class Merge {
  public:
@@ -106,6 +112,8 @@ class Index {
   /// The same in each project: the file was purged. If it is open, the next set_document() counts.
   void forget_everywhere(std::string_view path);
   void remove_project(std::string_view project);
+  /// Files dropped since the last call, so that whoever added them can add them again.
+  std::vector<Dropped> take_dropped();
 
   /// The best candidates, the most likely first; no two of the same text.
   std::vector<Candidate> find(const Query& query) const;

@@ -177,12 +177,14 @@ void Shelf::take_merged(const std::vector<HeldBatch>& from, const BatchPtr& merg
   if (held->files_left > 0) hold(std::move(held));
 }
 
-std::size_t Shelf::drop_batch() {
-  if (batches_.empty()) return 0;
+std::vector<std::string> Shelf::drop_batch() {
+  std::vector<std::string> dropped;
+  if (batches_.empty()) return dropped;
   const HeldBatch* held = batches_.front().get();
-  const std::size_t dropped = std::erase_if(files_, [&](const auto& file) {
+  std::erase_if(files_, [&](const auto& file) {
     if (file.second.held != held) return false;
     path_bytes_ -= bytes_of(file.first);
+    dropped.push_back(file.first);
     return true;
   });
   let_go(held);

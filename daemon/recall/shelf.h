@@ -38,8 +38,8 @@ class Shelf {
   /// Everything there is for a query about `path`.
   void search(Search& search, std::string_view path) const;
 
-  /// Drops the oldest batch; its files are counted. 0 if there is none.
-  std::size_t drop_batch();
+  /// Drops the oldest batch: the paths of its files. None if there is no batch.
+  std::vector<std::string> drop_batch();
   void limit_session(std::size_t bytes_max) { session_.limit(bytes_max); }
   SessionText& session() { return session_; }
 

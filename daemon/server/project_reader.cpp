@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/files/known_files.h"
+
 #ifdef __linux__
 #include <sys/resource.h>
 #endif
@@ -49,6 +51,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void run();
   void ask(Job job);
   void merge(recall::Merge merge);
+  void forget(const recall::Dropped& dropped);
   std::vector<std::string> roots_of(const std::string& file) const;
   void stop();
   bool wait_until_done(std::chrono::milliseconds time);
@@ -56,24 +59,9 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   std::vector<std::string> files(const std::string& root) const;
 
  private:
-  /// The known files of a project. Only the thread that works for it changes it.
   struct Project {
-    std::map<std::string, FileStamp> files;
-    ProjectStatus status;
-    void know(const std::string& path, const FileStamp& stamp) {
-      forget(path);
-      files[path] = stamp;
-      status.files = files.size();
-      status.bytes += stamp.bytes;
-    }
-    bool forget(const std::string& path) {
-      const auto found = files.find(path);
-      if (found == files.end()) return false;
-      status.bytes -= found->second.bytes;
-      files.erase(found);
-      status.files = files.size();
-      return true;
-    }
+    KnownFiles files;
+    ProjectStatus status;  ///< but for what is told of the files
   };
 
   void serve(Job job);
@@ -81,7 +69,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void look(const Job& job, MakingWay& way);
   void look_at_file(const Job& job, MakingWay& way);
   void read(const std::string& root, const Files& files, MakingWay& way);
-  bool has_room(const std::string& root, const FileStamp& stamp, bool is_late);
+  bool has_room(const std::string& root, const Files::value_type& file, bool is_late);
   void remove(const std::string& root, const std::string& path);
   Files news(const std::string& root, const ProjectListing& listing) const;
   void note(const std::string& root, const std::function<void(Project&)>& change);
@@ -147,6 +135,14 @@ void ProjectReader::State::merge(recall::Merge merge) {
   jobs_.add(std::move(job));
 }
 
+/// They are read again at the next look.
+void ProjectReader::State::forget(const recall::Dropped& dropped) {
+  const std::lock_guard lock(mutex_);
+  const auto project = projects_.find(dropped.project);
+  if (project == projects_.end()) return;
+  for (const std::string& path : dropped.paths) project->second.files.forget(path);
+}
+
 void ProjectReader::State::ask(Job job) {
   if (job.kind == Job::Kind::kLook) {
     const std::lock_guard lock(mutex_);
@@ -183,18 +179,19 @@ bool ProjectReader::State::wait_until_done(std::chrono::milliseconds time) {
 std::vector<ProjectStatus> ProjectReader::State::status() const {
   const std::lock_guard lock(mutex_);
   std::vector<ProjectStatus> rows;
-  for (const auto& [root, project] : projects_)
-    rows.emplace_back(project.status).stalled = jobs_.is_stalled(root);
+  for (const auto& [root, project] : projects_) {
+    ProjectStatus& row = rows.emplace_back(project.status);
+    row.files = project.files.count();
+    row.bytes = project.files.bytes();
+    row.stalled = jobs_.is_stalled(root);
+  }
   return rows;
 }
 
 std::vector<std::string> ProjectReader::State::files(const std::string& root) const {
   const std::lock_guard lock(mutex_);
   const auto project = projects_.find(root);
-  if (project == projects_.end()) return {};
-  std::vector<std::string> paths;
-  for (const auto& [path, stamp] : project->second.files) paths.push_back(path);
-  return paths;
+  return project == projects_.end() ? std::vector<std::string>() : project->second.files.paths();
 }
 
 void ProjectReader::State::note(const std::string& root,
@@ -209,6 +206,9 @@ void ProjectReader::State::deliver(ProjectUpdate update) {
   update.merger = [weak = weak_from_this()](recall::Merge merge) {
     if (const auto state = weak.lock()) state->merge(std::move(merge));
   };
+  update.dropper = [weak = weak_from_this()](const recall::Dropped& dropped) {
+    if (const auto state = weak.lock()) state->forget(dropped);
+  };
   deliver_(std::move(update));
 }
 
@@ -216,11 +216,9 @@ void ProjectReader::State::deliver(ProjectUpdate update) {
 Files ProjectReader::State::news(const std::string& root, const ProjectListing& listing) const {
   const std::lock_guard lock(mutex_);
   Files found;
-  const auto& files = projects_.at(root).files;
-  for (const auto& [path, stamp] : listing.files) {
-    const auto known = files.find(path);
-    if (known == files.end() || known->second != stamp) found.emplace_back(path, stamp);
-  }
+  const KnownFiles& known = projects_.at(root).files;
+  for (const auto& [path, stamp] : listing.files)
+    if (!known.is_known_as(path, stamp)) found.emplace_back(path, stamp);
   return found;
 }
 
@@ -234,9 +232,9 @@ void ProjectReader::State::look(const Job& job, MakingWay& way) {
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
   note(job.root, [&](Project& project) {
     project.status.left_out = listing.left_out;
-    for (const auto& [path, stamp] : project.files)
+    for (const std::string& path : project.files.paths())
       if (!listing.files.contains(path)) gone.removed.push_back(path);
-    for (const std::string& path : gone.removed) project.forget(path);
+    for (const std::string& path : gone.removed) project.files.forget(path);
   });
   if (!gone.removed.empty()) deliver(std::move(gone));
   Files files = news(job.root, listing);
@@ -257,23 +255,25 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
   recall::Gathering gathering(between);
   for (const auto& file : files) {
     between();
+    if (jobs_.is_stopped()) break;
     const bool is_late = Clock::now() > deadline + way.waited();
-    if (jobs_.is_stopped() || !has_room(root, file.second, is_late)) break;
-    auto text = read_code(file.first);
+    std::optional<std::string> text;
+    if (has_room(root, file, is_late)) text = read_code(file.first);
     if (!text) {
-      remove(root, file.first);
+      remove(root, file.first);  // what it was is wrong by now, if it was known
       continue;
     }
-    note(root, [&](Project& project) { project.know(file.first, file.second); });
+    note(root, [&](Project& project) { project.files.know(file.first, file.second); });
     deliver_batch(root, gathering.add({file.first, std::move(*text)}));
   }
   for (recall::BatchPtr& batch : gathering.rest()) deliver_batch(root, std::move(batch));
 }
 
-bool ProjectReader::State::has_room(const std::string& root, const FileStamp& stamp, bool is_late) {
+bool ProjectReader::State::has_room(const std::string& root, const Files::value_type& file,
+                                    bool is_late) {
   bool room = false;
   note(root, [&](Project& project) {
-    room = !is_late && project.status.bytes + stamp.bytes <= limits_.bytes;
+    room = !is_late && project.files.bytes_without(file.first) + file.second.bytes <= limits_.bytes;
     if (!room) project.status.left_out = is_late ? "time" : "bytes";
   });
   return room;
@@ -281,7 +281,7 @@ bool ProjectReader::State::has_room(const std::string& root, const FileStamp& st
 
 void ProjectReader::State::remove(const std::string& root, const std::string& path) {
   bool was_known = false;
-  note(root, [&](Project& project) { was_known = project.forget(path); });
+  note(root, [&](Project& project) { was_known = project.files.forget(path); });
   if (was_known) deliver({.project = root, .files = nullptr, .removed = {path}});
 }
 
@@ -292,6 +292,10 @@ void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchP
 void ProjectReader::State::look_at_file(const Job& job, MakingWay& way) {
   const auto stamp = stamp_of(job.root, job.file, exclusions_);
   if (stamp) return read(job.root, {{job.file, *stamp}}, way);
+  bool had_files = false;
+  note(job.root, [&](Project& project) { had_files = project.files.has_below(job.file); });
+  // Of a folder that came or went, editors tell nothing but its name.
+  if (had_files || is_listed_folder(job.root, job.file, exclusions_)) return look(job, way);
   remove(job.root, job.file);
 }
 

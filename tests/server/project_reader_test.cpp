@@ -42,8 +42,9 @@ class Owner {
  public:
   explicit Owner(ProjectLimits limits = {}, std::shared_ptr<FileThreads> threads = nullptr,
                  std::chrono::milliseconds stall_max = ProjectReader::kStallMax,
-                 std::shared_ptr<completion::InFlight> requests = nullptr)
-      : reader_(Exclusions({"*.generated.c"}, true),
+                 std::shared_ptr<completion::InFlight> requests = nullptr, recall::Limits room = {})
+      : index_(room),
+        reader_(Exclusions({"*.generated.c"}, true),
                 [this](ProjectUpdate update) { take(std::move(update)); },
                 {limits, std::move(threads), stall_max, std::move(requests)}) {}
 
@@ -219,6 +220,66 @@ TEST_CASE("what a project may cost is bounded, and the bound is told") {
     CHECK(owner.files(folder).size() <= 3);
     CHECK(owner.reader().status()[0].left_out == "entries");
   }
+}
+
+TEST_CASE("where a project is at its limit, a file that changes is read anew or leaves") {
+  const Folder folder;
+  folder.write("a.c", "first_function(first_argument);\n");
+  Owner owner({.bytes = 40});
+  owner.look_at(folder);
+  folder.write("b.c", "int some_name_here;\n");
+  owner.look_at(folder);
+  CHECK(owner.files(folder) == Names{"a.c"});
+  CHECK(owner.reader().status()[0].left_out == "bytes");
+  SECTION("read anew") {
+    folder.write("a.c", "first_function(other_argument);\n");
+    owner.changed(folder, "a.c");
+    CHECK(owner.continued(folder, "first_function(").substr(0, 14) == "other_argument");
+  }
+  SECTION("a secret now") {
+    folder.write("a.c", "-----BEGIN RSA " "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq8\n-----END\n");
+    owner.changed(folder, "a.c");
+    CHECK(owner.files(folder).empty());
+  }
+  SECTION("too large now") {
+    folder.write("a.c", "first_function(first_argument);\nint more_than_there_is_room_for;\n");
+    owner.look_at(folder);
+    CHECK(owner.files(folder) == Names{"b.c"});
+  }
+}
+
+TEST_CASE("what the index had no room for is read at the next look") {
+  const Folder first, second;
+  std::string filler;
+  for (int i = 0; i < 10'000; ++i) filler += "int a" + std::to_string(i) + ";\n";
+  first.write("a.c", "first_function(first_argument);\n" + filler);
+  second.write("b.c", "other_function(other_argument);\n" + filler);
+  Owner owner({}, nullptr, ProjectReader::kStallMax, nullptr, {.budget_bytes = 500'000});
+  owner.look_at(first);
+  CHECK(owner.continued(first, "first_function(").substr(0, 14) == "first_argument");
+  owner.look_at(second);
+  CHECK(owner.continued(first, "first_function(").empty());
+  owner.look_at(first);
+  CHECK(owner.continued(first, "first_function(").substr(0, 14) == "first_argument");
+}
+
+TEST_CASE("a notice of a folder is one of all its files") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  folder.write("sub/b.c", "int b;\n");
+  folder.write(".gitignore", "out/\n");
+  Owner owner;
+  owner.look_at(folder);
+  fs::remove_all(folder.root / "sub");
+  owner.changed(folder, "sub");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c"});
+  folder.write("new/deep/c.c", "int c;\n");
+  owner.changed(folder, "new");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c", "new/deep/c.c"});
+  folder.write("out/d.c", "int d;\n");
+  folder.write("e.c", "int e;\n");
+  owner.changed(folder, "out");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c", "new/deep/c.c"});
 }
 
 TEST_CASE("files of the family that is asked for come first") {
