@@ -48,9 +48,8 @@ struct CompletionService::Impl {
 
   void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
     changed = on_state_change;
-    if (settings.taste)
-      if (const auto loaded = settings.taste->load(taste); !loaded)
-        board.set_taste(taste, loaded.error().message());
+    const auto loaded = settings.taste ? settings.taste->load(taste) : Result<void>();
+    if (settings.taste) board.set_taste(taste, loaded ? "" : loaded.error().message());
     std::unique_ptr<Worker> worker = load(factory);
     if (on_state_change && !loading.stop_requested()) on_state_change();
     for (;;) {
@@ -118,7 +117,7 @@ struct CompletionService::Impl {
   }
   void handle(Worker* worker, IndexChange& change) {
     change.apply(index);
-    if (worker != nullptr) publish(*worker);
+    if (worker != nullptr && !change.document) publish(*worker);
   }
   void handle(Worker* worker, HeadAnswer& answer) {
     if (worker != nullptr) worker->show_head(answer);
@@ -331,16 +330,16 @@ void CompletionService::show_head(HeadAnswer answer) {
   static_cast<void>(impl_->mailbox.post(std::move(answer)));
 }
 
-void CompletionService::change_index(std::function<void(recall::Index&)> change) {
-  static_cast<void>(impl_->mailbox.post(IndexChange{std::move(change)}));
+void CompletionService::change_index(std::function<void(recall::Index&)> change,
+                                     std::optional<DocumentKey> document) {
+  static_cast<void>(impl_->mailbox.post(IndexChange{std::move(change), std::move(document)}));
 }
 
 void CompletionService::forget_taste() {
-  const auto forget = [impl = impl_.get()](recall::Index&) {
+  change_index([impl = impl_.get()](recall::Index&) {
     impl->taste.clear();
     impl->save_taste();
-  };
-  static_cast<void>(impl_->mailbox.post(IndexChange{forget}));
+  });
 }
 
 std::shared_ptr<InFlight> CompletionService::in_flight() const { return impl_->in_flight; }

@@ -91,8 +91,10 @@ class CompletionService {
   /// The answer to Settings::ask_head.
   void show_head(HeadAnswer answer);
   /// Changes the text that recall shows: `change` runs on the engine thread, in the order of posting.
-  /// It must be short: batches of files are sorted before (recall::make_batch).
-  void change_index(std::function<void(recall::Index&)> change);
+  /// It must be short: batches of files are sorted before (recall::make_batch). Of changes that are about
+  /// a `document`, the newest is enough.
+  void change_index(std::function<void(recall::Index&)> change,
+                    std::optional<DocumentKey> document = {});
   /// Forgets what the user took and rejected, in memory and in the file.
   void forget_taste();
   ServiceStatus status() const;

@@ -17,6 +17,7 @@ std::optional<DocumentKey> document_of(const Message& message) {
   if (const auto* closed = std::get_if<DocumentKey>(&message)) return *closed;
   if (const auto* opened = std::get_if<OpenedDocument>(&message)) return opened->document;
   if (const auto* dismissal = std::get_if<Dismissal>(&message)) return dismissal->document;
+  if (const auto* change = std::get_if<IndexChange>(&message)) return change->document;
   if (std::holds_alternative<Focused>(message)) return DocumentKey();
   return std::nullopt;
 }

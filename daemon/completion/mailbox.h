@@ -45,6 +45,7 @@ struct Focused {
 /// The text that recall may show has changed. Runs on the engine thread, and must be short.
 struct IndexChange {
   std::function<void(recall::Index&)> apply;
+  std::optional<DocumentKey> document = {};  ///< set: a newer change of it takes this one's place
 };
 /// A request, a closed document, an opened one, one that the user came to, a dismissal, something
 /// to forget, a change of the project's text, or a head.

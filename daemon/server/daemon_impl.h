@@ -44,6 +44,14 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
                 std::function<void(completion::Outcome)> done) override;
   void close_document(completion::DocumentKey document) override;
   void open_document(completion::OpenedDocument opened) override;
+  void revise_document(const completion::DocumentKey& document, const completion::TextHome& home,
+                       text::SnapshotPtr snapshot) override {
+    service_->change_index(
+        [home, snapshot = std::move(snapshot)](recall::Index& index) {
+          index.set_document({home.project, home.path}, snapshot);
+        },
+        document);
+  }
   void focus_document(completion::DocumentKey document) override {
     service_->focus(std::move(document));
   }

@@ -60,6 +60,9 @@ class SessionHost {
                         std::function<void(completion::Outcome)> done) = 0;
   virtual void close_document(completion::DocumentKey document) = 0;
   virtual void open_document(completion::OpenedDocument opened) = 0;
+  /// The editor changed the document: recall finds its text as it is now.
+  virtual void revise_document(const completion::DocumentKey& document,
+                               const completion::TextHome& home, text::SnapshotPtr snapshot) = 0;
   virtual void focus_document(completion::DocumentKey document) = 0;
   virtual void dismiss_suggestion(completion::Dismissal dismissal) = 0;
   virtual TextBudget& text_budget() = 0;

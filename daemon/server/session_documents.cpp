@@ -248,7 +248,11 @@ void Session::revised() {
   if (made->outcome) {
     open.document.adopt(std::move(made->revision));
     weigh(made->uri, open);
-    return close_if_secret(made->uri, made->secret);
+    close_if_secret(made->uri, made->secret);
+    if (open.judged && open.unusable.empty() && !open.home.path.empty() &&
+        host_.config().completion.recall)
+      host_.revise_document({id_, made->uri}, open.home, open.document.snapshot());
+    return;
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    made->outcome.error().message());

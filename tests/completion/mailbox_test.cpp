@@ -44,6 +44,24 @@ TEST_CASE("the newest message about a document stands for those of its kind") {
   CHECK(messages == 5);
 }
 
+TEST_CASE("of changes of the index that are about a document the newest waits, of others all") {
+  Mailbox mailbox(16);
+  std::string made;
+  const auto post = [&](const std::string& what, std::optional<DocumentKey> document = {}) {
+    REQUIRE(mailbox.post(
+        IndexChange{[&made, what](recall::Index&) { made += what; }, std::move(document)}));
+  };
+  post("a1 ", DocumentKey{1, "a"});
+  post("x ");
+  post("b ", DocumentKey{1, "b"});
+  post("y ");
+  post("a2 ", DocumentKey{1, "a"});
+  recall::Index index;
+  for (mailbox.close(); auto message = mailbox.take();)
+    std::get<IndexChange>(*message).apply(index);
+  CHECK(made == "x b y a2 ");
+}
+
 TEST_CASE("an opening follows the closing before it") {
   Mailbox mailbox(16);
   for (int i = 0; i < 3; ++i) {

@@ -85,6 +85,24 @@ TEST_CASE("A-12: a document that became a secret leaves the index") {
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
 
+TEST_CASE("A-12: a file that another editor has open stays as that editor has it") {
+  Harness harness(says("xyz"));
+  const TextHome home{"/project", "/project/b.cpp"};
+  for (const char* uri : {"file:///project/b.cpp", "file:///project/./b.cpp"}) {
+    harness.set(kRepeated + "^", uri);
+    Request request = harness.request(uri);
+    request.home = home;
+    harness.submit(std::move(request)).get();
+  }
+  harness.set("void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.service->close(harness.request("file:///project/./b.cpp").document);
+  CHECK(ask(harness).item->text == kRest);
+  harness.service->close(harness.request("file:///project/b.cpp").document);
+  harness.set("void fifth() {\n  registry.insert^\n}\n", kUri);
+  const Outcome outcome = ask(harness);
+  CHECK((!outcome.item || outcome.item->text != kRest));
+}
+
 TEST_CASE("A-12: the lines under a recalled line come with it, as far as the block goes") {
   const std::string body =
       "  registry.insert_unique(key, std::move(value));\n  if (registry.is_full()) {\n"

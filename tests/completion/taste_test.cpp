@@ -149,6 +149,11 @@ TEST_CASE("what becomes of a suggestion is counted once and kept for the next da
     }
   }
   CHECK(kept_in(file).shown() == 1);
+  // The status tells it before anything is asked.
+  Learning daemon(file);
+  const auto status = daemon.harness.service->status();
+  REQUIRE(status.taste.contains("c"));
+  CHECK(status.taste.at("c").shown() == 1);
 }
 
 TEST_CASE("a damaged file of tastes is passed over, with a message that names it") {

@@ -50,6 +50,10 @@ class FakeHost : public service::SessionHost {
   void look_at_project(const completion::TextHome& home) override {
     projects.push_back(home.project);
   }
+  void revise_document(const completion::DocumentKey&, const completion::TextHome& home,
+                       text::SnapshotPtr snapshot) override {
+    revised.emplace_back(home.path, std::move(snapshot));
+  }
   void file_changed(const std::string& path) override { changed_files.push_back(path); }
   void forget_text(const completion::TextHome& home) override { forgotten.push_back(home.path); }
   std::optional<service::FoundDocument> find_document(
@@ -79,6 +83,7 @@ class FakeHost : public service::SessionHost {
   std::optional<service::FoundDocument> found;
   std::vector<std::string> projects;
   std::vector<std::string> changed_files;
+  std::vector<std::pair<std::string, text::SnapshotPtr>> revised;
   std::vector<std::string> forgotten;
   service::ModelProgress model{completion::EngineState::kReady, 1.0, {}};
   bool stopped = false;

@@ -206,7 +206,12 @@ TEST_CASE("a key pasted into a document ends its completions, and none is stored
   editor.initialize();
   editor.open("notes\n");
   REQUIRE(editor.host.opened.size() == 1);
-  editor.change(2, test::range(1, 0, 1, 0), kKey);
+  editor.change(2, test::range(1, 0, 1, 0), "more\n");
+  // Recall has the text as it is, also if nobody asks there.
+  REQUIRE(editor.host.revised.size() == 1);
+  CHECK(editor.host.revised[0].second->bytes() == "notes\nmore\n");
+  editor.change(3, test::range(1, 0, 1, 0), kKey);
+  CHECK(editor.host.revised.size() == 1);
   CHECK(editor.host.closed.size() == 1);
   editor.complete(7, 1, 0);
   CHECK(editor.answer(7).at("result").at("items").empty());

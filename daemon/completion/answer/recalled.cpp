@@ -164,6 +164,18 @@ void follow(recall::Index& index, const Turn& turn) {
                  turn.snapshot().bytes().substr(begin, turn.cursor - begin));
 }
 
+void leave(recall::Index& index, Documents& documents, const DocumentKey& document) {
+  const DocumentState* const closed = documents.find(document);
+  if (closed == nullptr || closed->home.path.empty()) return;
+  const TextHome home = closed->home;
+  index.close_document(where_of(home));
+  documents.for_each([&](const DocumentKey& other, const DocumentState& state) {
+    if (other != document && state.open && state.snapshot && state.home.project == home.project &&
+        state.home.path == home.path)
+      index.set_document(where_of(home), state.snapshot);
+  });
+}
+
 Recalled propose(const recall::Index& index, const Turn& turn) {
   Recalled recalled;
   const Request& request = turn.request();

@@ -26,6 +26,10 @@ struct Recalled {
 /// Thread: engine. Call after the event is known and before the last suggestion is forgotten.
 void follow(recall::Index& index, const Turn& turn);
 
+/// Tells the index that an editor closes the document: its file's text counts again, or that of another
+/// editor which has the file open.
+void leave(recall::Index& index, Documents& documents, const DocumentKey& document);
+
 /// The index's proposal at the cursor. It obeys the rules of fit and the user's rejections.
 Recalled propose(const recall::Index& index, const Turn& turn);
 
