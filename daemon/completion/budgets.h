@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
+#include <cstddef>
 
 #include "daemon/prompt/choose.h"
 
@@ -17,6 +19,11 @@ struct Budgets {
   std::chrono::milliseconds settle{1000};
   /// CPU time that widening may take for one document; each request gives some of it back.
   double widening_cpu_s_max = 240;
+
+  /// Of other files in a prompt.
+  std::size_t head_tokens_max() const {
+    return static_cast<std::size_t>(std::max({0, wide_tokens_max, prompt_tokens_max})) * 15 / 100;
+  }
 };
 
 }  // namespace efimd::completion

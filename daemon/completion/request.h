@@ -180,6 +180,9 @@ struct HeadQuestion {
   text::SnapshotPtr snapshot;
   prompt::FileName file = {};
   TextHome home = {};
+  /// The part of the text that prompts show: what it mentions counts.
+  std::size_t window_begin = 0, window_end = std::string::npos;
+  std::size_t bytes_max = std::string::npos;  ///< of declarations that prompts have room for
 };
 /// The answer. Slots are named by the path from the repository's root.
 struct HeadAnswer {

@@ -47,16 +47,20 @@ struct Choice {
 class Chooser {
  public:
   Chooser(std::string_view text, std::span<const Source> sources, std::size_t bytes_max)
-      : words_(words_of(text)), left_(bytes_max), of_file_max_(bytes_max / 2) {
+      : words_(words_of(text)), left_(bytes_max), half_(bytes_max / 2) {
     for (const Source& source : sources) choices_.push_back({&source, {}});
   }
 
   Head choose() {
-    for (Choice& choice : choices_)
-      take(choice, [&](const auto& d) { return is_mentioned(d.names, words_); });
-    for (Choice& choice : choices_)
-      if (!choice.taken.empty() && !choice.source->file.is_beside)
-        take(choice, [&](const auto& d) { return is_wanted(choice.source->file.names, d.names); });
+    // Twice each: no file takes more than half before the others had their turn.
+    for (const std::size_t of_file_max : {half_, half_ * 2 + 1})
+      for (Choice& choice : choices_)
+        take(choice, of_file_max, [&](const auto& d) { return is_mentioned(d.names, words_); });
+    for (const std::size_t of_file_max : {half_, half_ * 2 + 1})
+      for (Choice& choice : choices_)
+        if (!choice.taken.empty() && !choice.source->file.is_beside)
+          take(choice, of_file_max,
+               [&](const auto& d) { return is_wanted(choice.source->file.names, d.names); });
     Head head;
     for (const Choice& choice : choices_)
       if (!choice.taken.empty()) head.slots.push_back(slot_of(choice));
@@ -65,11 +69,11 @@ class Chooser {
 
  private:
   template <class Wanted>
-  void take(Choice& choice, const Wanted& wanted) {
+  void take(Choice& choice, std::size_t of_file_max, const Wanted& wanted) {
     const std::vector<syntax::Declaration>& declarations = *choice.source->declarations;
     for (std::size_t at = 0; at < declarations.size(); ++at) {
       const std::size_t bytes = declarations[at].text.size() + 1;
-      if (bytes > left_ || choice.bytes + bytes > of_file_max_) continue;
+      if (bytes > left_ || choice.bytes + bytes > of_file_max) continue;
       if (choice.taken.contains(at) || !wanted(declarations[at])) continue;
       choice.taken.insert(at);
       choice.bytes += bytes;
@@ -95,7 +99,7 @@ class Chooser {
 
   const Words words_;
   std::size_t left_;
-  const std::size_t of_file_max_;
+  const std::size_t half_;
   std::vector<Choice> choices_;
 };
 

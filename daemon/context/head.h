@@ -37,9 +37,10 @@ struct Source {
 
 /// The head for `text`, at most `bytes_max` bytes of declarations.
 ///
-/// It is selective: a file of which the text mentions nothing has no slot. What the text mentions comes
-/// first, then what else the mentioned files declare, as far as there is room; each file's declarations
-/// stand in its own order. So the head stays the same while the text is edited, but for an import more or
+/// It is selective: a file of which the text mentions nothing has no slot. What the text mentions, of
+/// all files, has its place first, then what else the mentioned files declare, as far as there is room.
+/// No file has more than half before the others had their turn; each one's declarations stand in its own
+/// order. So the head stays the same while the text is edited, but for an import more or
 /// less, or a first mention.
 Head make_head(std::string_view text, std::span<const Source> sources, std::size_t bytes_max);
 

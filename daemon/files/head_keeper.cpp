@@ -36,6 +36,13 @@ std::string name_in(const HeadQuestion& question, const std::string& path) {
   return path.starts_with(root) ? path.substr(root.size()) : path;
 }
 
+/// What prompts show of the text.
+std::string_view window_of(const HeadQuestion& question) {
+  const std::string_view text = question.snapshot->bytes();
+  const std::size_t begin = std::min(question.window_begin, text.size());
+  return text.substr(begin, std::max(begin, question.window_end) - begin);
+}
+
 }  // namespace
 
 struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
@@ -259,7 +266,8 @@ void HeadKeeper::State::make(const Due& due) {
   const std::string& own = question.home.path;
   const std::string_view text = question.snapshot->bytes();
   const syntax::Grammar grammar = syntax::grammar_of(own);
-  if (grammar == syntax::Grammar::kNone || text.size() > recall::kFileBytesMax) return;
+  if (grammar == syntax::Grammar::kNone || text.size() > recall::kFileBytesMax)
+    return finish(due, {}, {});
   const context::ProjectPathsPtr paths = paths_of(question.home.project);
   if (!paths) return;
   std::vector<context::Source> sources;
@@ -275,7 +283,9 @@ void HeadKeeper::State::make(const Due& due) {
     sources.push_back({std::move(file), declarations.get()});
     held.push_back(std::move(declarations));
   }
-  finish(due, std::move(uses), context::make_head(text, sources, kHeadBytesMax));
+  finish(due, std::move(uses),
+         context::make_head(window_of(question), sources,
+                            std::min(kHeadBytesMax, question.bytes_max)));
 }
 
 void HeadKeeper::State::finish(const Due& due, Uses uses, context::Head head) {
@@ -294,10 +304,8 @@ void HeadKeeper::State::finish(const Due& due, Uses uses, context::Head head) {
     known.is_due |= purged_meanwhile;
     if (purged_meanwhile) return;
     known.uses = std::move(uses.paths);
-    const context::Head none;
-    if (!context::is_worth_changing(known.head ? *known.head : none, head,
-                                    question.snapshot->bytes()))
-      return;
+    // The first answer is always delivered: the document may show a head of an earlier time.
+    if (known.head && !context::is_worth_changing(*known.head, head, window_of(question))) return;
     made = known.head = std::make_shared<const context::Head>(std::move(head));
   }
   const std::lock_guard calling(calling_);

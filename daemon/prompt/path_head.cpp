@@ -93,6 +93,17 @@ PathHead path_head(const FileName& name, const context::Head& others, std::size_
   return head;
 }
 
+std::size_t declaration_bytes(std::size_t tokens, const engine::Tokenizer& tokenizer) {
+  constexpr std::string_view kSample =
+      "class Reader {\n  Result<std::string> read(const std::string& path, int bytes_max) const;\n"
+      "func (s *Server) Close(ctx context.Context) error\n"
+      "    def find_all(self, name: str, limit: int = 10) -> list[Item]:\n"
+      "export interface Options { timeout?: number; onError(error: Error): void }\n"
+      "pub fn parse_header(input: &[u8], offset: usize) -> Option<Header>;\n";
+  const std::size_t sampled = tokenizer.encode(kSample, engine::Fragment::kInside).size();
+  return tokens * kSample.size() / std::max<std::size_t>(sampled, 1) * 9 / 10;
+}
+
 std::vector<TokenId> edited_texts(std::span<const context::Slot> texts, std::size_t tokens_max,
                                   const engine::Tokenizer& tokenizer) {
   if (tokenizer.fim().order != engine::FimOrder::kPsm ||

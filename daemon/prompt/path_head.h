@@ -36,6 +36,9 @@ PathHead path_head(const FileName& name, const engine::Tokenizer& tokenizer);
 PathHead path_head(const FileName& name, const context::Head& head, std::size_t tokens_max,
                    const engine::Tokenizer& tokenizer);
 
+/// Bytes of declarations that so many tokens hold, by a sample of code; a tenth is left for paths.
+std::size_t declaration_bytes(std::size_t tokens, const engine::Tokenizer& tokenizer);
+
 /// The tokens of texts of other files behind after, the last one nearest to where the model
 /// writes: as many of the last as `tokens_max` tokens hold. Empty for a model that reads the suffix
 /// first, or was not trained with files that are marked so.

@@ -46,9 +46,28 @@ TEST_CASE("a long name of a member counts as a mention") {
 }
 
 TEST_CASE("what the text mentions comes before the rest if room is short") {
-  const Head made = head("area(s);", 70);
+  const Head made = head("area(s);", 40);
   REQUIRE(made.slots.size() == 1);
   CHECK(made.slots[0].text == "int area(const Shape& shape);\n");
+}
+
+TEST_CASE("what the text mentions of any file comes before what else others declare") {
+  std::string much;
+  for (int i = 0; i < 60; ++i) much += "int filler_" + std::to_string(i) + "(int a);\n";
+  const Declarations first = syntax::outline_of(syntax::Grammar::kCpp, much + "int wanted();\n");
+  const std::vector<Source> sources = {source("first.h", first), source("shapes.h", kShapes)};
+  const Head made = make_head("wanted(); area(s);", sources, 100);
+  REQUIRE(made.slots.size() == 2);
+  CHECK(made.slots[0].text.find("int wanted();\n") != std::string::npos);
+  CHECK(made.slots[1].text.find("int area(const Shape& shape);\n") != std::string::npos);
+  CHECK(made.slots[0].text.size() + made.slots[1].text.size() <= 100);
+}
+
+TEST_CASE("a file alone may fill the head") {
+  const std::vector<Source> sources = {source("shapes.h", kShapes)};
+  const Head made = make_head("area(s);", sources, 82);
+  REQUIRE(made.slots.size() == 1);
+  CHECK(made.slots[0].text.size() > 41);
 }
 
 TEST_CASE(

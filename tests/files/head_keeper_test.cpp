@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/recall/batch.h"
 #include "daemon/syntax/grammar.h"
 #include "tests/support/stalled_folder.h"
 #include "tests/support/temp_dir.h"
@@ -43,13 +44,18 @@ class Project {
     std::erase(files_, path(name));
   }
   void changed() { keeper_.project_changed(folder_.path().string()); }
-  void open(const std::string& name, const std::string& text) {
-    keeper_.ask({{1, "file://" + path(name)},
-                 text::Document(text).snapshot(),
-                 {"repository", name},
-                 {folder_.path().string(), path(name)}});
+  void open(const std::string& name, const std::string& text,
+            std::size_t window_end = std::string::npos) {
+    keeper_.ask({.document = {1, "file://" + path(name)},
+                 .snapshot = text::Document(text).snapshot(),
+                 .file = {"repository", name},
+                 .home = {folder_.path().string(), path(name)},
+                 .window_end = window_end});
   }
-  /// The text of the next head: "path:declarations" of each slot; "none" for an empty one.
+  void close(const std::string& name) {
+    keeper_.ask({.document = {1, "file://" + path(name)}, .snapshot = nullptr});
+  }
+  /// The text of the next head of src/main.c: "path:declarations" of each slot; "none" for an empty one.
   std::string next() {
     std::unique_lock lock(mutex_);
     const bool came =
@@ -75,6 +81,7 @@ class Project {
   }
   void take(completion::HeadAnswer answer) {
     const std::lock_guard lock(mutex_);
+    if (!answer.document.uri.ends_with("/src/main.c")) return;
     heads_.push_back(std::move(answer.head));
     shown_ = std::move(answer.shown);
     arrived_.notify_all();
@@ -117,6 +124,33 @@ TEST_CASE("a document's head comes from the files that it includes, and follows 
   project.remove("src/more.h");
   project.changed();
   CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+}
+
+TEST_CASE("a document without a head is told so at first, because it may show an earlier one") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.open("src/main.c", kUser);
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
+  project.close("src/main.c");
+  project.open("src/main.c", "int main() { return area(1); }\n");
+  CHECK(project.next() == "none");
+  // Without a grammar, too.
+  Project other;
+  other.write("src/shape.h", "int area(int a);\n");
+  other.open("src/main.c", std::string(recall::kFileBytesMax + 1, ' '));
+  CHECK(other.next() == "none");
+}
+
+TEST_CASE("what a text mentions outside of its window brings no head") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  const std::string text = kUser + std::string("int other = 1;\n");
+  project.open("src/main.c", text, std::string_view("#include \"shape.h\"\n").size());
+  CHECK(project.next() == "none");
+  project.open("src/main.c", text + "\n");
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
 }
 
 TEST_CASE("a secret, an excluded file and one outside the listing are in no head") {

@@ -9,7 +9,7 @@ from cache_user import CacheUser, poll
 class WindowTest(CacheUser):
     def setUp(self):
         super().setUp()
-        # As much as the bundled model's context of 1,024 tokens has room for.
+        # Less than the bundled model's context has room for.
         self.text = cache_user.source_of(600)
         self.lines = self.text.split("\n")
         self.line = next(number for number in range(len(self.lines) // 2, len(self.lines))

@@ -20,7 +20,6 @@ double ms_since(Clock::time_point begin) {
 }
 
 /// Of a window, for what is shown of other files.
-constexpr std::size_t kHeadPercent = 15;
 
 /// BOS and the three of the format, and what a text may gain when it is tokenized in two parts.
 constexpr int kFramingTokens = 16;
@@ -36,7 +35,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
     : engine_(std::move(engine)),
       budgets_(std::move(settings.budgets)),
       documents_(*engine_, settings.documents_max),
-      memory_(*engine_, documents_, std::move(settings.keeper)),
+      memory_(*engine_, documents_, std::move(settings.keeper), settings.ask_head != nullptr),
       index_(settings.index),
       taste_(settings.taste) {
   if (settings.remote.engine) remote_.emplace(engine_->tokenizer(), std::move(settings.remote));
@@ -45,9 +44,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
 }
 
 void Worker::close(const DocumentKey& document) {
-  if (const DocumentState* known = documents_.find(document);
-      known != nullptr && index_ != nullptr && !known->home.path.empty())
-    index_->close_document({known->home.project, known->home.path});
+  if (index_ != nullptr) leave(*index_, documents_, document);
   documents_.close(document);
   memory_.close(document);
   if (remote_) remote_->close(document);
@@ -71,7 +68,13 @@ void Worker::ask_head(const DocumentKey& document, DocumentState& state) {
       state.head_asked == state.snapshot->serial())
     return;
   state.head_asked = state.snapshot->serial();
-  ask_head_({document, state.snapshot, state.file, state.home});
+  HeadQuestion question{document, state.snapshot, state.file, state.home};
+  if (state.spine.end() > state.spine.begin()) {
+    question.window_begin = state.spine.begin();
+    question.window_end = state.spine.end();
+  }
+  question.bytes_max = prompt::declaration_bytes(budgets_.head_tokens_max(), engine_->tokenizer());
+  ask_head_(std::move(question));
 }
 
 void Worker::ask_heads() {
@@ -85,9 +88,7 @@ void Worker::show_head(const HeadAnswer& answer) {
   DocumentState* const document = documents_.find_open(answer.document);
   if (document == nullptr || !answer.head) return;
   memory_.note_shown(*document, answer.shown);
-  const int window = std::max(budgets_.wide_tokens_max, budgets_.prompt_tokens_max);
-  documents_.show_head(*document, *answer.head,
-                       static_cast<std::size_t>(std::max(0, window)) * kHeadPercent / 100);
+  documents_.show_head(*document, *answer.head, budgets_.head_tokens_max());
   document->windows =
       windows_for(document->asked ? document->asked->options : Options(), *document);
 }

@@ -77,10 +77,12 @@ void SessionMemory::recall(const Note& note, const OpenedDocument& opened, Docum
   state.recalled_cursor = cursor;
   const auto grown = static_cast<std::ptrdiff_t>(snapshot.bytes().size()) -
                      static_cast<std::ptrdiff_t>(note.text_bytes);
-  if (note.path.size() > 0 && is_of(engine_, note.path))
+  const bool had_head = note.path.size() > 0;
+  if (had_head && shows_heads_ && is_of(engine_, note.path))
     state.spine = prompt::Spine(tokenizer, note.path);
-  if (note.path.size() > 0) note_shown(state, note.files);
+  if (had_head && shows_heads_) note_shown(state, note.files);
   for (const NotedAnchor& each : note.anchors) {
+    if (had_head && !shows_heads_ && each.has_head) continue;
     std::optional<prompt::Anchor> anchor = anchor_from(each, snapshot, 0, tokenizer);
     // Text that was typed last and not saved, or typed elsewhere, is usually at the cursor's old
     // place.

@@ -35,8 +35,13 @@ struct OpenedDocument {
 /// Thread: engine.  Without a keeper it does nothing.
 class SessionMemory {
  public:
-  SessionMemory(engine::Engine& engine, Documents& documents, std::shared_ptr<PageKeeper> keeper)
-      : engine_(engine), documents_(documents), keeper_(std::move(keeper)) {}
+  /// `shows_heads`: prompts show other files; else what a note says of them is left out.
+  SessionMemory(engine::Engine& engine, Documents& documents, std::shared_ptr<PageKeeper> keeper,
+                bool shows_heads)
+      : engine_(engine),
+        documents_(documents),
+        keeper_(std::move(keeper)),
+        shows_heads_(shows_heads) {}
 
   /// Whether anything is ever stored.
   bool stores() const { return keeper_ != nullptr; }
@@ -80,6 +85,7 @@ class SessionMemory {
   engine::Engine& engine_;
   Documents& documents_;
   std::shared_ptr<PageKeeper> keeper_;
+  const bool shows_heads_;
   std::deque<Prompt> prompts_;
   std::set<DocumentKey> forgotten_;  ///< open, and not stored any more
   bool giving_back_ = false;         ///< documents were dropped, and memory of theirs may be left

@@ -1,6 +1,7 @@
 #include "tests/bench/completion/heads.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cctype>
 #include <condition_variable>
 #include <cstdint>
@@ -127,7 +128,10 @@ struct HeadBench::Impl {
   completion::CompletionService::Settings settings() {
     completion::CompletionService::Settings made;
     made.settle = std::chrono::milliseconds(0);
-    made.ask_head = [](const completion::HeadQuestion&) {};  // heads are made here
+    // Heads are made here, of the size that the daemon would ask for.
+    made.ask_head = [this](const completion::HeadQuestion& question) {
+      if (question.snapshot) head_bytes = question.bytes_max;
+    };
     made.on_idle = [this] {
       const std::lock_guard lock(mutex);
       if (!std::exchange(waited_for, false)) return;
@@ -188,9 +192,11 @@ struct HeadBench::Impl {
   }
 
   HeadTally measure(const Project& project, const std::string& path, const Cursor& cursor,
-                    const context::HeadPtr& head) {
+                    const std::vector<context::Source>& sources) {
     const completion::Request request = request_at(project, path, cursor);
     const PlacesTally without = judged(cursor, ask(request, cursor, nullptr));
+    const auto head = std::make_shared<const context::Head>(context::make_head(
+        cursor.text, sources, std::min(service::HeadKeeper::kHeadBytesMax, head_bytes.load())));
     PlacesTally with = without;
     HeadTally tally;
     tally.cursors = 1;
@@ -212,6 +218,7 @@ struct HeadBench::Impl {
   bool waited_for = false;
   bool is_idle = false;
   std::uint64_t session = 0;
+  std::atomic<std::size_t> head_bytes = 0;
   std::unique_ptr<BenchService> service;  ///< last: its engine thread uses all of these
 };
 
@@ -235,9 +242,7 @@ HeadTallies HeadBench::measure(const Project& project, std::size_t count, std::s
     if (cursor.kind == recall_places::Kind::kFinished) continue;
     const std::string path = declared.path_of(cursor.file);
     const std::vector<context::Source> sources = declared.sources(path, cursor.text);
-    const auto head = std::make_shared<const context::Head>(
-        context::make_head(cursor.text, sources, service::HeadKeeper::kHeadBytesMax));
-    const HeadTally tally = impl_->measure(project, path, cursor, head);
+    const HeadTally tally = impl_->measure(project, path, cursor, sources);
     for (std::size_t naming = 0; naming <= static_cast<std::size_t>(naming_of(cursor, sources));
          ++naming)
       tallies[naming] += tally;
