@@ -104,6 +104,15 @@ class CacheTest(CacheUser):
         again, _ = self.type_in()
         self.assertEqual(again["restoredTokens"], 0)
 
+    def test_a_purge_of_everything_forgets_tastes_also_without_a_daemon(self):
+        taste = self.folder / "state" / "taste"
+        taste.parent.mkdir(exist_ok=True)
+        taste.write_text("efimd taste 1\npy 1 2 3 4 0\n")
+        purged = self.run_efimd("cache", "purge", "--all")
+        self.assertEqual(purged.returncode, 0, purged.stderr)
+        self.assertFalse(taste.exists())
+        self.assertRegex(purged.stdout, r"disk: .* of \d+(\.\d)? [MG]iB")
+
     def test_a_purge_finds_a_file_under_its_editors_spelling_and_says_when_it_does_not(self):
         page = self.folder / "+page (é).py"
         page.write_text(self.text)

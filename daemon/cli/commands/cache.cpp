@@ -32,14 +32,26 @@ double number(const Json& value, const char* key) {
 
 /// The answer of the store itself, which no daemon uses.
 Result<Json> ask_store(const Paths& paths, const CacheRequest& request) {
-  std::size_t budget = disk_budget_bytes(load_config(paths.config_file), paths.cache_dir);
+  const std::size_t budget = disk_budget_bytes(load_config(paths.config_file), paths.cache_dir);
+  const bool purges = request.action == Action::kPurge;
   // What no longer fits is evicted when the store is opened; a purge also overwrites it.
-  if (request.action == Action::kPurge) budget = std::numeric_limits<std::size_t>::max();
-  auto opened = store::Store::open({paths.store_dir(), budget, [](const std::string& message) {
+  const std::size_t kept = purges ? std::numeric_limits<std::size_t>::max() : budget;
+  auto opened = store::Store::open({paths.store_dir(), kept, [](const std::string& message) {
                                       fmt::print(stderr, "efimd: {}\n", message);
                                     }});
   if (!opened) return tl::unexpected(opened.error());
-  return serve_cache_request(**opened, request);
+  Result<Json> answer = serve_cache_request(**opened, request);
+  if (answer && answer->contains("disk")) (*answer)["disk"]["budgetBytes"] = budget;
+  return answer;
+}
+
+/// What the user takes and rejects is forgotten with everything else.
+Result<void> forget_taste(const Paths& paths) {
+  std::error_code error;
+  std::filesystem::remove(paths.taste_file(), error);
+  if (!error) return {};
+  return fail(Fault::kIo, paths.taste_file().string() + ": " + error.message(),
+              "remove the file yourself");
 }
 
 /// For a daemon that keeps nothing on disk: what an earlier one kept there is purged, too.
@@ -69,6 +81,8 @@ Result<Json> ask(const Paths& paths, const CacheRequest& request) {
     return purge_earlier(paths, request, std::move(*answer));
   }
   if (socket.error().fault != Fault::kNotFound) return tl::unexpected(socket.error());
+  if (request.action == Action::kPurge && request.uri.empty())
+    if (auto forgotten = forget_taste(paths); !forgotten) return tl::unexpected(forgotten.error());
   return ask_store(paths, request);
 }
 
