@@ -183,6 +183,63 @@ TEST_CASE("the path of a file is written as the model was trained to see it") {
   CHECK(files(tiny_model({})).place == Place::kNowhere);
 }
 
+TEST_CASE("other files are shown to the families that were trained so, each in its own form") {
+  using Place = engine::FimFiles::Place;
+  struct Family {
+    std::string name, architecture;
+    std::vector<std::string> texts;
+    FimOrder order;
+    Place place;
+    TokenId mark;
+    std::string before_path;
+  };
+  const std::vector<std::string> star = {"<fim_prefix>", "<fim_suffix>", "<fim_middle>",
+                                         "<reponame>"};
+  const std::vector<Family> families = {
+      {"codegemma 2b",
+       "gemma",
+       {"<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|file_separator|>"},
+       FimOrder::kPsm,
+       Place::kBeforePrefix,
+       5,
+       ""},
+      {"codestral 22b",
+       "llama",
+       {"[PREFIX]", "[SUFFIX]"},
+       FimOrder::kSpm,
+       Place::kInsidePrefix,
+       kNoToken,
+       "+++++ "},
+      {"mellum 4b",
+       "llama",
+       {"<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<filename>"},
+       FimOrder::kSpm,
+       Place::kBeforePrefix,
+       5,
+       ""},
+      {"granite 3b code base", "llama", star, FimOrder::kPsm, Place::kNowhere, kNoToken, ""},
+      {"seed coder 8b",
+       "llama",
+       {"<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"},
+       FimOrder::kSpm,
+       Place::kNowhere,
+       kNoToken,
+       ""},
+  };
+  for (const Family& family : families) {
+    CAPTURE(family.name);
+    const auto tokenizer = tokenizer_of(
+        named(family.name, family.texts).text("general.architecture", family.architecture));
+    if (!tokenizer) FAIL(tokenizer.error().message());
+    const engine::FimTokens& fim = (*tokenizer)->fim();
+    CHECK(fim.order == family.order);
+    CHECK(fim.files.place == family.place);
+    CHECK(fim.files.mark == family.mark);
+    CHECK(fim.files.before_path == family.before_path);
+    CHECK(fim.files.shows_others == (family.place != Place::kNowhere));
+  }
+}
+
 TEST_CASE("the configuration's FIM tokens and order win") {
   const GgufWriter file = named("some model", {"<a>", "<b>", "<c>", "<d>", "<e>"});
   const std::string bytes = file.bytes();
