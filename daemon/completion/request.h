@@ -143,6 +143,7 @@ struct DocumentKey {
 struct TextHome {
   std::string project;  ///< the project's root folder
   std::string path;     ///< the file's path, or the URI if it is no file; empty: not for recall
+  bool in_workspace = false;  ///< the project is a folder of an editor's workspace
 };
 
 /// The selected entry of the editor's completion list: `text` in place of bytes [begin, end) of the

@@ -28,6 +28,7 @@ class KnownFiles {
     return true;
   }
 
+  bool has(const std::string& path) const { return stamps_.contains(path); }
   bool is_known_as(const std::string& path, const FileStamp& stamp) const {
     const auto found = stamps_.find(path);
     return found != stamps_.end() && found->second == stamp;

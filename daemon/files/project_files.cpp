@@ -8,6 +8,7 @@
 
 #include "daemon/files/repository.h"
 #include "daemon/files/secrets.h"
+#include "daemon/files/tracked_files.h"
 #include "daemon/recall/batch.h"
 #include "lsp/uri.h"
 
@@ -53,45 +54,64 @@ class Lister {
         deadline_(SteadyClock::now() + limits.time) {}
 
   ProjectListing list(const fs::path& root) {
+    tracked_ = TrackedFiles::of(root);
     // Folders near the root first: they are what a project is about if not all of it is read.
-    std::vector<fs::path> level{root};
+    std::vector<Folder> level{{root}};
     for (std::size_t depth = 0; !level.empty() && !ended_; ++depth) {
       if (depth > limits_.depth) {
         listing_.left_out = "depth";
         break;
       }
-      std::vector<fs::path> below;
-      for (const fs::path& folder : level) {
+      std::vector<Folder> below;
+      for (const Folder& folder : level) {
         if (ended_) break;
         list_folder(folder, below);
       }
-      std::ranges::sort(below);
+      std::ranges::sort(below, {}, &Folder::path);
       level = std::move(below);
     }
     return std::move(listing_);
   }
 
  private:
-  void list_folder(const fs::path& folder, std::vector<fs::path>& below) {
+  struct Folder {
+    fs::path path;
+    bool only_tracked = false;  ///< git ignores the folder, or it is one of those that are skipped
+  };
+
+  void list_folder(const Folder& folder, std::vector<Folder>& below) {
     std::error_code error;
-    fs::directory_iterator entries(folder, fs::directory_options::skip_permission_denied, error);
+    fs::directory_iterator entries(folder.path, fs::directory_options::skip_permission_denied,
+                                   error);
     for (; !error && entries != fs::directory_iterator(); entries.increment(error)) {
       if (is_over()) return;
-      take(*entries, below);
+      if (entries->symlink_status(error).type() == fs::file_type::directory)
+        take_folder(*entries, folder.only_tracked, below);
+      else
+        take_file(*entries, folder.only_tracked);
     }
   }
 
-  void take(const fs::directory_entry& entry, std::vector<fs::path>& below) {
+  void take_folder(const fs::directory_entry& entry, bool only_tracked,
+                   std::vector<Folder>& below) {
     std::error_code error;
-    if (entry.symlink_status(error).type() == fs::file_type::directory) {
-      if (!is_skipped_folder(entry.path().filename().string()) &&
-          exclusions_.judge_folder(entry.path()).may_be_stored())
-        below.push_back(entry.path());
-      return;
-    }
+    if (!limits_.nested && fs::exists(entry.path() / ".git", error)) return;
+    const Exclusions::Verdict verdict = exclusions_.judge_folder(entry.path());
+    if (!verdict.may_be_stored() && verdict.reason != Exclusions::Reason::kGitignore) return;
+    only_tracked |= !verdict.may_be_stored() || is_skipped_folder(entry.path().filename().string());
+    if (!only_tracked || tracked_.has_below(entry.path().generic_string()))
+      below.push_back({entry.path(), only_tracked});
+  }
+
+  void take_file(const fs::directory_entry& entry, bool only_tracked) {
     const auto found = stamp(entry);
-    if (found && may_be_read(entry.path(), exclusions_))
-      listing_.files.emplace(entry.path().generic_string(), *found);
+    if (!found) return;
+    std::string path = entry.path().generic_string();
+    if (only_tracked && !tracked_.has(path)) return;
+    const Exclusions::Verdict verdict = exclusions_.judge(lsp::file_uri(path));
+    if (verdict.may_be_stored() ||
+        (verdict.reason == Exclusions::Reason::kGitignore && tracked_.has(path)))
+      listing_.files.emplace(std::move(path), *found);
   }
 
   bool is_over() {
@@ -109,6 +129,7 @@ class Lister {
   const ProjectLimits& limits_;
   const std::function<bool()>& stopped_;
   SteadyClock::time_point deadline_;
+  TrackedFiles tracked_;
   ProjectListing listing_;
   std::size_t entries_ = 0;
   bool ended_ = false;
@@ -138,6 +159,17 @@ bool is_way_listed(const fs::path& root, const fs::path& folder) {
 }
 
 }  // namespace
+
+bool is_in_nested_repository(const fs::path& root, const fs::path& file) {
+  fs::path way = root;
+  for (const fs::path& part : file.parent_path().lexically_relative(root)) {
+    if (part == ".") continue;
+    way /= part;
+    std::error_code error;
+    if (fs::exists(way / ".git", error)) return true;
+  }
+  return false;
+}
 
 bool is_listed_folder(const fs::path& root, const fs::path& folder, const Exclusions& exclusions) {
   std::error_code error;

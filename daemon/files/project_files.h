@@ -24,6 +24,7 @@ struct ProjectLimits {
   std::size_t entries = 200'000;           ///< of folders, looked at
   std::size_t depth = 24;                  ///< folders below the root
   std::chrono::milliseconds time{30'000};  ///< for the listing, and again for the reading
+  bool nested = true;                      ///< else other repositories below the root are left out
 };
 
 /// A file's attributes when it was listed. Another look shows whether to read it again.
@@ -39,18 +40,22 @@ struct ProjectListing {
   std::string_view left_out;  ///< which limit ended it: "files", "entries", "depth", "time"; empty
 };
 
-/// Lists a project's files: regular ones of a code file's size, which `exclusions` leaves alone.
-/// Links are not followed, so that there are no loops and nothing outside is read. Hidden folders,
-/// and those that package managers fill, are left out. `stopped` is asked before each entry. It may wait,
+/// Lists a project's files: regular ones of a code file's size, which `exclusions` leaves alone or git
+/// tracks although it would ignore them. Links are not followed, so that there are no loops and nothing
+/// outside is read. Of hidden folders, and of those that package managers fill, only what git tracks is
+/// listed. `stopped` is asked before each entry. It may wait,
 /// which does not count as time of the listing.
 ///
 /// Asks the file system; hangs if that does.
 ProjectListing list_project(const std::filesystem::path& root, const Exclusions& exclusions,
                             const ProjectLimits& limits, const std::function<bool()>& stopped);
 
-/// Whether a listing would have it now.
+/// Its stamp if a listing would have it now, but for what git tracks although it would ignore it.
 std::optional<FileStamp> stamp_of(const std::filesystem::path& root,
                                   const std::filesystem::path& file, const Exclusions& exclusions);
+
+/// Whether the file is in another repository below the root.
+bool is_in_nested_repository(const std::filesystem::path& root, const std::filesystem::path& file);
 
 /// Whether a listing would look into that folder now.
 bool is_listed_folder(const std::filesystem::path& root, const std::filesystem::path& folder,

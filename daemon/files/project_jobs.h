@@ -19,6 +19,7 @@ struct ProjectJob {
   Kind kind = Kind::kLook;
   std::string root;
   std::string family = {};  ///< kLook
+  bool nested = false;      ///< kLook: with other repositories below the root
   std::string file = {};    ///< kChanged
   std::shared_ptr<const recall::Merge> merge = nullptr;
 };

@@ -26,11 +26,7 @@ std::string first_line(const fs::path& file) {
 }
 
 fs::path git_of(const fs::path& root) {
-  const fs::path git = root / ".git";
-  constexpr std::string_view kPointer = "gitdir: ";
-  const std::string line = first_line(git);
-  if (!line.starts_with(kPointer)) return git;
-  const fs::path own = root / line.substr(kPointer.size());
+  const fs::path own = own_git_of(root);
   const std::string common = first_line(own / "commondir");
   return (common.empty() ? own : own / common).lexically_normal();
 }
@@ -42,6 +38,13 @@ std::string name_of(const fs::path& git) {
 }
 
 }  // namespace
+
+fs::path own_git_of(const fs::path& root) {
+  const fs::path git = root / ".git";
+  constexpr std::string_view kPointer = "gitdir: ";
+  const std::string line = first_line(git);
+  return line.starts_with(kPointer) ? root / line.substr(kPointer.size()) : git;
+}
 
 std::optional<Repository> repository_of(const fs::path& file) {
   if (file.native().size() >= kPathBytesMax) return std::nullopt;

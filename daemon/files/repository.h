@@ -22,6 +22,10 @@ struct Repository {
 /// two small files if the working tree is an added one (gitrepository-layout(5)).
 std::optional<Repository> repository_of(const std::filesystem::path& file);
 
+/// The folder of a working tree's own files, such as its index; that of the repository, unless the working
+/// tree is an added one.
+std::filesystem::path own_git_of(const std::filesystem::path& root);
+
 /// A repository has the name of the folder with its .git; that is the same in all of its working
 /// trees. Outside a repository, a file has only its own name; a text that is no file has none.
 prompt::FileName file_name_of(std::string_view uri);

@@ -114,7 +114,7 @@ void Daemon::Impl::read_projects() {
 }
 
 void Daemon::Impl::look_at_project(const completion::TextHome& home) {
-  if (projects_) projects_->look_at(home.project, recall::family_of(home.path));
+  if (projects_) projects_->look_at(home.project, recall::family_of(home.path), home.in_workspace);
 }
 
 void Daemon::Impl::file_changed(const std::string& path) {

@@ -61,6 +61,7 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
  private:
   struct Project {
     KnownFiles files;
+    bool nested = false;   ///< has other repositories below it
     ProjectStatus status;  ///< but for what is told of the files
   };
 
@@ -146,7 +147,9 @@ void ProjectReader::State::forget(const recall::Dropped& dropped) {
 void ProjectReader::State::ask(Job job) {
   if (job.kind == Job::Kind::kLook) {
     const std::lock_guard lock(mutex_);
-    projects_[job.root].status.project = job.root;
+    Project& project = projects_[job.root];
+    project.status.project = job.root;
+    project.nested |= job.nested;
   }
   jobs_.add(std::move(job));
 }
@@ -156,12 +159,10 @@ std::vector<std::string> ProjectReader::State::roots_of(const std::string& file)
   const std::lock_guard lock(mutex_);
   std::vector<std::string> roots;
   for (const auto& [root, project] : projects_) {
-    if (file.empty()) {
+    if (file.empty())
       roots.push_back(root);
-    } else if (file.starts_with(root + "/") &&
-               (roots.empty() || root.size() > roots.front().size())) {
+    else if (file.starts_with(root + "/") && (roots.empty() || root.size() > roots.front().size()))
       roots.assign(1, root);
-    }
   }
   return roots;
 }
@@ -223,12 +224,16 @@ Files ProjectReader::State::news(const std::string& root, const ProjectListing& 
 }
 
 void ProjectReader::State::look(const Job& job, MakingWay& way) {
-  note(job.root, [](Project& project) { project.status.reading = true; });
+  ProjectLimits limits = limits_;
+  note(job.root, [&](Project& project) {
+    project.status.reading = true;
+    limits.nested = project.nested;
+  });
   const auto stopped = [&] {
     way.between_pieces();
     return !jobs_.step(job.root);
   };
-  const ProjectListing listing = list_project(job.root, exclusions_, limits_, stopped);
+  const ProjectListing listing = list_project(job.root, exclusions_, limits, stopped);
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
   note(job.root, [&](Project& project) {
     project.status.left_out = listing.left_out;
@@ -290,12 +295,19 @@ void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchP
 }
 
 void ProjectReader::State::look_at_file(const Job& job, MakingWay& way) {
-  const auto stamp = stamp_of(job.root, job.file, exclusions_);
-  if (stamp) return read(job.root, {{job.file, *stamp}}, way);
-  bool had_files = false;
-  note(job.root, [&](Project& project) { had_files = project.files.has_below(job.file); });
-  // Of a folder that came or went, editors tell nothing but its name.
-  if (had_files || is_listed_folder(job.root, job.file, exclusions_)) return look(job, way);
+  bool was_folder = false, was_file = false, nested = false;
+  note(job.root, [&](Project& project) {
+    was_folder = project.files.has_below(job.file), was_file = project.files.has(job.file);
+    nested = project.nested;
+  });
+  if (!nested && is_in_nested_repository(job.root, job.file)) return remove(job.root, job.file);
+  if (const auto stamp = stamp_of(job.root, job.file, exclusions_))
+    return read(job.root, {{job.file, *stamp}}, way);
+  std::error_code error;
+  const bool is_here = was_file && fs::exists(fs::symlink_status(job.file, error));
+  // Of a folder that came or went, editors tell nothing but its name; git may track what it ignores.
+  if (was_folder || is_here || is_listed_folder(job.root, job.file, exclusions_))
+    return look(job, way);
   remove(job.root, job.file);
 }
 
@@ -311,10 +323,11 @@ ProjectReader::~ProjectReader() {
   static_cast<void>(state_->wait_until_done(kFarewell));
 }
 
-void ProjectReader::look_at(const fs::path& root, std::string_view family) {
+void ProjectReader::look_at(const fs::path& root, std::string_view family, bool nested) {
   state_->ask({.kind = Job::Kind::kLook,
                .root = root.generic_string(),
                .family = std::string(family),
+               .nested = nested,
                .file = {}});
 }
 

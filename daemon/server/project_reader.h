@@ -58,8 +58,9 @@ class ProjectReader {
   ProjectReader& operator=(const ProjectReader&) = delete;
 
   /// Reads the project if it is not known; else looks for changes since. Files of `family`
-  /// (recall::family_of) come first.
-  void look_at(const std::filesystem::path& root, std::string_view family);
+  /// (recall::family_of) come first. Repositories below the root are projects of their own, unless an
+  /// editor's workspace has the root with them (`nested`).
+  void look_at(const std::filesystem::path& root, std::string_view family, bool nested = false);
   /// A file was made, changed or removed, says the editor. It belongs to the innermost known project
   /// that holds it; of any other nothing is read. An empty path: look at all known projects again.
   void changed(const std::filesystem::path& file);

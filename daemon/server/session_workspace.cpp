@@ -56,7 +56,10 @@ void Session::add_folder(const std::string& uri) {
 completion::TextHome Session::home_of(const FileFacts& facts) const {
   completion::TextHome home = facts.home;
   if (!host_.config().completion.recall) return {};
-  if (const auto folder = workspace_folder_of(home.path, folders_)) home.project = folder->string();
+  if (const auto folder = workspace_folder_of(home.path, folders_)) {
+    home.project = folder->string();
+    home.in_workspace = true;
+  }
   return home;
 }
 

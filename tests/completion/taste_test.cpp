@@ -156,6 +156,23 @@ TEST_CASE("what becomes of a suggestion is counted once and kept for the next da
   CHECK(status.taste.at("c").shown() == 1);
 }
 
+TEST_CASE("the name of a file without an extension is not written down") {
+  const test::TempDir folder;
+  const auto file = folder.path() / "taste";
+  constexpr char kNamed[] = "file:///project/customer_acme";
+  {
+    Learning daemon(file);
+    daemon.harness.set("int main() { ^", kNamed);
+    daemon.harness.accept(*daemon.harness.ask(kNamed).item, kNamed);
+    daemon.harness.ask(kNamed);
+    daemon.end();
+  }
+  Taste taste;
+  REQUIRE(TasteKeeper(file).load(taste));
+  REQUIRE(taste.rows().size() == 1);
+  CHECK(taste.rows().begin()->first == "other");
+}
+
 TEST_CASE("a damaged file of tastes is passed over, with a message that names it") {
   const test::TempDir folder;
   const auto file = folder.path() / "taste";

@@ -54,8 +54,8 @@ class Owner {
     arrived_.wait(lock, [&] { return ends_ > awaited_; });
     ++awaited_;
   }
-  void look_at(const Folder& folder, std::string_view family = "c") {
-    reader_.look_at(folder.root, family);
+  void look_at(const Folder& folder, std::string_view family = "c", bool nested = false) {
+    reader_.look_at(folder.root, family, nested);
     wait();
   }
   void changed(const Folder& folder, const fs::path& file) {
@@ -237,7 +237,9 @@ TEST_CASE("where a project is at its limit, a file that changes is read anew or 
     CHECK(owner.continued(folder, "first_function(").substr(0, 14) == "other_argument");
   }
   SECTION("a secret now") {
-    folder.write("a.c", "-----BEGIN RSA " "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq8\n-----END\n");
+    folder.write("a.c",
+                 "-----BEGIN RSA "
+                 "PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq8\n-----END\n");
     owner.changed(folder, "a.c");
     CHECK(owner.files(folder).empty());
   }
@@ -261,6 +263,40 @@ TEST_CASE("what the index had no room for is read at the next look") {
   CHECK(owner.continued(first, "first_function(").empty());
   owner.look_at(first);
   CHECK(owner.continued(first, "first_function(").substr(0, 14) == "first_argument");
+}
+
+TEST_CASE("another repository below is a project of its own, unless a workspace has both") {
+  const Folder folder;
+  folder.write("a.c", "int a;\n");
+  folder.write("other/.git/HEAD", "ref: refs/heads/main\n");
+  folder.write("other/b.c", "int b;\n");
+  Owner owner;
+  owner.look_at(folder);
+  owner.changed(folder, "other/b.c");
+  CHECK(owner.files(folder) == Names{"a.c"});
+  owner.look_at(folder, "c", true);
+  CHECK(owner.files(folder) == Names{"a.c", "other/b.c"});
+}
+
+TEST_CASE("what git tracks is read, also where it would ignore it") {
+  const Folder folder;
+  folder.write(".gitignore", "*.made.c\nout/\n");
+  for (const char* name :
+       {"a.made.c", "b.made.c", "out/c.c", "out/d.c", ".hidden/e.c", ".hidden/f.c"})
+    folder.write(name, "int a;\n");
+  const std::string git = "cd '" + folder.root.string() + "' && git ";
+  const std::string quiet = " >/dev/null 2>&1";
+  REQUIRE(std::system((git + "init -q ." + quiet).c_str()) == 0);
+  REQUIRE(std::system((git + "add -f a.made.c out/c.c .hidden/e.c" + quiet).c_str()) == 0);
+  Owner owner;
+  owner.look_at(folder);
+  const Names tracked = {".gitignore", ".hidden/e.c", "a.made.c", "out/c.c"};
+  CHECK(owner.files(folder) == tracked);
+  // A notice of one of them takes another look.
+  folder.write("a.made.c", "first_function(first_argument);\n");
+  owner.changed(folder, "a.made.c");
+  CHECK(owner.files(folder) == tracked);
+  CHECK(owner.continued(folder, "first_function(").substr(0, 14) == "first_argument");
 }
 
 TEST_CASE("a notice of a folder is one of all its files") {

@@ -33,7 +33,10 @@ void Turn::note_window(const prompt::Anchor& anchor) {
 }
 
 std::string language_of(const Request& request) {
-  return recall::family_of(request.home.path.empty() ? request.document.uri : request.home.path);
+  const std::string& path = request.home.path.empty() ? request.document.uri : request.home.path;
+  const std::string_view name = std::string_view(path).substr(path.rfind('/') + 1);
+  // It is written down (taste_keeper.h), so that it must not be a file's own name.
+  return name.find('.') == std::string_view::npos ? "other" : recall::family_of(path);
 }
 
 }  // namespace efimd::completion
