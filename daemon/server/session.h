@@ -249,6 +249,10 @@ class Session : public std::enable_shared_from_this<Session> {
   void add_folder(const std::string& uri);
   /// The project of a file that `facts` are of: a workspace folder, if one holds it.
   completion::TextHome home_of(const FileFacts& facts) const;
+  /// A client that watches no files tells of none that others change: while its user types, the project
+  /// is looked at once in kLookAgain.
+  void look_again(const completion::TextHome& home);
+  static constexpr std::chrono::minutes kLookAgain{1};
   /// Files that are excluded by now leave recall.
   void judge_documents_again();
   /// After a change that brings a private key (`why`), the document is one with secrets.
@@ -317,7 +321,8 @@ class Session : public std::enable_shared_from_this<Session> {
   lsp::Json state_told_;  ///< params of the last efim/state; null before the first
   bool work_done_progress_ = false;
   bool registers_watchers_ = false;
-  std::vector<std::filesystem::path> folders_;  ///< of the workspace
+  std::chrono::steady_clock::time_point looked_ = {};  ///< look_again()
+  std::vector<std::filesystem::path> folders_;         ///< of the workspace
   Progress progress_ = Progress::kNone;
   bool failure_told_ = false;
   bool remote_trouble_told_ = false;

@@ -249,10 +249,11 @@ void Session::revised() {
     open.document.adopt(std::move(made->revision));
     weigh(made->uri, open);
     close_if_secret(made->uri, made->secret);
-    if (open.judged && open.unusable.empty() && !open.home.path.empty() &&
-        host_.config().completion.recall)
-      host_.revise_document({id_, made->uri}, open.home, open.document.snapshot());
-    return;
+    if (!open.judged || !open.unusable.empty() || open.home.path.empty() ||
+        !host_.config().completion.recall)
+      return;
+    host_.revise_document({id_, made->uri}, open.home, open.document.snapshot());
+    return look_again(open.home);
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    made->outcome.error().message());

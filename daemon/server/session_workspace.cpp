@@ -71,6 +71,13 @@ void Session::did_change_workspace_folders(const lsp::Message& message) {
   for (const std::string& uri : params->added) add_folder(uri);
 }
 
+void Session::look_again(const completion::TextHome& home) {
+  const auto now = std::chrono::steady_clock::now();
+  if (registers_watchers_ || home.project == home.path || now - looked_ < kLookAgain) return;
+  looked_ = now;
+  host_.look_at_project(home);
+}
+
 void Session::did_change_watched_files(const lsp::Message& message) {
   const auto params = params_of<lsp::DidChangeWatchedFilesParams>(message);
   if (!params) return;

@@ -81,6 +81,27 @@ TEST_CASE("an editor that can is asked for notices of files, one that cannot is 
   CHECK(asked(off).empty());
 }
 
+TEST_CASE("the project of an editor that watches no files is looked at while its user types") {
+  const Folder folder;
+  const auto looks_after_changes = [&](bool watches) {
+    FakeEditor editor;
+    editor.folders = Json::array({folder_json(folder.uri("one"))});
+    const Json watching = {
+        {"workspace", {{"didChangeWatchedFiles", {{"dynamicRegistration", watches}}}}}};
+    editor.initialize(watching);
+    editor.open("int a;", folder.uri("one/a.c"));
+    const std::size_t opened = editor.host.projects.size();
+    for (int version = 2; version < 6; ++version)
+      editor.notify("textDocument/didChange",
+                    {{"textDocument", {{"uri", folder.uri("one/a.c")}, {"version", version}}},
+                     {"contentChanges", {{{"text", "int a" + std::to_string(version)}}}}});
+    CHECK(editor.host.revised.size() == 4);
+    return editor.host.projects.size() - opened;
+  };
+  CHECK(looks_after_changes(false) == 1);  // and not again within a minute
+  CHECK(looks_after_changes(true) == 0);
+}
+
 TEST_CASE("files that were made, changed or removed are handed on; of very many, all are meant") {
   FakeEditor editor;
   editor.initialize();
