@@ -11,6 +11,7 @@ kPatienceS = 120  # what a busy machine may take; a good run needs milliseconds
 
 kTexts = pathlib.Path(__file__).with_name("texts")
 kSettings = (kTexts / "settings.txt").read_text(encoding="utf-8")  # a Python file, with room at its end
+kRepeated = (kTexts / "repeated.txt").read_text(encoding="utf-8")  # a Python file that ends where it may say again what it said before
 kTyped = (kTexts / "typed.txt").read_text(encoding="utf-8")  # a function to type there, of more than 200 keystrokes
 
 # A function in Lua: the ghost text of Neovim itself and of the plugin, in the current buffer.

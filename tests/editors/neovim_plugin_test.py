@@ -20,7 +20,7 @@ import unittest
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
 from lsp_recorder import is_offered, offset_of  # noqa: E402
-from neovim import kPatienceS, kSettings, kTyped  # noqa: E402
+from neovim import kPatienceS, kRepeated, kSettings, kTyped  # noqa: E402
 from neovim_plugin import Plugin, kPlugin, kSkipped, kTypist, lua_string, neovim_for, read_only  # noqa: E402
 from terminal_picture import svg  # noqa: E402
 
@@ -326,7 +326,7 @@ class Talking(Plugin):
         self.neovim.ghost_at_cursor()
         self.neovim.wait_for("the receipt", lambda _: self.neovim.lua("require('efimd.state').receipt ~= nil"))
         self.assertRegex(self.neovim.lua("require('efimd.state').receipt_text()"), r"^\d+ of \d+ tokens evaluated, \d+ ms")
-        self.assertIn(self.neovim.lua("require('efimd').statusline()"), ("efimd", "efimd *"))
+        self.assertRegex(self.neovim.lua("require('efimd').statusline()"), r"^efimd( \*| model| recalled(\+model)?)?$")
         self.neovim.type("<Esc>:Efimd status<CR>")
         self.neovim.wait_for("the status", lambda state: any("parameters" in line for line in state["lines"]))
         self.neovim.type(":Efimd doctor<CR>")
@@ -335,6 +335,41 @@ class Talking(Plugin):
         parts = ("this editor", "the model is ready", "tokens evaluated", "this machine", "processor")
         self.neovim.wait_for("the health report",
                              lambda state: all(part in "\n".join(state["lines"]) for part in parts))
+
+    def statusline_when(self, what, holds):
+        """Once holds(text, last receipt): the text that the expression of :help efimd-statusline draws, and the receipt's source."""
+        expression = "[[%{%v:lua.require'efimd'.statusline()%}]]"
+        seen = []
+
+        def found():
+            text, receipt = self.neovim.lua(f"{{ vim.api.nvim_eval_statusline({expression}, {{}}).str, require('efimd.state').receipt or {{}} }}")
+            seen[:] = text, (receipt or {}).get("source")
+            return text != "efimd *" and holds(text, receipt or {})
+        self.neovim.wait_for(what, state=None, holds=found)
+        return seen
+
+    def type_what_is_recalled(self):
+        self.start_ready(name="entries.py", text=kRepeated)
+        self.statusline_when("the plain state before a suggestion", lambda text, _: text == "efimd")
+        self.neovim.type("GA = read")
+        self.assertTrue(self.neovim.ghost_at_cursor()["ghost"].startswith("_entries_of("))
+        text, source = self.statusline_when("a recalled suggestion's source", lambda text, _: "recalled" in text)
+        self.assertEqual(text, f"efimd {source}")
+
+    def test_the_statusline_names_the_source_of_the_last_suggestion_in_its_buffer(self):
+        self.type_what_is_recalled()
+        self.neovim.type("<Esc>:new<CR>")
+        self.statusline_when("the plain state in another buffer", lambda text, _: text == "efimd")
+        self.neovim.type(":close<CR>")
+        self.statusline_when("the source", lambda text, _: "recalled" in text)
+        self.assert_no_complaints()
+
+    def test_the_statusline_names_no_source_after_an_answer_without_a_suggestion(self):
+        self.type_what_is_recalled()
+        self.neovim.type("<C-]><Space><BS>")
+        text, _ = self.statusline_when("the answer after a dismissal",
+                                       lambda _, receipt: receipt.get("reason") == "it was just rejected here")
+        self.assertEqual(text, "efimd")
 
     def test_a_files_cache_is_purged_by_the_command(self):
         self.start_ready(text=kSettings * 4)

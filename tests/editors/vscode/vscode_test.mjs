@@ -4,8 +4,8 @@ import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileS
 import { join } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
 import { canMount, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
-import { outcomes, readRecording, unanswered } from './recording.mjs';
-import { asked, efimd, kAutomatic, kindsSince, kInvoked, startOldDaemon, status, written } from './efimd.mjs';
+import { outcomes, readRecording } from './recording.mjs';
+import { allAnswered, asked, efimd, kAutomatic, kindsSince, kInvoked, receipts, startOldDaemon, status, written } from './efimd.mjs';
 
 const { EFIMD_CONFIG, EFIMD_MODELS, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
 
@@ -31,6 +31,7 @@ const kSettings = {
 };
 const kKeys = [{ key: 'ctrl+alt+l', command: 'editor.action.inlineSuggest.acceptNextLine' }];
 const kPython = readFileSync(join(EFIMD_TEXTS, 'settings.txt'), 'utf8');
+const kRepeated = readFileSync(join(EFIMD_TEXTS, 'repeated.txt'), 'utf8').trimEnd();
 const kCpp = `#include <vector>
 
 int sum(const std::vector<int>& values) {
@@ -105,15 +106,6 @@ async function configured(settings) {
   await vscode.waitForStatus(/efimd.*Ready/);
 }
 
-async function chooseFirstOfMenu() {
-  await vscode.page.click('.statusbar-item[id*="efimd.status"] a');
-  await until('the menu', () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget')?.offsetHeight > 0
-    && document.querySelector('.quick-input-list .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith('Turn suggestions on or off')));
-  await vscode.press('Enter');
-  await until('the end of the menu', () => vscode.page.evaluate(() => document.querySelector('.quick-input-widget').offsetHeight === 0));
-  await vscode.press('Control+1'); // back into the editor
-}
-
 test('the status item becomes ready', async () => {
   await vscode.waitForStatus(/efimd Ready|efimd.*Ready/);
   assert.deepEqual(await vscode.toasts(), []);
@@ -170,12 +162,12 @@ test('in a C++ file a bracket that VS Code closed is not doubled', async () => {
   assert.ok(text.split(')').length <= text.split('(').length, text); // what the model writes may go over several lines
 });
 
-test('the status item tells the last receipt', async () => {
-  await vscode.page.hover('.statusbar-item[id*="efimd.status"]');
-  const hover = await until('the tooltip', () => vscode.page.evaluate(() => document.querySelector('.workbench-hover-container, .monaco-hover')?.textContent));
-  assert.match(hover, /\d+ of [\d,]+ tokens evaluated, \d+ ms/);
-  await vscode.screenshot('status');
-  await vscode.page.mouse.move(500, 200);
+test('the status item tells the last receipt, and where the suggestion is from', async () => {
+  await vscode.edit('entries.txt', kRepeated); // a language in which nothing was refused so far
+  const ghost = await typeAtEnd(' = read');
+  assert.ok(ghost.ghost.startsWith('_entries_of('), JSON.stringify(ghost));
+  await until('the receipt of what is shown', () => receipts().at(-1)?.source.startsWith('recalled') && allAnswered());
+  assert.match(await vscode.tooltip(), /\d+ of [\d,]+ tokens evaluated, \d+ ms; from your own text/);
 });
 
 test('a file can be switched off, and the status item says so', async () => {
@@ -197,12 +189,12 @@ test('all are switched off and on from the menu of the status item', async () =>
   await vscode.edit('all.py', kPython);
   await typeAtEnd('    def set(self');
   const before = asked();
-  await chooseFirstOfMenu();
+  await vscode.chooseFirstOfMenu();
   await vscode.waitForStatus(/efimd off/);
   await vscode.type(', na');
   await vscode.waitForText('all.py', /set\(self, na/);
   assert.equal(asked(), before);
-  await chooseFirstOfMenu();
+  await vscode.chooseFirstOfMenu();
   await vscode.waitForStatus(/efimd.*Ready/);
   await vscode.type('me');
   await vscode.waitForGhost();
@@ -293,7 +285,7 @@ test('200 keystrokes at 60 ms show nothing old and leave nothing unanswered', as
     await new Promise((done) => setTimeout(done, Math.max(0, due - Date.now())));
     if (i % 20 === 19) await until('ghost text', () => vscode.ghost(), 3000).catch(() => null); // a person looks up
   }
-  await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
+  await until('all answers', allAnswered);
   const samples = await vscode.page.evaluate(() => {
     cancelAnimationFrame(window.efimdFrame);
     return window.efimdSamples.map((sample) => JSON.parse(sample));
@@ -322,12 +314,7 @@ test('200 keystrokes at 60 ms show nothing old and leave nothing unanswered', as
 });
 
 test('the cache view draws files, memory and latencies', async () => {
-  await vscode.command('efimd: Focus on Cache View');
-  const frame = await until('the page of the view', async () => {
-    for (const each of vscode.page.frames())
-      if (await each.$('section.files .row.file').catch(() => null)) return each;
-    return null;
-  });
+  const frame = await vscode.cacheView();
   const drawn = await frame.evaluate(() => ({
     files: [...document.querySelectorAll('.row.file .name')].map((each) => each.textContent),
     device: Number(document.querySelector('.row.file rect.device')?.getAttribute('width')),
@@ -342,9 +329,28 @@ test('the cache view draws files, memory and latencies', async () => {
   assert.ok(drawn.shown && drawn.texts.some((text) => /shows \d+ % of the file.*: before \d+/.test(text)), JSON.stringify(drawn.texts));
   assert.match(drawn.memory, /MiB of /);
   // Of the last 200 receipts (cache_view.ts), those that took time.
-  assert.equal(drawn.points, readRecording(EFIMD_RECORDING).receipts.slice(-200).filter(({ totalMs }) => totalMs > 0).length);
+  assert.equal(drawn.points, receipts().slice(-200).filter(({ totalMs }) => totalMs > 0).length);
   await vscode.command('View: Toggle Maximized Panel');
   await vscode.screenshot('cache');
+  await vscode.command('View: Toggle Panel Visibility');
+});
+
+test('the cache view draws what a prompt shows of other files', async () => {
+  await vscode.edit('importing.py', "from settings import Settings\n\nsettings = Settings('a.json')\n"); // settings.py is of the first test
+  await typeAtEnd('settings.');
+  const head = await until('a prompt with a head', async () => {
+    await vscode.press('Space', 'Backspace');
+    const last = () => receipts().findLast(({ uri, promptTokens }) => promptTokens > 0 && uri.endsWith('/importing.py'));
+    return until('one', () => allAnswered() && last()?.head, 1000).catch(() => null); // heads are evaluated in idle time
+  });
+  const frame = await vscode.cacheView();
+  const row = await until("the head's bar", () => frame.evaluate(() => {
+    const file = [...document.querySelectorAll('.row.file')].find((each) => each.querySelector('.name').textContent === 'importing.py');
+    const of = (name, attribute) => Number(file.querySelector(`rect.${name}`).getAttribute(attribute));
+    return file?.querySelector('rect.head') && { from: of('head', 'x'), width: of('head', 'width'), before: of('before', 'x'), text: file.textContent };
+  }));
+  assert.ok(row.from === 0 && row.width > 0 && row.before === row.width, JSON.stringify(row));
+  assert.ok(row.text.includes(`, and 1 other file: head ${head.tokens}, before `), `${row.text}, where ${JSON.stringify(head)} was told`);
   await vscode.command('View: Toggle Panel Visibility');
 });
 
@@ -372,11 +378,11 @@ test('what was asked while the model was loading is asked again', async () => {
   writeFileSync(EFIMD_CONFIG, `${config}[device]\nthreads = 1\n[cache]\nkv_type = "q8"\n`); // a model's first loading with it measures it, for seconds
   await vscode.edit('loading.py', kPython);
   efimd('stop');
-  const before = readRecording(EFIMD_RECORDING).receipts.length;
+  const before = receipts().length;
   await vscode.press('Control+End');
   await vscode.type('    def set(self, na');
   await vscode.waitForGhost();
-  const reasons = readRecording(EFIMD_RECORDING).receipts.slice(before).map(({ reason }) => reason ?? '');
+  const reasons = receipts().slice(before).map(({ reason }) => reason ?? '');
   assert.ok(reasons.some((reason) => reason.startsWith('the model is still loading')), reasons.join());
   writeFileSync(EFIMD_CONFIG, config);
   efimd('stop');
@@ -420,7 +426,7 @@ test('a model that fails to load is told once, however often a daemon starts', a
     await vscode.type(key);
     await until('a request', () => asked() > before);
     await vscode.waitForStatus(/no\/model\.gguf/);
-    await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
+    await until('all answers', allAnswered);
     if (key === 'a') await theToast(/gives no completions: .*no\/model\.gguf/);
   }
   assert.deepEqual(await vscode.toasts(), []);
@@ -429,7 +435,6 @@ test('a model that fails to load is told once, however often a daemon starts', a
   await isServed('repaired.py');
 });
 
-/** The process, once it listens; null where a new daemon was sooner, as when the editor had something to say still. */
 test('an old daemon is told once, with what to do, and that helps', async () => {
   const old = await until('an old daemon that listens', startOldDaemon);
   try {
@@ -437,7 +442,7 @@ test('an old daemon is told once, with what to do, and that helps', async () => 
     await vscode.type('x');
     await theToast(/older efimd.*Run 'efimd stop'/);
     await vscode.type('y');
-    await until('all answers', () => unanswered(readRecording(EFIMD_RECORDING)).length === 0);
+    await until('all answers', allAnswered);
     assert.deepEqual(await vscode.toasts(), []);
     efimd('stop');
     await isServed('renewed.py');

@@ -169,6 +169,35 @@ export class Workbench {
     });
   }
 
+  /** Of the status item: it turns suggestions on or off. */
+  async chooseFirstOfMenu() {
+    await this.page.click('.statusbar-item[id*="efimd.status"] a');
+    await until('the menu', () => this.page.evaluate(() => document.querySelector('.quick-input-widget')?.offsetHeight > 0
+      && document.querySelector('.quick-input-list .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith('Turn suggestions on or off')));
+    await this.press('Enter');
+    await until('the end of the menu', () => this.page.evaluate(() => document.querySelector('.quick-input-widget').offsetHeight === 0));
+    await this.press('Control+1'); // back into the editor
+  }
+
+  /** What the status item's tooltip says now; the mouse is elsewhere afterwards. */
+  async tooltip() {
+    await this.page.hover('.statusbar-item[id*="efimd.status"]');
+    const text = await until('the tooltip', () => this.page.evaluate(() => document.querySelector('.workbench-hover-container, .monaco-hover')?.textContent));
+    await this.screenshot('status');
+    await this.page.mouse.move(500, 200);
+    return text;
+  }
+
+  /** Opens the cache view; returns its page, in which files are drawn. */
+  async cacheView() {
+    await this.command('efimd: Focus on Cache View');
+    return until('the page of the view', async () => {
+      for (const each of this.page.frames())
+        if (await each.$('section.files .row.file').catch(() => null)) return each;
+      return null;
+    });
+  }
+
   /** Texts of the notifications on the screen. */
   toasts() {
     return this.page.evaluate(() => [...document.querySelectorAll('.notifications-toasts .notification-list-item-message')].map((each) => each.textContent));

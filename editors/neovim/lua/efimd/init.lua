@@ -72,11 +72,17 @@ local texts = {
 }
 
 --- For 'statusline': "efimd", "efimd *" while it thinks, "efimd 40%" while it loads, "efimd!" when it failed, "efimd off".
+--- After an answer that suggests something in this buffer, its source: "efimd recalled", "efimd recalled+model", "efimd model".
 --- With { highlight = true } between EfimdStatus or EfimdStatusError and the end of it.
 function M.statusline(options)
   local now = state.now
   local text = now.name == 'loading' and ('efimd %.0f%%'):format(now.progress * 100) or texts[now.name] or ''
-  if text ~= '' and now.name ~= 'failed' and not M.is_enabled() then text = 'efimd off' end
+  if text ~= '' and now.name ~= 'failed' and not M.is_enabled() then
+    text = 'efimd off'
+  elseif now.name == 'ready' then
+    local source = state.source(current())
+    if source then text = text .. ' ' .. source end
+  end
   text = text:gsub('%%', '%%%%')
   if text == '' or not (options and options.highlight) then return text end
   return ('%%#%s#%s%%*'):format(now.name == 'failed' and 'EfimdStatusError' or 'EfimdStatus', text)

@@ -51,6 +51,19 @@ end
 
 function M.forget() told = {} end
 
+-- The origin of a suggestion in a word. What is typed through, prefetched or remembered is the model's.
+local words = {
+  engine = 'model', elsewhere = 'model', ['typed-through'] = 'model', prefetched = 'model', remembered = 'model',
+  recalled = 'recalled', ['recalled+model'] = 'recalled+model',
+}
+
+--- "recalled", "recalled+model" or "model"; nil unless the last answer was for `buf` and had a suggestion.
+function M.source(buf)
+  local receipt = M.receipt
+  if not receipt or receipt.reason or receipt.uri ~= vim.uri_from_bufnr(buf) then return nil end
+  return words[receipt.source]
+end
+
 --- The origin of a suggestion, if not the model alone.
 local sources = {
   recalled = 'from your own text',
