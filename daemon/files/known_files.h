@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/files/project_files.h"
@@ -24,8 +24,16 @@ class KnownFiles {
     const auto found = stamps_.find(path);
     if (found == stamps_.end()) return false;
     bytes_ -= found->second.bytes;
+    if (found->second == kDropped) --dropped_;
     stamps_.erase(found);
     return true;
+  }
+  /// Its text is held no more: it stays among the paths, but is known as no stamp.
+  void drop(const std::string& path) {
+    const auto found = stamps_.find(path);
+    if (found == stamps_.end() || found->second == kDropped) return;
+    bytes_ -= std::exchange(found->second, kDropped).bytes;
+    ++dropped_;
   }
 
   bool has(const std::string& path) const { return stamps_.contains(path); }
@@ -43,7 +51,8 @@ class KnownFiles {
     for (const auto& [path, stamp] : stamps_) paths.push_back(path);
     return paths;
   }
-  std::size_t count() const { return stamps_.size(); }
+  /// Of those whose text is held.
+  std::size_t count() const { return stamps_.size() - dropped_; }
   std::uint64_t bytes() const { return bytes_; }
   /// Of all but this one.
   std::uint64_t bytes_without(const std::string& path) const {
@@ -52,8 +61,11 @@ class KnownFiles {
   }
 
  private:
+  static constexpr FileStamp kDropped{};  ///< no file that is read is empty
+
   std::map<std::string, FileStamp> stamps_;
   std::uint64_t bytes_ = 0;
+  std::size_t dropped_ = 0;
 };
 
 }  // namespace efimd::service

@@ -141,7 +141,7 @@ void ProjectReader::State::forget(const recall::Dropped& dropped) {
   const std::lock_guard lock(mutex_);
   const auto project = projects_.find(dropped.project);
   if (project == projects_.end()) return;
-  for (const std::string& path : dropped.paths) project->second.files.forget(path);
+  for (const std::string& path : dropped.paths) project->second.files.drop(path);
 }
 
 void ProjectReader::State::ask(Job job) {

@@ -261,6 +261,9 @@ TEST_CASE("what the index had no room for is read at the next look") {
   CHECK(owner.continued(first, "first_function(").substr(0, 14) == "first_argument");
   owner.look_at(second);
   CHECK(owner.continued(first, "first_function(").empty());
+  // Heads still find it.
+  CHECK(owner.reader().files(first.root.generic_string()).size() == 1);
+  CHECK(owner.reader().status()[first.root < second.root ? 0 : 1].files == 0);
   owner.look_at(first);
   CHECK(owner.continued(first, "first_function(").substr(0, 14) == "first_argument");
 }

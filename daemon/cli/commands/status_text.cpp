@@ -242,7 +242,7 @@ std::string store_text(const Json& store) {
 std::string sessions_table(const Json& sessions) {
   std::vector<std::vector<std::string>> rows;
   for (const Json& session : sessions)
-    if (!text(at(session, "client")).starts_with('-'))
+    if (!text(at(session, "client")).starts_with('-') || number(at(session, "documents")) > 0)
       rows.push_back({text(at(session, "client")), text(at(session, "documents")),
                       text(at(session, "requests")), text(at(session, "shown")),
                       text(at(session, "accepted")), text(at(session, "acceptedPartly"))});
