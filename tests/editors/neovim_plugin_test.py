@@ -349,9 +349,10 @@ class Talking(Plugin):
         return seen
 
     def type_what_is_recalled(self):
-        self.start_ready(name="entries.py", text=kRepeated)
+        # One key, so that nothing is typed through.
+        self.start_ready(name="entries.py", text=f"{kRepeated.rstrip()} = rea\n")
         self.statusline_when("the plain state before a suggestion", lambda text, _: text == "efimd")
-        self.neovim.type("GA = read")
+        self.neovim.type("GAd")
         self.assertTrue(self.neovim.ghost_at_cursor()["ghost"].startswith("_entries_of("))
         text, source = self.statusline_when("a recalled suggestion's source", lambda text, _: "recalled" in text)
         self.assertEqual(text, f"efimd {source}")

@@ -163,8 +163,9 @@ test('in a C++ file a bracket that VS Code closed is not doubled', async () => {
 });
 
 test('the status item tells the last receipt, and where the suggestion is from', async () => {
-  await vscode.edit('entries.txt', kRepeated); // a language in which nothing was refused so far
-  const ghost = await typeAtEnd(' = read');
+  // A language in which nothing was refused so far; and one key, so that nothing is typed through.
+  await vscode.edit('entries.txt', `${kRepeated} = rea`);
+  const ghost = await typeAtEnd('d');
   assert.ok(ghost.ghost.startsWith('_entries_of('), JSON.stringify(ghost));
   await until('the receipt of what is shown', () => receipts().at(-1)?.source.startsWith('recalled') && allAnswered());
   assert.match(await vscode.tooltip(), /\d+ of [\d,]+ tokens evaluated, \d+ ms; from your own text/);
