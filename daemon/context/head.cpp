@@ -47,16 +47,16 @@ struct Choice {
 class Chooser {
  public:
   Chooser(std::string_view text, std::span<const Source> sources, std::size_t bytes_max)
-      : words_(words_of(text)), left_(bytes_max), half_(bytes_max / 2) {
+      : words_(words_of(text)), left_(bytes_max), bytes_max_(bytes_max) {
     for (const Source& source : sources) choices_.push_back({&source, {}});
   }
 
   Head choose() {
     // Twice each: no file takes more than half before the others had their turn.
-    for (const std::size_t of_file_max : {half_, half_ * 2 + 1})
+    for (const std::size_t of_file_max : {bytes_max_ / 2, bytes_max_})
       for (Choice& choice : choices_)
         take(choice, of_file_max, [&](const auto& d) { return is_mentioned(d.names, words_); });
-    for (const std::size_t of_file_max : {half_, half_ * 2 + 1})
+    for (const std::size_t of_file_max : {bytes_max_ / 2, bytes_max_})
       for (Choice& choice : choices_)
         if (!choice.taken.empty() && !choice.source->file.is_beside)
           take(choice, of_file_max,
@@ -99,7 +99,7 @@ class Chooser {
 
   const Words words_;
   std::size_t left_;
-  const std::size_t half_;
+  const std::size_t bytes_max_;
   std::vector<Choice> choices_;
 };
 

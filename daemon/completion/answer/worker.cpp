@@ -19,8 +19,6 @@ double ms_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
-/// Of a window, for what is shown of other files.
-
 /// BOS and the three of the format, and what a text may gain when it is tokenized in two parts.
 constexpr int kFramingTokens = 16;
 
