@@ -11,6 +11,7 @@
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/commands/table.h"
 #include "daemon/client/client.h"
+#include "daemon/completion/documents/taste_keeper.h"
 #include "daemon/config/config.h"
 #include "daemon/server/cache_request.h"
 #include "lsp/uri.h"
@@ -45,15 +46,6 @@ Result<Json> ask_store(const Paths& paths, const CacheRequest& request) {
   return answer;
 }
 
-/// What the user takes and rejects is forgotten with everything else.
-Result<void> forget_taste(const Paths& paths) {
-  std::error_code error;
-  std::filesystem::remove(paths.taste_file(), error);
-  if (!error) return {};
-  return fail(Fault::kIo, paths.taste_file().string() + ": " + error.message(),
-              "remove the file yourself");
-}
-
 /// For a daemon that keeps nothing on disk: what an earlier one kept there is purged, too.
 Result<Json> purge_earlier(const Paths& paths, const CacheRequest& request, Json memory) {
   const bool found = request.uri.empty() || number(memory, "documents") > 0;
@@ -81,8 +73,10 @@ Result<Json> ask(const Paths& paths, const CacheRequest& request) {
     return purge_earlier(paths, request, std::move(*answer));
   }
   if (socket.error().fault != Fault::kNotFound) return tl::unexpected(socket.error());
+  // What the user takes and rejects is forgotten with everything else.
   if (request.action == Action::kPurge && request.uri.empty())
-    if (auto forgotten = forget_taste(paths); !forgotten) return tl::unexpected(forgotten.error());
+    if (auto saved = completion::TasteKeeper(paths.taste_file()).save({}); !saved)
+      return tl::unexpected(saved.error());
   return ask_store(paths, request);
 }
 

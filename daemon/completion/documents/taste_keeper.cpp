@@ -25,6 +25,8 @@ Result<void> TasteKeeper::save(const Taste& taste) const {
   std::error_code error;
   if (taste.rows().empty()) {
     fs::remove(file_, error);
+    if (error)
+      return fail(Fault::kIo, file_.string() + ": " + error.message(), "remove the file yourself");
     return {};
   }
   const fs::path next = fs::path(file_).concat(".next");
