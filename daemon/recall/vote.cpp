@@ -167,23 +167,14 @@ Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const
   return candidate;
 }
 
-/// What orders candidates: bytes that the user may expect to be spared; and most of all a line that
-/// is right to its end, since it takes one key and no look at the rest.
-double worth_of(const Candidate& candidate) {
-  constexpr double kWholeLine = 3, kKeysOfDoubt = 4;
-  double bytes = 0;
-  std::size_t begin = 0;
-  for (const Boundary& boundary : candidate.boundaries) {
-    bytes += boundary.chance * static_cast<double>(boundary.bytes - begin);
-    begin = boundary.bytes;
-  }
-  const double whole = candidate.boundaries.back().chance;
-  return bytes + kWholeLine * whole * (static_cast<double>(candidate.text.size()) + kKeysOfDoubt);
-}
-
 bool stands_there_already(const Asked& asked, std::string_view text) {
-  if (asked.place() == Place::kStart) return trimmed(text) == asked.around().below;
-  return !asked.tail().empty() && trimmed(text) == asked.tail();
+  const std::string_view below = asked.around().below, typed = asked.around().typed;
+  if (asked.place() == Place::kStart) return trimmed(text) == below;
+  if (!asked.tail().empty()) return trimmed(text) == asked.tail();
+  // The line as it would be. Lines of signs alone, as "});", often follow each other.
+  const bool says_something = std::ranges::any_of(below, is_word);
+  return says_something && below.size() == typed.size() + text.size() && below.starts_with(typed) &&
+         below.ends_with(text);
 }
 
 /// The text without the rest of the cursor's line, which it would double.
@@ -203,6 +194,18 @@ Supported best_supported(const std::vector<Match>& matches) {
   const std::vector<Ballot> ballots = ballots_of(matches);
   const Ballot& ballot = ballots.front();
   return {ballot.best, ballot.weight / std::max(1e-9, all), ballot.votes};
+}
+
+double worth_of(const Candidate& candidate) {
+  constexpr double kWholeLine = 3, kKeysOfDoubt = 4;
+  double bytes = 0;
+  std::size_t begin = 0;
+  for (const Boundary& boundary : candidate.boundaries) {
+    bytes += boundary.chance * static_cast<double>(boundary.bytes - begin);
+    begin = boundary.bytes;
+  }
+  const double whole = candidate.boundaries.back().chance;
+  return bytes + kWholeLine * whole * (static_cast<double>(candidate.text.size()) + kKeysOfDoubt);
 }
 
 std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,

@@ -86,6 +86,15 @@ TEST_CASE("what stands below the cursor already is not offered as its line") {
                      "switch_off_light(house);"));
 }
 
+TEST_CASE("a line that stands below is not offered to its half-typed copy, but one of signs is") {
+  Index index;
+  index.add_file({"project", "/project/a.c"}, "  lock_the_door(house);\n  });\n");
+  const std::string rest = "he_door(house);";
+  CHECK_FALSE(offers(index, "int x;\n  lock_t^\n  lock_the_door(house);\n", rest));
+  CHECK(offers(index, "int x;\n  lock_t^\n  open_the_door(house);\n", rest));
+  CHECK(offers(index, "lock_the_door(house);\n  }^\n});\n", ");"));
+}
+
 TEST_CASE("the cursor's own line is no evidence for itself") {
   const Index index;
   for (const Candidate& candidate : find(index, "some_long_name = ano^ther_long_name;\n"))
