@@ -229,7 +229,7 @@ struct CompletionService::Impl {
     publish(worker);
     tell_remote(worker);
     if (!answer.outcome.superseded) board.count_answer(answer.outcome.receipt);
-    if (answer.outcome.item) board.count_shown(answer.outcome.receipt.source);
+    if (!answer.shown.empty()) board.count_shown(answer.shown);
     if (!answer.accepted.empty()) board.count_accepted(answer.accepted);
     if (!answer.silence.empty()) board.count_silence(answer.silence);
     if (answer.plan) board.add_plan(std::move(*answer.plan));

@@ -229,3 +229,31 @@ TEST_CASE("A-12: recalled text must have the better expected gain") {
   CHECK_FALSE(is_better(recalled, 6.1));
   CHECK_FALSE(is_better({}, 0));
 }
+TEST_CASE("A-12: what is typed through is shown once, and counts for its source when it is taken") {
+  Harness harness(says("xyz"));
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  REQUIRE(ask(harness).item->text == kRest);
+  harness.type("_", kUri);
+  REQUIRE(ask(harness).item->text == kRest.substr(1));
+  harness.type("u", kUri);
+  const Outcome outcome = ask(harness);
+  REQUIRE(outcome.item->text == kRest.substr(2));
+  CHECK(harness.service->status().sources.at("recalled").shown == 1);
+  harness.accept(*outcome.item, kUri);
+  ask(harness);
+  CHECK(harness.service->status().sources.at("recalled").accepted == 1);
+
+  Harness model(says("xyz = 1;"));
+  model.set("void fourth() {\n  ^\n}\n", kUri);
+  REQUIRE(ask(model).item->text == "xyz = 1;");
+  model.type("x", kUri);
+  const Outcome rest = ask(model);
+  CHECK(rest.receipt.source == "typed-through");
+  CHECK(model.service->status().sources.at("engine").shown == 1);
+  model.accept(*rest.item, kUri);
+  ask(model);
+  const auto sources = model.service->status().sources;
+  CHECK_FALSE(sources.contains("typed-through"));
+  CHECK(sources.at("engine").accepted == 1);
+}
+

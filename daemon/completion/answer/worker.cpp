@@ -158,8 +158,13 @@ Answer Worker::answer_of(Turn&& turn, Or<std::vector<Item>> items) const {
     const auto& before = document.last->shown;
     const bool is_rest = before && before->is_judged && before->begin < first.replace_begin;
     const Receipt& receipt = answer.outcome.receipt;
-    document.last->shown = Shown{first.text, first.replace_begin, receipt.source,
-                                 receipt.confidence.value_or(0), is_rest};
+    Shown shown{first.text, first.replace_begin, receipt.source, receipt.confidence.value_or(0),
+                is_rest};
+    if (before && is_left_of(*before, shown))
+      shown.source = before->source;
+    else
+      answer.shown = shown.source;
+    document.last->shown = std::move(shown);
     if (!turn.request().selected) document.shown = first;
     answer.outcome.more.assign(items->begin() + 1, items->end());
     answer.outcome.item = std::move(items->front());

@@ -33,6 +33,7 @@ struct Answer {
   std::string_view silence;
   std::optional<ServiceStatus::PlanNote> plan;  ///< set if the model was asked
   std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
+  std::string shown = {};     ///< source of the item, if it was not on the screen already
 };
 
 /// Answers one request after another: event, known suggestions, the model, fit.

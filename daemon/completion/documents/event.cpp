@@ -49,6 +49,12 @@ Event classify_change(const text::Change& change, const LastRequest& last, std::
 
 }  // namespace
 
+bool is_left_of(const Shown& before, const Shown& now) {
+  return now.begin >= before.begin &&
+         now.begin + now.text.size() == before.begin + before.text.size() &&
+         before.text.ends_with(now.text);
+}
+
 bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor) {
   if (!shown || shown->text.empty() || shown->begin >= cursor || cursor > text.size()) return false;
   const std::string since = with_newlines(text.substr(shown->begin, cursor - shown->begin));

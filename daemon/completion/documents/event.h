@@ -15,10 +15,13 @@ namespace efimd::completion {
 struct Shown {
   std::string text;
   std::size_t begin = 0;    ///< its place in the text
-  std::string source = {};  ///< Receipt::source
+  std::string source = {};  ///< Receipt::source of the answer that showed it first
   double chance = 0;        ///< Receipt::confidence; 0: unknown
   bool is_judged = false;   ///< the user typed some of it
 };
+
+/// Whether `now` is `before`, or what is left of it once its beginning is typed: nothing new is shown.
+bool is_left_of(const Shown& before, const Shown& now);
 
 /// The facts of a document's last request that classification needs.
 struct LastRequest {
