@@ -103,6 +103,26 @@ TEST_CASE("A-12: a file that another editor has open stays as that editor has it
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
 
+TEST_CASE("A-12: a document that is closed after many others leaves its file's text alone") {
+  const auto script = says("xyz");
+  recall::Index index;
+  completion::Worker worker(std::make_unique<test::ScriptedEngine>(script),
+                            {.budgets = {}, .documents_max = 2, .index = &index});
+  const auto open = [&](int number, const std::string& text) {
+    const std::string path = "/project/" + std::to_string(number) + ".cpp";
+    worker.open({.document = {1, "file://" + path},
+                 .snapshot = text::Document(text).snapshot(),
+                 .home = {"/project", path}});
+  };
+  open(0, kRepeated);
+  for (int number = 1; number < 5; ++number) open(number, "int x;\n");
+  CHECK(index.usage().documents == 5);
+  worker.close({1, "file:///project/0.cpp"});
+  CHECK(index.usage().documents == 4);
+  const std::string asked = "void fourth() {\n  registry.insert";
+  CHECK(index.find({{"/project", "/project/4.cpp"}, asked, asked.size()}).empty());
+}
+
 TEST_CASE("A-12: the lines under a recalled line come with it, as far as the block goes") {
   const std::string body =
       "  registry.insert_unique(key, std::move(value));\n  if (registry.is_full()) {\n"

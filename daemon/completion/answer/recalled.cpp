@@ -152,28 +152,15 @@ void take(Recalled& recalled, const recall::Candidate& found, const Turn& turn) 
 
 }  // namespace
 
-void follow(recall::Index& index, const Turn& turn) {
+void note_accepted(recall::Index& index, const Turn& turn) {
   const TextHome& home = turn.request().home;
   if (home.path.empty()) return;
-  index.set_document(where_of(home), turn.request().snapshot);
   const std::optional<LastRequest>& last = turn.document.last;
   if (turn.receipt.event != Event::kAccept || !last || !last->shown) return;
   const std::size_t begin = last->shown->begin;
   if (begin < turn.cursor)
     index.accept(where_of(home), turn.snapshot().bytes(), begin,
                  turn.snapshot().bytes().substr(begin, turn.cursor - begin));
-}
-
-void leave(recall::Index& index, Documents& documents, const DocumentKey& document) {
-  const DocumentState* const closed = documents.find(document);
-  if (closed == nullptr || closed->home.path.empty()) return;
-  const TextHome home = closed->home;
-  index.close_document(where_of(home));
-  documents.for_each([&](const DocumentKey& other, const DocumentState& state) {
-    if (other != document && state.open && state.snapshot && state.home.project == home.project &&
-        state.home.path == home.path)
-      index.set_document(where_of(home), state.snapshot);
-  });
 }
 
 Recalled propose(const recall::Index& index, const Turn& turn) {

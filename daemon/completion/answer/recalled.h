@@ -20,15 +20,10 @@ struct Recalled {
   std::optional<recall::Candidate> drafted = {};  ///< the candidate that `draft` is of
 };
 
-/// Tells the index what a request shows: the document's text, and what the user took of the last
-/// suggestion.
+/// Tells the index what the user took of the last suggestion.
 ///
 /// Thread: engine. Call after the event is known and before the last suggestion is forgotten.
-void follow(recall::Index& index, const Turn& turn);
-
-/// Tells the index that an editor closes the document: its file's text counts again, or that of another
-/// editor which has the file open.
-void leave(recall::Index& index, Documents& documents, const DocumentKey& document);
+void note_accepted(recall::Index& index, const Turn& turn);
 
 /// The index's proposal at the cursor. It obeys the rules of fit and the user's rejections.
 Recalled propose(const recall::Index& index, const Turn& turn);

@@ -35,6 +35,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
       documents_(*engine_, settings.documents_max),
       memory_(*engine_, documents_, std::move(settings.keeper), settings.ask_head != nullptr),
       index_(settings.index),
+      texts_(index_),
       taste_(settings.taste) {
   if (settings.remote.engine) remote_.emplace(engine_->tokenizer(), std::move(settings.remote));
   if (engine_->tokenizer().fim().files.shows_others) ask_head_ = std::move(settings.ask_head);
@@ -42,7 +43,7 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
 }
 
 void Worker::close(const DocumentKey& document) {
-  if (index_ != nullptr) leave(*index_, documents_, document);
+  texts_.close(document);
   documents_.close(document);
   memory_.close(document);
   if (remote_) remote_->close(document);
@@ -56,8 +57,7 @@ void Worker::open(const OpenedDocument& opened) {
   document.snapshot = opened.snapshot;
   document.windows = windows_for({}, document);
   document.home = opened.home;
-  if (index_ != nullptr && !opened.home.path.empty())
-    index_->set_document({opened.home.project, opened.home.path}, opened.snapshot);
+  texts_.set(opened.document, opened.home, opened.snapshot);
   ask_head(opened.document, document);
 }
 
@@ -193,10 +193,8 @@ void Worker::note_request(Turn& turn) {
   forget_moved(*document.last, snapshot);
   document.rejections.judge(*document.last, snapshot, turn.cursor);
   if (index_ != nullptr) {
-    // A document that became a secret leaves the index at once.
-    if (request.home.path.empty() && !document.home.path.empty())
-      index_->forget({document.home.project, document.home.path});
-    follow(*index_, turn);
+    texts_.set(request.document, request.home, request.snapshot);
+    note_accepted(*index_, turn);
   }
   document.home = request.home;
   document.last->serial = snapshot.serial();

@@ -13,6 +13,7 @@
 
 #include "daemon/completion/answer/idle.h"
 #include "daemon/completion/answer/model_answer.h"
+#include "daemon/completion/answer/open_texts.h"
 #include "daemon/completion/answer/recalled.h"
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
@@ -32,8 +33,8 @@ struct Answer {
   Outcome outcome;
   std::string_view silence;
   std::optional<ServiceStatus::PlanNote> plan;  ///< set if the model was asked
-  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
   std::string shown = {};     ///< source of the item, if it was not on the screen already
+  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
 };
 
 /// Answers one request after another: event, known suggestions, the model, fit.
@@ -110,6 +111,7 @@ class Worker {
   Documents documents_;
   SessionMemory memory_;
   recall::Index* const index_;
+  OpenTexts texts_;
   Taste* const taste_;
   std::function<void(HeadQuestion)> ask_head_;
   std::optional<Elsewhere> elsewhere_;  ///< unset: prompts show no other edits
