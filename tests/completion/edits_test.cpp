@@ -39,6 +39,21 @@ TEST_CASE("A-14: a prompt shows the lines that were edited in another file, behi
   CHECK(person.seen.before.find("renamed") == std::string::npos);
 }
 
+TEST_CASE("A-14: what is edited before a document's first request counts") {
+  test::Person person(100, true);
+  person.worker.open({.document = {1, kB},
+                      .snapshot = person.text_b.snapshot(),
+                      .file = {"p", "b.c"},
+                      .home = {"/p", "/p/b.c"}});
+  person.type(" renamed();", kB);
+  person.ask(kB);
+  person.ask(kA);
+  person.rest();
+  person.type("x", kA);
+  CHECK(person.ask(kA).edit_tokens > 0);
+  CHECK(person.seen.after.find("renamed();") != std::string::npos);
+}
+
 TEST_CASE("A-14: without the setting, and of another project, nothing is shown") {
   test::Person off(100);
   CHECK(edit_b_then_a(off, " renamed();").edit_tokens == 0);

@@ -58,6 +58,7 @@ void Worker::open(const OpenedDocument& opened) {
   document.windows = windows_for({}, document);
   document.home = opened.home;
   texts_.set(opened.document, opened.home, opened.snapshot);
+  if (elsewhere_) elsewhere_->follow(document, *opened.snapshot);
   ask_head(opened.document, document);
 }
 
