@@ -43,6 +43,22 @@ TEST_CASE("A-13: a head is asked for once a text, and shown from idle time's nex
   CHECK(receipt.shown == 1);
 }
 
+TEST_CASE("A-13: what was answered at a place is asked again once a head is there") {
+  test::Person person(200);
+  person.ask();
+  person.rest();
+  person.type(" ");
+  REQUIRE(person.ask().view == "full");
+  CHECK(person.ask().source == "remembered");
+  person.show("int area(int);\n");
+  CHECK(person.ask().source == "remembered");  // until idle time has evaluated it
+  person.rest();
+  const Receipt receipt = person.ask();
+  CHECK(receipt.source == "engine");
+  CHECK(receipt.head_files == 1);
+  CHECK(person.ask().source == "remembered");
+}
+
 TEST_CASE("A-13: files with equal heads share its pages") {
   const auto evaluated_for_b = [](bool shared) {
     test::Person person(200);

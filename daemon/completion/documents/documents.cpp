@@ -105,7 +105,7 @@ void Documents::show_head(DocumentState& state, const context::Head& head, std::
     state.spine = prompt::Spine(tokenizer, std::move(path));
   else if (path != state.spine.path())
     state.coming.emplace(tokenizer, std::move(path));
-  for (KeptAnchor& kept : state.anchors) state.judge_head(kept.anchor);
+  state.judge_heads();
 }
 
 void Documents::drop_lost(DocumentState& state) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -99,6 +100,12 @@ struct DocumentState {
   const prompt::PathHead& newest_path() const { return (coming ? *coming : spine).path(); }
   void judge_head(prompt::Anchor& anchor) const {
     anchor.lacks_head = anchor.path != newest_path() || (anchor.edits.empty() && !edits.empty());
+  }
+  /// There is another head, or there are edits to show: remembered texts have seen less than that.
+  void judge_heads() {
+    for (KeptAnchor& kept : anchors) judge_head(kept.anchor);
+    for (Suggestion& suggestion : suggestions)
+      suggestion.view_rank = std::max(suggestion.view_rank, 1);
   }
 };
 

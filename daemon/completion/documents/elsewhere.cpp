@@ -59,8 +59,7 @@ void Elsewhere::choose(DocumentState& document) {
   }
   const bool turned = tokens.empty() != document.edits.empty();
   document.edits = std::move(tokens);
-  if (!turned) return;
-  for (KeptAnchor& kept : document.anchors) document.judge_head(kept.anchor);
+  if (turned) document.judge_heads();
 }
 
 }  // namespace efimd::completion
