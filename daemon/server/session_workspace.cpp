@@ -3,6 +3,7 @@
 #include <spdlog/logger.h>
 
 #include <filesystem>
+#include <optional>
 #include <utility>
 
 #include "daemon/files/project_files.h"
@@ -23,6 +24,14 @@ completion::StopRule stop_rule_of(lsp::EfimStop stop) {
       return completion::StopRule::kBlock;
   }
   return completion::StopRule::kBlock;
+}
+
+/// A workspace folder's path, without a slash at its end; nullopt for what is no folder on this machine.
+std::optional<std::filesystem::path> folder_of(const std::string& uri) {
+  const auto path = lsp::path_of(uri);
+  if (!path) return std::nullopt;
+  std::filesystem::path folder = std::filesystem::path(*path).lexically_normal();
+  return folder.has_filename() ? folder : folder.parent_path();
 }
 
 }  // namespace
@@ -47,10 +56,8 @@ void Session::take_options(const lsp::EfimOptions& options) {
 }
 
 void Session::add_folder(const std::string& uri) {
-  const auto path = lsp::path_of(uri);
-  if (!path || folders_.size() >= lsp::kWorkspaceFoldersMax) return;
-  const std::filesystem::path folder = std::filesystem::path(*path).lexically_normal();
-  folders_.push_back(folder.has_filename() ? folder : folder.parent_path());
+  const auto folder = folder_of(uri);
+  if (folder && folders_.size() < lsp::kWorkspaceFoldersMax) folders_.push_back(*folder);
 }
 
 completion::TextHome Session::home_of(const FileFacts& facts) const {
@@ -67,7 +74,7 @@ void Session::did_change_workspace_folders(const lsp::Message& message) {
   const auto params = params_of<lsp::DidChangeWorkspaceFoldersParams>(message);
   if (!params) return;
   for (const std::string& uri : params->removed)
-    if (const auto path = lsp::path_of(uri)) std::erase(folders_, std::filesystem::path(*path));
+    if (const auto folder = folder_of(uri)) std::erase(folders_, *folder);
   for (const std::string& uri : params->added) add_folder(uri);
 }
 

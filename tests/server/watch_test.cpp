@@ -62,7 +62,7 @@ TEST_CASE("workspace folders that come and go count for the next file that is op
   change(one, Json::array());
   editor.open("int a;", folder.uri("one/a.c"));
   CHECK(project_of_last(editor) == folder.root / "one");
-  change(Json::array(), one);
+  change(Json::array(), Json::array({folder_json(folder.uri("one/"))}));
   editor.open("int b;", folder.uri("one/b.c"));
   CHECK(project_of_last(editor) == folder.root / "one/b.c");
 }
