@@ -13,7 +13,9 @@ place a logistic regression with a little shrinking is fitted. Then it chooses t
 with few enough wrong suggestions. The result is printed on stderr.
 """
 import argparse
+import re
 import sys
+from pathlib import Path
 
 import numpy as np
 
@@ -21,7 +23,7 @@ PLACES = ["inside", "start", "finished"]
 COLUMNS = ["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"]
 # Of the suggestions shown, how many may be wrong from the first character; at finished lines, how many cursors may show one.
 WRONG_MAX = {0: 0.12, 1: 0.24}
-FINISHED_SHOWN_MAX = 0.07
+FINISHED_SHOWN_MAX = 0.05
 
 
 def read(path: str) -> tuple:
@@ -139,8 +141,11 @@ def rows_of(weights: list) -> str:
     return ",\n    ".join("{{" + ", ".join(f"{value:.4g}" for value in row) + "}}" for row in weights)
 
 
+def cuts_of(cuts: list) -> str:
+    return ", ".join(f"{{{show:.2f}, {hold:.2f}}}" for show, hold in cuts)
+
+
 def table(weights: list, cuts: list, command: str) -> str:
-    pairs = ", ".join(f"{{{show:.2f}, {hold:.2f}}}" for show, hold in cuts)
     return f"""#pragma once
 
 #include <array>
@@ -158,36 +163,70 @@ inline constexpr std::array<std::array<double, kFeatures>, 3> kChanceWeights = {
 }}}};
 // clang-format on
 
-inline constexpr std::array<Cut, 3> kCuts = {{{{{pairs}}}}};
+inline constexpr std::array<Cut, 3> kCuts = {{{{{cuts_of(cuts)}}}}};
 
 }}  // namespace efimd::recall
 """
 
 
+class Boundaries:
+    """Lines "B": a candidate's boundaries, of which the model judged the first ones, too."""
+
+    def __init__(self, lines: list):
+        table = np.array([line[:8] for line in lines]).astype(int)
+        self.columns = dict(zip(["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"], table.T))
+        self.recalled = np.array([line[8] for line in lines])
+        self.features = [line[9:] or None for line in lines]
+        keys = self.columns["cursor"] * 1000 + self.columns["candidate"]
+        self.first = np.diff(keys, prepend=-1) != 0
+
+    def is_first(self, row: int) -> bool:
+        return bool(self.first[row])
+
+    def rows(self, kept: np.ndarray | None = None) -> np.ndarray:
+        """For fit_by_place(): those that the model judged."""
+        label = labels(self.columns)
+        found = [[self.columns["place"][row], self.columns["cursor"][row], label[row]] + self.features[row]
+                 for row in range(len(self.features)) if self.features[row] and (kept is None or kept[row])]
+        return np.array(found)
+
+
 def read_judged(path: str) -> tuple:
-    """Lines "B" (a candidate's boundary that the model judged, too) and "W" (what the model wrote): (place, cursor, label, features)."""
-    judged, written = [], []
+    """(boundaries, what the model wrote as rows of (place, cursor, label, features), cursors of each kind)"""
+    judged, written, count = [], [], {0: 0, 1: 0, 2: 0}
     with open(path, encoding="ascii") as lines:
-        for kind, *fields in (line.split() for line in lines if line[0] in "BW"):
+        for kind, *fields in (line.split() for line in lines if line[0] in "BQW"):
             values = [float(field) for field in fields]
-            if kind == "B":
-                place, _, cursor, truth, text, right, bytes_ = values[:7]
-                judged.append([place, cursor, right >= bytes_ and (bytes_ < text or truth == text)] + values[7:])
+            if kind == "Q":
+                count[int(values[0])] += 1
+            elif kind == "B":
+                judged.append(values)
             else:
                 place, _, cursor, _, bytes_, right = values[:6]
                 written.append([place, cursor, right / bytes_] + values[6:])
-    return np.array(judged), np.array(written)
+    return Boundaries(judged), np.array(written), count
+
+
+def read_cuts() -> list:
+    """Those of recall alone, as they are now."""
+    table_ = (Path(__file__).parent.parent / "daemon/recall/chance_table.h").read_text(encoding="ascii")
+    values = re.findall(r"[0-9.]+", table_[table_.index("kCuts"):])[-6:]
+    return [(float(show), float(hold)) for show, hold in zip(values[::2], values[1::2])]
+
+
+def samples_of(rows: np.ndarray, place: int) -> tuple:
+    """(cursors, labels, features, weights) of a place: four boundaries of a cursor count as much as forty."""
+    here = rows[rows[:, 0] == place]
+    _, inverse, number = np.unique(here[:, 1], return_inverse=True, return_counts=True)
+    return here[:, 1], here[:, 2], here[:, 3:], 4.0 / np.maximum(4, number[inverse])
 
 
 def fit_by_place(name: str, rows: np.ndarray) -> list:
     """Weights for each place; what a held-out half of the cursors says of them is printed on stderr."""
     weights = []
     for place in range(3):
-        here = rows[rows[:, 0] == place]
-        _, inverse, number = np.unique(here[:, 1], return_inverse=True, return_counts=True)
-        sample = 4.0 / np.maximum(4, number[inverse])
-        label, features = here[:, 2], here[:, 3:]
-        half = here[:, 1] % 2 == 0
+        cursors, label, features, sample = samples_of(rows, place)
+        half = cursors % 2 == 0
         tried = logistic(features[half], label[half], sample[half])
 
         def loss(chance: np.ndarray) -> float:
@@ -197,7 +236,7 @@ def fit_by_place(name: str, rows: np.ndarray) -> list:
 
         said = 1 / (1 + np.exp(-(features[~half] @ tried)))
         alone = 1 / (1 + np.exp(-features[~half][:, 1])) if features.shape[1] > 3 else np.exp(features[~half][:, 1])
-        print(f"{name}, {PLACES[place]}: {len(here)} rows of {len(number)} cursors, right {label.mean():.3f}, said {said.mean():.3f}, "
+        print(f"{name}, {PLACES[place]}: {len(label)} rows of {len(np.unique(cursors))} cursors, right {label.mean():.3f}, said {said.mean():.3f}, "
               f"loss of the held-out half {loss(said):.3f}, before {loss(alone):.3f}", file=sys.stderr)
         # Where the held-out half is not said better, what was said before stays.
         unchanged = np.eye(1, features.shape[1], 1)[0]
@@ -205,12 +244,13 @@ def fit_by_place(name: str, rows: np.ndarray) -> list:
     return weights
 
 
-def judged_table(judged: list, written: list, command: str) -> str:
+def judged_table(judged: list, cuts: list, written: list, command: str) -> str:
     return f"""#pragma once
 
 #include <array>
 
 #include "daemon/completion/answer/judged_chance.h"
+#include "daemon/recall/chance.h"
 
 // Written by training/fit_recall.py --judged, from places in the training packages. Rows follow
 // recall::Place, columns judged_boundaries() and written_features().
@@ -226,15 +266,46 @@ inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWei
 }}}};
 // clang-format on
 
+inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{{{cuts_of(cuts)}}}}};
+
 }}  // namespace efimd::completion
 """
 
 
+def judged_chances(boundaries: Boundaries, weights: list) -> np.ndarray:
+    """Of each boundary, as with_model() in judged_chance.cpp."""
+    chances = np.empty(len(boundaries.recalled))
+    chance = before = 1.0
+    for row, (recalled, features) in enumerate(zip(boundaries.recalled, boundaries.features)):
+        if row == 0 or boundaries.is_first(row):
+            chance = before = 1.0
+        if features is None:
+            chance *= min(1.0, recalled / max(1e-6, before))
+        else:
+            odds = float(np.dot(features, weights[boundaries.columns["place"][row]]))
+            chance = min(chance, 1 / (1 + np.exp(-np.clip(odds, -30, 30))))
+        before = recalled
+        chances[row] = chance
+    return chances
+
+
 def fit_judged(path: str) -> None:
-    judged, written = read_judged(path)
-    cursors = len(np.unique(np.concatenate([judged[:, 1], written[:, 1]])))
-    print(judged_table(fit_by_place("judged", judged), fit_by_place("written", written),
-                       f"{cursors} cursors with a candidate or a text of the bundled model."), end="")
+    boundaries, written, count = read_judged(path)
+    cursors = len(np.unique(np.concatenate([boundaries.columns["cursor"], written[:, 1].astype(int)])))
+    weights = fit_by_place("judged", boundaries.rows())
+    # Cuts are chosen over chances that were fitted to the other half of the cursors.
+    half = boundaries.columns["cursor"] % 2 == 0
+    chances = np.empty(len(half))
+    for kept in (half, ~half):
+        others = [samples_of(boundaries.rows(~kept), place) for place in range(3)]
+        fitted = [logistic(features, label, sample) for _, label, features, sample in others]
+        chances[kept] = judged_chances(boundaries, fitted)[kept]
+    judged = cursors_of(boundaries.columns, chances)
+    cuts = choose_cuts(judged, count)
+    for name, found, its_cuts in (("recall alone", cursors_of(boundaries.columns, boundaries.recalled), read_cuts()), ("judged", judged, cuts)):
+        for kind, (shown, exact, saved, wrong) in outcome(found, its_cuts).items():
+            print(f"{name}, {PLACES[kind]}: {count[kind]} cursors, shown {shown:.0f}, exact {exact:.0f}, bytes {saved:.0f}, wrong {wrong:.0f}", file=sys.stderr)
+    print(judged_table(weights, cuts, fit_by_place("written", written), f"{cursors} cursors with a candidate or a text of the bundled model."), end="")
 
 
 def next_table(weights: np.ndarray, command: str) -> str:

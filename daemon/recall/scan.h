@@ -8,7 +8,7 @@
 namespace efimd::recall {
 
 /// Places that a scan reports; more are left out, those furthest from its end first.
-inline constexpr std::size_t kPlacesMax = 256;
+inline constexpr std::size_t kPlacesMax = 160;
 
 /// The ends of the occurrences of `needle` (2 to 4 bytes) in `text`, last first. Reads the text in
 /// blocks with vector instructions: 10 GB/s and more.

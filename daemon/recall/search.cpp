@@ -12,7 +12,7 @@ namespace {
 
 /// Neighbours that one probe looks at in all batches together: a word's beginning may stand behind
 /// many contexts that go on otherwise.
-constexpr std::size_t kNeighboursMax = 96;
+constexpr std::size_t kNeighboursMax = 48;
 constexpr std::size_t kNeedleBytes = 4;
 /// Neighbours that are fetched from memory before they are looked at.
 constexpr std::size_t kAhead = 4;

@@ -28,13 +28,13 @@ struct Scanned {
 };
 
 /// Bytes read through for one query, all documents together.
-inline constexpr std::size_t kScannedBytesMax = std::size_t{256} * 1024;
+inline constexpr std::size_t kScannedBytesMax = std::size_t{192} * 1024;
 /// Of the cursor's own document, on each side.
 inline constexpr std::size_t kOwnBytesMax = std::size_t{96} * 1024;
 /// Of another text, on each side of its centre.
 inline constexpr std::size_t kOtherBytesMax = std::size_t{64} * 1024;
-inline constexpr std::size_t kScannedMatchesMax = 48;
-inline constexpr std::size_t kBatchMatchesMax = 48;
+inline constexpr std::size_t kScannedMatchesMax = 32;
+inline constexpr std::size_t kBatchMatchesMax = 32;
 
 /// Collects the places that agree best with a query.
 ///

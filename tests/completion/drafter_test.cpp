@@ -135,6 +135,15 @@ TEST_CASE("the model's word moves a candidate's chances, and cuts it where they 
       CHECK(each.boundaries[i].chance <= each.boundaries[i - 1].chance);
 }
 
+TEST_CASE("a token that ends before the first boundary speaks for it, but for no other") {
+  const recall::Candidate half = candidate(0.6);
+  const std::vector<JudgedToken> begun = {{1, 0.99}};
+  REQUIRE(half.boundaries.front().bytes > 1);
+  CHECK(judged_boundaries(half, begun).size() == 1);
+  CHECK(with_model(half, begun).boundaries.front().chance >
+        with_model(half, std::vector<JudgedToken>{{1, 1e-5}}).boundaries.front().chance);
+}
+
 TEST_CASE("behind the judged tokens recall's chances go on in proportion") {
   recall::Candidate half = candidate(0.8);
   half.boundaries[2].chance = half.boundaries[3].chance = 0.4;

@@ -21,6 +21,13 @@ const std::string kRepeated =
     "void third() {\n  registry.insert_unique(key, std::move(value));\n}\n";
 const std::string kRest = "_unique(key, std::move(value));";
 
+/// A model that holds every token for nearly as likely as its own choice.
+std::shared_ptr<test::EngineScript> says_nothing_sure() {
+  auto script = says("xyz");
+  script->chances[0] = 0.05;
+  return script;
+}
+
 Outcome ask(Harness& harness, TextHome home = {"/project", "/project/a.cpp"}) {
   Request request = harness.request(kUri);
   request.home = std::move(home);
@@ -130,7 +137,7 @@ TEST_CASE("A-12: the lines under a recalled line come with it, as far as the blo
   const std::string above =
       "void first() {\n" + body + "void second() {\n" + body + "void third() {\n" + body;
   const std::string block = "if (registry.is_full()) {\n    registry.drop_oldest();\n  }";
-  Harness harness(says(""));
+  Harness harness(says_nothing_sure());
   harness.set(above + "void fourth() {\n  registry.insert_unique(key, std::move(value));\n  ^",
               kUri);
   SECTION("where blocks are allowed") {
@@ -158,7 +165,7 @@ TEST_CASE("A-12: what the user rejected is not recalled again") {
 }
 
 TEST_CASE("A-12: what was just deleted is offered again only to who types it") {
-  Harness harness(says("xyz"));
+  Harness harness(says_nothing_sure());
   harness.set("int main() {\n  return registry.insert_unique(key);^\n}\n", kUri);
   ask(harness);
   harness.erase(std::string("registry.insert_unique(key);").size(), kUri);
@@ -219,7 +226,7 @@ TEST_CASE("eagerness moves what is shown of recalled text and of the model's") {
   const std::string ambiguous =
       "  emit(alpha, one);\n  x();\n  emit(beta, two);\n  y();\n  emit(gamma, three);\n  emit^\n";
   const auto shown = [&](Eagerness eagerness) {
-    Harness harness(says(""));
+    Harness harness(says_nothing_sure());
     harness.set(ambiguous, kUri);
     harness.options.eagerness = eagerness;
     const Outcome outcome = ask(harness);
@@ -241,14 +248,6 @@ TEST_CASE("A-12: a suggestion that was accepted counts for its source") {
   CHECK(harness.service->status().sources.at("recalled").accepted == 1);
 }
 
-TEST_CASE("A-12: recalled text must have the better expected gain") {
-  Recalled recalled;
-  recalled.item = Item{"twelve bytes", 0, 0};
-  recalled.gain = 6;
-  CHECK(is_better(recalled, 5.9));
-  CHECK_FALSE(is_better(recalled, 6.1));
-  CHECK_FALSE(is_better({}, 0));
-}
 TEST_CASE("A-12: what is typed through is shown once, and counts for its source when it is taken") {
   Harness harness(says("xyz"));
   harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
@@ -277,3 +276,28 @@ TEST_CASE("A-12: what is typed through is shown once, and counts for its source 
   CHECK(sources.at("engine").accepted == 1);
 }
 
+TEST_CASE("A-12: of candidates that are as good, the one is shown that the model finds likelier") {
+  const std::string both =
+      "  x();\n  total = north(one);\n  x();\n  total = south(two);\n  x();\n  total = ^\n";
+  const auto shown = [&](const std::string& said) {
+    const auto script = says(said + "(zzz);");
+    script->chances[0] = 0.9;
+    script->chances[said.size()] = 0.05;
+    Harness harness(script);
+    harness.set(both, kUri);
+    const Outcome outcome = ask(harness);
+    CHECK(outcome.receipt.source == "recalled");
+    return outcome.item ? outcome.item->text : "";
+  };
+  CHECK(shown("north") == "north(one);");
+  CHECK(shown("south") == "south(two);");
+}
+
+TEST_CASE("A-12: recalled text must have the better expected gain") {
+  Recalled recalled;
+  recalled.item = Item{"twelve bytes", 0, 0};
+  recalled.gain = 6;
+  CHECK(is_better(recalled, 5.9));
+  CHECK_FALSE(is_better(recalled, 6.1));
+  CHECK_FALSE(is_better({}, 0));
+}

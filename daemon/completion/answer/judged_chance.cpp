@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "daemon/completion/answer/judged_chance_table.h"
-#include "daemon/recall/chance.h"
 
 namespace efimd::completion {
 
@@ -39,12 +38,16 @@ std::vector<JudgedBoundary> judged_boundaries(const recall::Candidate& candidate
       least = std::min(least, chance);
       ++token;
     }
-    if (token == 0 || judged[token - 1].end < boundary.bytes) break;
+    if (token == 0) break;
+    // Of the first boundary also a part says something.
+    const bool is_reached = judged[token - 1].end >= boundary.bytes;
+    if (!is_reached && !found.empty()) break;
     const double first = log_of(judged.front().probability);
     found.push_back({boundary.bytes,
                      {1, static_cast<float>(recall::log_odds(boundary.chance)),
                       static_cast<float>(sum), static_cast<float>(least), static_cast<float>(first),
                       static_cast<float>(sum / static_cast<double>(token))}});
+    if (!is_reached) break;
   }
   return found;
 }
@@ -65,12 +68,13 @@ recall::Candidate with_model(recall::Candidate candidate, std::span<const Judged
     before = boundary.chance;
     boundary.chance = chance;
   }
-  cut_anew(candidate);
+  cut_anew(candidate, judged_cut(place));
   return candidate;
 }
 
-void cut_anew(recall::Candidate& candidate) {
-  const recall::Cut cut = recall::cut_of(candidate.evidence.place);
+recall::Cut judged_cut(recall::Place place) { return kJudgedCuts[row_of(place)]; }
+
+void cut_anew(recall::Candidate& candidate, const recall::Cut& cut) {
   candidate.shown = 0;
   candidate.chance = 0;
   for (const recall::Boundary& boundary : candidate.boundaries) {

@@ -7,6 +7,7 @@
 
 #include "daemon/completion/generate/generate.h"
 #include "daemon/recall/candidate.h"
+#include "daemon/recall/chance.h"
 
 namespace efimd::completion {
 
@@ -32,8 +33,11 @@ double judged_chance(const JudgedFeatures& features, recall::Place place);
 /// in the same proportion. What is shown is chosen anew.
 recall::Candidate with_model(recall::Candidate candidate, std::span<const JudgedToken> judged);
 
+/// From which chance on a candidate that the model judged is worth showing.
+recall::Cut judged_cut(recall::Place place);
+
 /// Chooses anew what is shown, by the chances of the boundaries.
-void cut_anew(recall::Candidate& candidate);
+void cut_anew(recall::Candidate& candidate, const recall::Cut& cut);
 
 /// What the chance of a text that the model wrote is computed from: the product of its tokens'
 /// probabilities, and its length.

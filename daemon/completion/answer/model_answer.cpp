@@ -63,12 +63,13 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   Drafter drafter = drafter_for(turn);
   if (tokens.empty()) {
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
-    return generate_from(turn, prompted, 0, drafter);
+    return generate_from(turn, prompted, {0, draft.candidates}, drafter);
   }
   const Or<int> held = prefill_draft(turn, prompted, tokens);
   if (!held) return tl::unexpected(held.error());
   drafter.expect(draft.text, draft.chance, tokens.size());
-  Or<std::vector<Generated>> generated = generate_from(turn, prompted, *held, drafter);
+  Or<std::vector<Generated>> generated =
+      generate_from(turn, prompted, {*held, draft.candidates}, drafter);
   if (generated) odds_.judged_with_prompt(draft.chance, tokens, generated->front().tokens);
   return generated;
 }
@@ -194,7 +195,7 @@ Or<std::optional<TypedEnd>> ModelAnswer::typed_end(const Turn& turn, const Promp
 }
 
 Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted& prompted,
-                                                      int drafted, Drafter& drafter) {
+                                                      const ToJudge& judge, Drafter& drafter) {
   const Request& request = turn.request();
   const auto& [kept, plan] = prompted;
   Options options = request.options;
@@ -208,7 +209,8 @@ Or<std::vector<Generated>> ModelAnswer::generate_from(Turn& turn, const Prompted
   setting.make_room = [this, &kept = kept] { return documents_.make_room(kept); };
   Idle::Piggyback piggyback(idle_, turn.document, kept);
   setting.piggyback = [&] { return piggyback.next(); };
-  setting.drafted = drafted;
+  setting.drafted = judge.drafted;
+  setting.candidates = judge.candidates;
   if (*typed) setting.typed.emplace(std::move(**typed));
   StopRules rules(options.stop, stop_place(turn.context()));
   const bool several = request.by_hand && options.stop != StopRule::kNone;

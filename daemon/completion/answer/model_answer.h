@@ -9,6 +9,7 @@
 
 #include "daemon/completion/answer/drafter.h"
 #include "daemon/completion/answer/idle.h"
+#include "daemon/completion/answer/recalled.h"
 #include "daemon/completion/answer/turn.h"
 #include "daemon/completion/budgets.h"
 #include "daemon/completion/documents/suggestion.h"
@@ -17,12 +18,6 @@
 #include "engine/engine.h"
 
 namespace efimd::completion {
-
-/// Text that the model may go on to write: it is evaluated with the prompt in one step.
-struct Draft {
-  std::string text;
-  double chance = 1;  ///< that its beginning is right; 1: judge as many tokens as one step can
-};
 
 /// Asks the model: plan, prefill, generation. Remembers what was generated in the document.
 ///
@@ -71,8 +66,13 @@ class ModelAnswer {
   /// change what is written.
   std::vector<engine::TokenId> drafted(const Turn& turn, const Prompted& prompted,
                                        const Draft& draft) const;
-  Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted, int drafted,
-                                           Drafter& drafter);
+  /// What the prompt's step has the logits for.
+  struct ToJudge {
+    int drafted = 0;  ///< tokens at the end of what the sequence holds
+    const std::vector<std::string>& candidates;
+  };
+  Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted,
+                                           const ToJudge& judge, Drafter& drafter);
   Drafter drafter_for(const Turn& turn);
   /// The prompt's end that is to be healed; unset if it stands as it is.
   Or<std::optional<TypedEnd>> typed_end(const Turn& turn, const Prompted& prompted);

@@ -1,12 +1,15 @@
 #include "daemon/completion/answer/recalled.h"
 
 #include <algorithm>
+#include <functional>
 #include <string_view>
 #include <utility>
 
 #include "daemon/completion/answer/judged_chance.h"
 #include "daemon/completion/fit/fit.h"
 #include "daemon/completion/fit/stop_rules.h"
+#include "daemon/recall/chance.h"
+#include "daemon/recall/vote.h"
 
 namespace efimd::completion {
 
@@ -24,7 +27,7 @@ bool is_typing(Event event) {
 
 /// The candidate's text, and the lines under it: a model that writes the one often goes on to the
 /// others.
-std::string draft_of(const recall::Candidate& candidate) {
+std::string judged_text(const recall::Candidate& candidate) {
   std::string draft = candidate.text;
   for (const recall::NextLine& line : candidate.next) {
     if (draft.size() >= kJudgedBytesMax) break;
@@ -126,18 +129,19 @@ std::optional<Item> fitted(std::string_view text, const Turn& turn) {
 }
 
 /// The candidate with its chances as they are for this user.
-recall::Candidate adapted(recall::Candidate candidate, const Turn& turn) {
+recall::Candidate adapted(recall::Candidate candidate, bool judged, const Turn& turn) {
   if (turn.taste == nullptr) return candidate;
   const std::string language = language_of(turn.request());
   for (recall::Boundary& boundary : candidate.boundaries)
     boundary.chance = turn.taste->adapted(language, boundary.chance);
-  cut_anew(candidate);
+  const recall::Place place = candidate.evidence.place;
+  cut_anew(candidate, judged ? judged_cut(place) : recall::cut_of(place));
   return candidate;
 }
 
 /// Makes the candidate what is shown, if it is worth it.
 void take(Recalled& recalled, const recall::Candidate& found, const Turn& turn) {
-  const recall::Candidate candidate = adapted(found, turn);
+  const recall::Candidate candidate = adapted(found, recalled.judged, turn);
   const std::size_t bytes = shown_bytes(candidate, turn.request().options.eagerness);
   if (bytes == 0) return;
   Part part = part_of(candidate, bytes, turn);
@@ -150,7 +154,25 @@ void take(Recalled& recalled, const recall::Candidate& found, const Turn& turn) 
   recalled.gain = part.gain;
 }
 
+/// The first of the candidates that is worth it. Who waved one away does not want the next.
+void take_best(Recalled& recalled, const Turn& turn) {
+  for (const recall::Candidate& candidate : recalled.candidates) {
+    if (recalled.item || recalled.rejected) return;
+    take(recalled, candidate, turn);
+  }
+}
+
 }  // namespace
+
+Draft draft_of(const Recalled& recalled) {
+  Draft draft;
+  for (const recall::Candidate& candidate : recalled.candidates)
+    draft.candidates.push_back(judged_text(candidate));
+  if (draft.candidates.empty()) return draft;
+  draft.text = draft.candidates.front();
+  draft.chance = recalled.candidates.front().boundaries.front().chance;
+  return draft;
+}
 
 void note_accepted(recall::Index& index, const Turn& turn) {
   const TextHome& home = turn.request().home;
@@ -170,27 +192,21 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
   const recall::Query query{where_of(request.home), turn.snapshot().bytes(), turn.cursor};
   for (recall::Candidate& candidate : index.find(query)) {
     if (candidate.source == recall::Source::kDeleted && !is_typing(turn.receipt.event)) continue;
-    if (!recalled.item && !recalled.rejected) take(recalled, candidate, turn);
-    if (recalled.drafted || candidate.boundaries.empty()) continue;
-    recalled.draft = draft_of(candidate);
-    recalled.draft_chance = candidate.boundaries.front().chance;
-    recalled.drafted = std::move(candidate);
+    if (candidate.boundaries.empty()) continue;
+    recalled.candidates.push_back(std::move(candidate));
   }
+  take_best(recalled, turn);
   return recalled;
 }
 
 Recalled with_model(const Recalled& recalled, const Turn& turn) {
-  if (!recalled.drafted || turn.judged.empty() || recalled.rejected) return recalled;
-  Recalled judged = recalled;
-  judged.drafted = with_model(*recalled.drafted, turn.judged);
-  // Another candidate than the drafted one stays as it was.
-  if (recalled.item) {
-    const std::string& text = recalled.item->text;
-    if (!recalled.drafted->text.starts_with(text.substr(0, text.find('\n')))) return recalled;
-  }
-  judged.item.reset();
-  judged.chance = judged.gain = 0;
-  take(judged, *judged.drafted, turn);
+  if (turn.judged.size() != recalled.candidates.size() || recalled.rejected) return recalled;
+  Recalled judged;
+  judged.judged = true;
+  for (std::size_t i = 0; i < turn.judged.size(); ++i)
+    judged.candidates.push_back(with_model(recalled.candidates[i], turn.judged[i]));
+  std::ranges::stable_sort(judged.candidates, std::ranges::greater(), recall::worth_of);
+  take_best(judged, turn);
   return judged;
 }
 

@@ -14,11 +14,20 @@ struct Recalled {
   std::optional<Item> item;  ///< worth showing alone, fitted to the text; unset: nothing is
   double chance = 0;         ///< that the user types all of the item's first line
   double gain = 0;           ///< characters of it that the user may expect to be spared
+  bool judged = false;       ///< by the model, too
   bool rejected = false;     ///< the user turned the best candidate down here
-  std::string draft;         ///< how the best match goes on: for the model to judge
-  double draft_chance = 0;   ///< that its first boundary is right
-  std::optional<recall::Candidate> drafted = {};  ///< the candidate that `draft` is of
+  std::vector<recall::Candidate> candidates = {};  ///< for the model to judge, the best first
 };
+
+/// Text that the model may go on to write: it is evaluated with the prompt in one step.
+struct Draft {
+  std::string text;
+  double chance = 1;  ///< that its beginning is right; 1: judge as many tokens as one step can
+  std::vector<std::string> candidates = {};  ///< texts to judge in that step (Turn::judged)
+};
+
+/// The draft of the best candidate's line and the lines under it, with all candidates to judge.
+Draft draft_of(const Recalled& recalled);
 
 /// Tells the index what the user took of the last suggestion.
 ///
@@ -28,7 +37,8 @@ void note_accepted(recall::Index& index, const Turn& turn);
 /// The index's proposal at the cursor. It obeys the rules of fit and the user's rejections.
 Recalled propose(const recall::Index& index, const Turn& turn);
 
-/// The same once the model has judged the draft (Turn::judged): with the chances of both.
+/// The same once the model has judged the candidates (Turn::judged): with the chances of both, and with
+/// the one that is then the best.
 Recalled with_model(const Recalled& recalled, const Turn& turn);
 
 /// Characters of what the model wrote that the user may expect to be spared.

@@ -50,9 +50,10 @@ struct Turn {
   std::size_t cursor = 0;  ///< on a code point border
   Receipt receipt = {};
   std::optional<ServiceStatus::PlanNote> plan = {};  ///< set once the model was asked
-  std::vector<JudgedToken> judged = {};  ///< of recall's draft, if the model was asked with it
-  const Taste* taste = nullptr;          ///< of the user; null: unknown
-  std::string accepted = {};  ///< source of the suggestion that the user took; empty: none
+  /// The model's word on each of recall's candidates, if it was asked.
+  std::vector<std::vector<JudgedToken>> judged = {};
+  const Taste* taste = nullptr;  ///< of the user; null: unknown
+  std::string accepted = {};     ///< source of the suggestion that the user took; empty: none
   /// What may be answered instead of the model's text; null: nothing is told before the answer.
   const Recalled* rival = nullptr;
   mutable std::optional<CursorContext> known_context = {};  ///< context(), once it was read

@@ -281,15 +281,15 @@ Or<std::vector<Item>> Worker::better_of(Turn& turn, Or<std::vector<Item>> writte
 Or<std::vector<Item>> Worker::find_items(Turn& turn, const Recalled& recalled) {
   const KnownSuggestion known =
       known_suggestion(turn.document, turn.request().options, turn.snapshot(), turn.cursor);
-  const Draft draft{recalled.draft, recalled.draft_chance};
+  Draft draft = draft_of(recalled);
   if (known.suggestion == nullptr) return ask_model(turn, draft);
   const Suggestion& suggestion = *known.suggestion;
   if (model_.sees_more_than(suggestion, turn)) {
     const std::string& text = suggestion.generated.text;
     turn.rival = nullptr;  // it is there in one step, or another text is
-    auto items = ask_model(turn, {text.substr(std::min(known.typed, text.size()))});
-    turn.judged.clear();  // another draft than recall's
-    return items;
+    draft.text = text.substr(std::min(known.typed, text.size()));
+    draft.chance = 1;
+    return ask_model(turn, draft);
   }
   if (can_answer(suggestion, known.typed)) {
     auto items = answer_from(turn, known);

@@ -28,9 +28,9 @@ struct GenerationWork {
   int accepted = 0;  ///< of these, those that it chose then
 };
 
-/// A token of the prompt's draft, as the model judged it.
+/// A token of a candidate, as the model judged it.
 struct JudgedToken {
-  std::size_t end = 0;     ///< bytes of the draft up to its end
+  std::size_t end = 0;     ///< bytes of the candidate up to its end
   double probability = 0;  ///< after the tokens before it
 };
 
@@ -48,8 +48,8 @@ struct Generated {
   End end = End::kModel;
   std::optional<std::chrono::steady_clock::time_point> first_token;
   GenerationWork work = {};  ///< without that of what it went on from
-  /// All tokens of the prompt's draft, also those that the model did not choose.
-  std::vector<JudgedToken> judged = {};
+  /// The model's word on each of GenerationSetting::candidates (judging.h).
+  std::vector<std::vector<JudgedToken>> judged = {};
 };
 
 /// Proposes what the model may write next. The tokens are evaluated in the step of the token before
@@ -90,6 +90,8 @@ struct GenerationSetting {
   /// Tokens at the end of what the sequence holds that are a draft: the prompt ends before them, and
   /// the logits before each are ready.
   int drafted = 0;
+  /// Texts that may follow the cursor, for the model to judge.
+  std::vector<std::string> candidates = {};
   /// Further drafts; null: none. Only for greedy choices, because a sample depends on how many tokens
   /// were drawn before it.
   DraftSource* drafts = nullptr;

@@ -5,6 +5,8 @@
 #include <span>
 #include <utility>
 
+#include "daemon/completion/generate/judging.h"
+
 namespace efimd::completion {
 
 namespace {
@@ -69,7 +71,7 @@ Result<void> Generation::begin() {
     end_ = End::kTokens;
   } else {
     result_.work.drafted = setting_.drafted;
-    note_judged();
+    result_.judged = judge_candidates(setting_, sequence_);
     return setting_.typed && !setting_.begun ? heal() : judge(setting_.drafted);
   }
   return {};
@@ -194,16 +196,6 @@ Result<void> Generation::go_on() {
 void Generation::stepped(double ms) {
   if (setting_.drafts != nullptr)
     setting_.drafts->stepped(static_cast<int>(pending_.size()) - 1, accepted_last_, ms);
-}
-
-void Generation::note_judged() {
-  const std::span<const TokenId> held = setting_.engine.held(sequence_);
-  std::size_t end = 0;
-  for (int back = setting_.drafted; back > 0; --back) {
-    const TokenId token = held[held.size() - static_cast<std::size_t>(back)];
-    end += tokenizer_.bytes(token).size();
-    result_.judged.push_back({end, probability_of(token, setting_.engine.logits(sequence_, back))});
-  }
 }
 
 Result<void> Generation::judge(int drafted) {

@@ -57,7 +57,6 @@ class Generation {
   /// Goes through the last `drafted` tokens that the sequence holds as far as the model chooses them,
   /// and rewinds the sequence to there.
   Result<void> judge(int drafted);
-  void note_judged();
   /// From the logits after the token that is `back` places before the sequence's last.
   Result<void> choose_next(int back = 0);
   Result<void> keep_typed();

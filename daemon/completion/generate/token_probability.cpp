@@ -77,12 +77,22 @@ EFIMD_FOR_EACH_CPU float sum_of_exponentials(std::span<const float> logits, floa
 
 }  // namespace
 
+Softmax softmax_of(std::span<const float> logits) {
+  const float best = greatest(logits);
+  return {best, sum_of_exponentials(logits, best)};
+}
+
+double probability_of(engine::TokenId chosen, std::span<const float> logits,
+                      const Softmax& softmax) {
+  if (chosen < 0 || static_cast<std::size_t>(chosen) >= logits.size()) return 0;
+  const float own = logits[static_cast<std::size_t>(chosen)] - softmax.best;
+  if (!(own > kExponentMin)) return 0;
+  return static_cast<double>(exp_of(own)) / static_cast<double>(softmax.sum);
+}
+
 double probability_of(engine::TokenId chosen, std::span<const float> logits) {
   if (chosen < 0 || static_cast<std::size_t>(chosen) >= logits.size()) return 0;
-  const float best = greatest(logits);
-  const float own = logits[static_cast<std::size_t>(chosen)] - best;
-  if (!(own > kExponentMin)) return 0;
-  return static_cast<double>(exp_of(own)) / static_cast<double>(sum_of_exponentials(logits, best));
+  return probability_of(chosen, logits, softmax_of(logits));
 }
 
 double probability_among(engine::TokenId chosen, std::span<const float> logits,

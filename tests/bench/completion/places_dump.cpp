@@ -59,8 +59,9 @@ class DraftDump {
   DraftDump(std::ostream& out, const Setup& setup, const completion::Request& request,
             const completion::Generated& written)
       : out_(out), setup_(setup), request_(request) {
+    // Those before them spell the typed end again.
     for (const auto& token :
-         std::span(written.tokens).subspan(static_cast<std::size_t>(written.healed)))
+         std::span(written.tokens).last(static_cast<std::size_t>(written.new_tokens)))
       tokens_.push_back(token.id);
   }
 
@@ -109,8 +110,32 @@ class DraftDump {
   std::vector<engine::TokenId> tokens_;
 };
 
-/// "B place kind cursor truth text right bytes features..." for each boundary, "W place kind cursor
-/// truth bytes right features..." for what the model wrote.
+/// A candidate's cursor and number.
+struct Asked {
+  const recall_places::Cursor& cursor;
+  std::size_t id = 0, candidate = 0;
+};
+
+/// A line for each boundary; those that the model judged have features.
+void dump_candidate(std::ostream& out, const Asked& asked, const recall::Candidate& candidate,
+                    std::span<const completion::JudgedToken> judged) {
+  const std::string& truth = asked.cursor.truth;
+  const std::vector<JudgedBoundary> heard = completion::judged_boundaries(candidate, judged);
+  for (std::size_t at = 0; at < candidate.boundaries.size(); ++at) {
+    const recall::Boundary& boundary = candidate.boundaries[at];
+    out << "B " << static_cast<int>(candidate.evidence.place) << ' '
+        << static_cast<int>(asked.cursor.kind) << ' ' << asked.id << ' ' << truth.size() << ' '
+        << asked.candidate << ' ' << candidate.text.size() << ' '
+        << common_prefix(candidate.text, truth) << ' ' << boundary.bytes << ' ' << boundary.chance;
+    if (at < heard.size())
+      for (const float feature : heard[at].features) out << ' ' << feature;
+    out << '\n';
+  }
+}
+
+/// "Q kind cursor truth" for the cursor, "B place kind cursor truth candidate text right bytes chance
+/// [features...]" for each boundary of a candidate, "W place kind cursor truth bytes right features..."
+/// for what the model wrote.
 void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Request& request,
           const recall_places::Cursor& cursor) {
   // The open document stands for its file, where the line is not taken away.
@@ -121,6 +146,7 @@ void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Req
   static_cast<void>(setup.worker->serve(job));
   const completion::DocumentState* document = setup.worker->documents().find(request.document);
   const auto kind = static_cast<int>(cursor.kind);
+  out << "Q " << kind << ' ' << id << ' ' << cursor.truth.size() << '\n';
   if (document != nullptr && !document->suggestions.empty()) {
     const completion::Generated& written = document->suggestions.front().generated;
     DraftDump(out, setup, request, written).dump(candidates);
@@ -133,15 +159,8 @@ void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Req
         out << ' ' << feature;
       out << '\n';
     }
-    if (!candidates.empty())
-      for (const JudgedBoundary& boundary :
-           completion::judged_boundaries(candidates.front(), written.judged)) {
-        out << "B " << static_cast<int>(candidates.front().evidence.place) << ' ' << kind << ' '
-            << id << ' ' << cursor.truth.size() << ' ' << candidates.front().text.size() << ' '
-            << common_prefix(candidates.front().text, cursor.truth) << ' ' << boundary.bytes;
-        for (const float feature : boundary.features) out << ' ' << feature;
-        out << '\n';
-      }
+    for (std::size_t i = 0; i < std::min(candidates.size(), written.judged.size()); ++i)
+      dump_candidate(out, {cursor, id, i}, candidates[i], written.judged[i]);
   }
   setup.worker->close(request.document);
 }
