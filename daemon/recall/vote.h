@@ -12,8 +12,8 @@ namespace efimd::recall {
 std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,
                                      std::size_t most);
 
-/// What orders candidates: bytes that the user may expect to be spared; and most of all a line that
-/// is right to its end, since it takes one key and no look at the rest.
+/// What orders candidates: the bytes that the user may expect to be spared. A line that is right to
+/// its end counts most, because it takes one key and no look at the rest.
 double worth_of(const Candidate& candidate);
 
 /// The weightiest match of the line that most weight speaks for, that weight's share of all, and how
