@@ -23,6 +23,6 @@ inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWei
 }};
 // clang-format on
 
-inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.20, 0.10}, {0.10, 0.10}}};
+inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
 
 }  // namespace efimd::completion
