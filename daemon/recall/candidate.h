@@ -34,6 +34,7 @@ struct Evidence {
   bool same_file = false;            ///< one of the votes is in the cursor's own file
   std::size_t distance_lines = 0;    ///< to the nearest vote in that file; 0 if none is
   bool fits_below = false;           ///< what follows the vote's line also follows the cursor's
+  bool edited = false;  ///< the best vote is of another file that was edited in this session
 };
 
 /// The inputs of a chance, in the order of chance.h.

@@ -63,6 +63,13 @@ double chance_of(const Features& features, Place place) {
   return chance_of_odds(sum);
 }
 
+double chance_if_edited(double chance, Place place) {
+  // Of 2,100 commits, where the candidate's file had changed in the five hours before: +- 0.15 inside
+  // lines. At line starts it was nothing (training/README.md).
+  constexpr double kOddsInside = 0.44;
+  return place == Place::kInside ? chance_of_odds(log_odds(chance) + kOddsInside) : chance;
+}
+
 Cut cut_of(Place place) { return kCuts[row_of(place)]; }
 
 }  // namespace efimd::recall

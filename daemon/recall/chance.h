@@ -34,6 +34,9 @@ double chance_of_odds(double log_odds);
 /// The chance that the user types a text with these features at such a place.
 double chance_of(const Features& features, Place place);
 
+/// The same for text of another file that was edited in this session.
+double chance_if_edited(double chance, Place place);
+
 /// From which chance on a suggestion is worth showing, judged by its first piece; and how far.
 struct Cut {
   double show = 1;  ///< the first piece's chance is at least this

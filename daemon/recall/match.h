@@ -38,6 +38,7 @@ struct Match {
   std::size_t agreed = 0;   ///< equal bytes before
   Source source = Source::kProject;
   std::string_view path = {};
+  bool edited = false;  ///< the text is another file's, and was edited in this session
 
   // The findings of judge().
   std::string_view continuation = {};  ///< of its line, without blanks at the end

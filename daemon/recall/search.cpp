@@ -98,6 +98,7 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
         continue;
       match->source = scanned.source;
       match->path = scanned.path;
+      match->edited = scanned.edited;
       scanned_.push_back(*match);
     }
   }
@@ -155,12 +156,14 @@ void Search::add_from(const HeldBatch& held, std::size_t rank, std::size_t agree
   const std::size_t anchor = held.batch->anchor(rank);
   if (!held.batch->text_from(anchor).starts_with(asked_.typed_since(probe))) return;
   const auto [file, at] = held.batch->file_at(anchor);
-  if (held.states[file] != HeldBatch::State::kSearched) return;
+  const HeldBatch::State state = held.states[file];
+  if (state != HeldBatch::State::kSearched && state != HeldBatch::State::kEdited) return;
   const std::string& path = held.batch->path(file);
   if (path == own_path_) return;
   auto match = asked_.match(probe, held.batch->text(file), at, agreed);
   if (!match || match->agreed < least_agreed(probe)) return;
   match->path = path;
+  match->edited = state == HeldBatch::State::kEdited;
   looked_up_.push_back(*match);
 }
 

@@ -13,7 +13,8 @@ namespace efimd::recall {
 
 /// A batch and which of its files are searched.
 struct HeldBatch {
-  enum class State : std::uint8_t { kSearched, kHidden, kRemoved };
+  /// kEdited: searched, and an open document says the same that was edited.
+  enum class State : std::uint8_t { kSearched, kEdited, kHidden, kRemoved };
 
   BatchPtr batch;
   std::vector<State> states;  ///< of its files
@@ -25,6 +26,7 @@ struct Scanned {
   std::string_view text;
   Source source = Source::kOpenFile;
   std::string_view path = {};
+  bool edited = false;  ///< since its editor opened it
 };
 
 /// Bytes read through for one query, all documents together.

@@ -33,25 +33,28 @@ void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
     note_deleted(path, *document.snapshot, *snapshot);
   if (document.snapshot != snapshot) {
     document.snapshot = std::move(snapshot);
-    stand_for_file(path, *document.snapshot);
+    document.edited = !is_new;
+    stand_for_file(path, document);
   }
   document.used = ++uses_;
 }
 
 /// The file is searched if it says what the document says: looking it up costs less than reading the
 /// document through.
-void Shelf::stand_for_file(std::string_view path, const text::Snapshot& document) {
+void Shelf::stand_for_file(std::string_view path, const Document& document) {
   const auto found = files_.find(std::string(path));
   if (found == files_.end()) return;
   const auto& [held, file] = found->second;
-  held->states[file] = held->batch->text(file) == document.bytes() ? HeldBatch::State::kSearched
-                                                                   : HeldBatch::State::kHidden;
+  if (held->batch->text(file) != document.snapshot->bytes())
+    held->states[file] = HeldBatch::State::kHidden;
+  else
+    held->states[file] = document.edited ? HeldBatch::State::kEdited : HeldBatch::State::kSearched;
 }
 
 bool Shelf::is_searched_as_file(std::string_view path) const {
   const auto found = files_.find(std::string(path));
   return found != files_.end() &&
-         found->second.held->states[found->second.file] == HeldBatch::State::kSearched;
+         found->second.held->states[found->second.file] != HeldBatch::State::kHidden;
 }
 
 /// Several edits at once are looked at one by one, in the old text: what an earlier one of them
@@ -100,7 +103,8 @@ void Shelf::add(const BatchPtr& batch) {
     const std::string& path = batch->path(file);
     remove_file(path);
     files_[path] = {held.get(), file};
-    if (const text::SnapshotPtr* open = document(path)) stand_for_file(path, **open);
+    if (const auto open = documents_.find(path); open != documents_.end())
+      stand_for_file(path, open->second);
     path_bytes_ += bytes_of(path);
   }
   hold(std::move(held));
@@ -212,7 +216,7 @@ void Shelf::search(Search& search, std::string_view path) const {
     if (is_searched_as_file(*other)) continue;
     const text::Snapshot& snapshot = *document->snapshot;
     const auto edits = snapshot.recent_edits();
-    search.scan({snapshot.bytes(), Source::kOpenFile, *other},
+    search.scan({snapshot.bytes(), Source::kOpenFile, *other, document->edited},
                 edits.empty() ? 0 : edits.back().begin);
   }
   search.look_up(batches_of(family));

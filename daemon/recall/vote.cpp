@@ -128,7 +128,7 @@ class Tally {
   double all_ = 0;
 };
 
-Evidence evidence_of(const Asked& asked, const Support& support, std::size_t heard) {
+Evidence evidence_of(const Asked& asked, const Support& support, std::size_t heard, bool edited) {
   return {.place = asked.place(),
           .match_bytes = support.agreed,
           .line_match_bytes = std::min(support.agreed, support.typed),
@@ -139,7 +139,8 @@ Evidence evidence_of(const Asked& asked, const Support& support, std::size_t hea
           .sources = support.sources,
           .same_file = support.same_file,
           .distance_lines = support.distance_lines,
-          .fits_below = support.fits_below};
+          .fits_below = support.fits_below,
+          .edited = edited};
 }
 
 Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const Match> matches) {
@@ -156,14 +157,17 @@ Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const
   for (std::size_t i = 0; i < ends.size(); ++i) {
     const Features features = features_of(supports[i]);
     // A longer text cannot be likelier than its beginning.
-    chance = std::min(chance, chance_of(features, asked.place()));
+    double own = chance_of(features, asked.place());
+    if (ballot.best->edited) own = chance_if_edited(own, asked.place());
+    chance = std::min(chance, own);
     candidate.boundaries.push_back({ends[i], chance, features});
     if (candidate.boundaries.front().chance < cut.show || chance < cut.hold) continue;
     candidate.shown = ends[i];
     candidate.chance = chance;
     last_shown = i;
   }
-  candidate.evidence = evidence_of(asked, supports[last_shown], matches.size());
+  candidate.evidence =
+      evidence_of(asked, supports[last_shown], matches.size(), ballot.best->edited);
   return candidate;
 }
 

@@ -126,6 +126,31 @@ TEST_CASE("text of another language is not offered") {
   CHECK(offers(index, "call_of(fir^\n", "st_thing);"));
 }
 
+TEST_CASE("inside a line, what was edited in this session is likelier than what was not") {
+  const std::string said = "open_it(house);\ncall_of(first_thing);\n";
+  const auto chance_of = [&](bool edited, bool saved, const std::string& asked) {
+    Index index;
+    const Where file{"project", "/project/b.c"};
+    index.add_file(file, saved ? said : "int a;\n");
+    text::Document document(edited ? "int a;\n" : said);
+    index.set_document(file, document.snapshot());
+    if (edited) {
+      REQUIRE(document.replace(0, 7, said));
+      index.set_document(file, document.snapshot());
+    }
+    const std::vector<Candidate> found = find(index, asked);
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].evidence.edited == edited);
+    return found[0].boundaries.front().chance;
+  };
+  const std::string inside = "int f() {\n  call_of(^\n", start = "  open_it(house);\n  ^\n";
+  for (const bool saved : {false, true}) {
+    CAPTURE(saved);
+    CHECK(chance_of(true, saved, inside) > chance_of(false, saved, inside));
+    CHECK(chance_of(true, saved, start) == chance_of(false, saved, start));
+  }
+}
+
 TEST_CASE("an open document stands for its file, and the file counts again when it is closed") {
   Index index;
   const Where file{"project", "/project/a.c"};
