@@ -264,9 +264,8 @@ inline constexpr std::array<std::array<double, kJudgedFeatures>, 3> kJudgedWeigh
 inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWeights = {{{{
     {rows_of(written)},
 }}}};
-// clang-format on
-
 inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{{{cuts_of(cuts)}}}}};
+// clang-format on
 
 }}  // namespace efimd::completion
 """

@@ -21,8 +21,7 @@ inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWei
     {{1.184, 0.4783, -0.2185}},
     {{0.1771, 0.1996, -0.06987}},
 }};
-// clang-format on
-
 inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
+// clang-format on
 
 }  // namespace efimd::completion
