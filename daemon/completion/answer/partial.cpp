@@ -69,7 +69,7 @@ class Teller {
     const CursorContext& place = turn.context();
     holds_all_ = !is_blank(place.rest) || !is_welcome(turn, 0.0) ||
                  turn.document.rejections.turned_down(turn.snapshot(), turn.cursor) ||
-                 turn.rival->rejected || request.selected || request.by_hand;
+                 request.selected || request.by_hand;
   }
 
   void hear(const StopRules& rules, const Generated& so_far) {
@@ -97,7 +97,7 @@ class Teller {
       turn_.judged = so_far.judged;
       rival_ = with_model(*turn_.rival, turn_);
     }
-    return rival_->item && !agree(rival_->item->text, text);
+    return rival_->rejected || (rival_->item && !agree(rival_->item->text, text));
   }
 
   Turn& turn_;

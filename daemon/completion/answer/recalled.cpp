@@ -195,13 +195,16 @@ Recalled propose(const recall::Index& index, const Turn& turn) {
     if (candidate.boundaries.empty()) continue;
     recalled.candidates.push_back(std::move(candidate));
   }
-  take_best(recalled, turn);
   return recalled;
 }
 
 Recalled with_model(const Recalled& recalled, const Turn& turn) {
-  if (turn.judged.size() != recalled.candidates.size() || recalled.rejected) return recalled;
   Recalled judged;
+  if (turn.judged.size() != recalled.candidates.size()) {
+    judged.candidates = recalled.candidates;
+    take_best(judged, turn);
+    return judged;
+  }
   judged.judged = true;
   for (std::size_t i = 0; i < turn.judged.size(); ++i)
     judged.candidates.push_back(with_model(recalled.candidates[i], turn.judged[i]));

@@ -34,11 +34,12 @@ Draft draft_of(const Recalled& recalled);
 /// Thread: engine. Call after the event is known and before the last suggestion is forgotten.
 void note_accepted(recall::Index& index, const Turn& turn);
 
-/// The index's proposal at the cursor. It obeys the rules of fit and the user's rejections.
+/// The index's candidates at the cursor, none of them taken yet: to fit one takes longer than to find
+/// them, and the model's first token must not wait for it.
 Recalled propose(const recall::Index& index, const Turn& turn);
 
-/// The same once the model has judged the candidates (Turn::judged): with the chances of both, and with
-/// the one that is then the best.
+/// The same with the best one taken; if the model has judged them (Turn::judged), by the chances of
+/// both. It obeys the rules of fit and the user's rejections.
 Recalled with_model(const Recalled& recalled, const Turn& turn);
 
 /// Characters of what the model wrote that the user may expect to be spared.
