@@ -33,22 +33,22 @@ void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
     note_deleted(path, *document.snapshot, *snapshot);
   if (document.snapshot != snapshot) {
     document.snapshot = std::move(snapshot);
-    document.edited = !is_new;
-    stand_for_file(path, document);
+    stand_for_file(path, *document.snapshot);
   }
   document.used = ++uses_;
 }
 
 /// The file is searched if it says what the document says: looking it up costs less than reading the
 /// document through.
-void Shelf::stand_for_file(std::string_view path, const Document& document) {
+void Shelf::stand_for_file(std::string_view path, const text::Snapshot& document) {
   const auto found = files_.find(std::string(path));
   if (found == files_.end()) return;
   const auto& [held, file] = found->second;
-  if (held->batch->text(file) != document.snapshot->bytes())
+  if (held->batch->text(file) != document.bytes())
     held->states[file] = HeldBatch::State::kHidden;
   else
-    held->states[file] = document.edited ? HeldBatch::State::kEdited : HeldBatch::State::kSearched;
+    held->states[file] =
+        document.recent_edits().empty() ? HeldBatch::State::kSearched : HeldBatch::State::kEdited;
 }
 
 bool Shelf::is_searched_as_file(std::string_view path) const {
@@ -103,8 +103,7 @@ void Shelf::add(const BatchPtr& batch) {
     const std::string& path = batch->path(file);
     remove_file(path);
     files_[path] = {held.get(), file};
-    if (const auto open = documents_.find(path); open != documents_.end())
-      stand_for_file(path, open->second);
+    if (const text::SnapshotPtr* open = document(path)) stand_for_file(path, **open);
     path_bytes_ += bytes_of(path);
   }
   hold(std::move(held));
@@ -216,7 +215,7 @@ void Shelf::search(Search& search, std::string_view path) const {
     if (is_searched_as_file(*other)) continue;
     const text::Snapshot& snapshot = *document->snapshot;
     const auto edits = snapshot.recent_edits();
-    search.scan({snapshot.bytes(), Source::kOpenFile, *other, document->edited},
+    search.scan({snapshot.bytes(), Source::kOpenFile, *other, !edits.empty()},
                 edits.empty() ? 0 : edits.back().begin);
   }
   search.look_up(batches_of(family));

@@ -57,7 +57,6 @@ class Shelf {
     text::SnapshotPtr snapshot;
     std::string family;
     std::uint64_t used = 0;
-    bool edited = false;  ///< since it was opened
   };
   struct FilePlace {
     HeldBatch* held;
@@ -65,7 +64,7 @@ class Shelf {
   };
   void note_deleted(std::string_view path, const text::Snapshot& old, const text::Snapshot& now);
   void insert(const BatchPtr& batch);
-  void stand_for_file(std::string_view path, const Document& document);
+  void stand_for_file(std::string_view path, const text::Snapshot& document);
   bool is_searched_as_file(std::string_view path) const;
   void hold(std::unique_ptr<HeldBatch> held);
   void let_go(const HeldBatch* held);

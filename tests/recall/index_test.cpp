@@ -151,6 +151,21 @@ TEST_CASE("inside a line, what was edited in this session is likelier than what 
   }
 }
 
+TEST_CASE("what a second editor opens, or still has open, counts as edited only if it was") {
+  Index index;
+  const Where file{"project", "/project/b.c"};
+  const std::string said = "call_of(first_thing);\n", asked = "int f() {\n  call_of(^\n";
+  const auto is_edited = [&] { return find(index, asked).at(0).evidence.edited; };
+  index.set_document(file, snapshot(said));
+  index.set_document(file, snapshot(said));
+  CHECK_FALSE(is_edited());
+  text::Document document("int a;\n");
+  REQUIRE(document.replace(0, 7, said));
+  index.close_document(file);
+  index.set_document(file, document.snapshot());
+  CHECK(is_edited());
+}
+
 TEST_CASE("an open document stands for its file, and the file counts again when it is closed") {
   Index index;
   const Where file{"project", "/project/a.c"};
