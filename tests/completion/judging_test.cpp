@@ -35,7 +35,8 @@ struct JudgedPrompt {
   /// The judgement of `candidates` after `typed` and a draft, of which `drafted` tokens are evaluated.
   std::vector<std::vector<JudgedToken>> judge(std::string_view typed, std::string_view draft,
                                               std::size_t drafted,
-                                              std::vector<std::string> candidates, int healed = 0) {
+                                              const std::vector<std::string>& candidates,
+                                              int healed = 0) {
     std::vector<TokenId> held = tokens(typed);
     const std::vector<TokenId> more = tokens(draft);
     REQUIRE(more.size() >= drafted);
@@ -45,7 +46,7 @@ struct JudgedPrompt {
     GenerationSetting setting{*engine, sequence, {}};
     setting.drafted = static_cast<int>(drafted);
     if (healed > 0) setting.typed.emplace(TypedEnd{order, healed});
-    setting.candidates = std::move(candidates);
+    setting.candidates = candidates;
     return judge_candidates(setting, sequence);
   }
   /// The logits after these tokens, from a step of its own.
@@ -57,7 +58,7 @@ struct JudgedPrompt {
     engine->close_sequence(other);
     return copy;
   }
-  /// Of the text's tokens from `from` on, each after those before it.
+  /// Of the text's tokens, each after those before it.
   std::vector<double> alone(std::string_view prompt, std::string_view text) {
     std::vector<TokenId> all = tokens(prompt);
     std::vector<double> found;
@@ -124,9 +125,19 @@ TEST_CASE("A-12: where the typed end may be healed, a candidate is spelled with 
 TEST_CASE("A-12: a cursor within a code point leaves candidates without the model's word",
           "[one-thread]") {
   JudgedPrompt prompt;
-  const std::string half = "\xC3";
-  const auto healed = static_cast<int>(prompt.tokens(half).size());
-  const auto judged = prompt.judge(kLoop + half, "", 0, {"name"}, healed);
-  REQUIRE(judged.size() == 1);
-  for (const JudgedToken& token : judged[0]) CHECK(token.probability > 0);
+  const engine::Tokenizer& tokenizer = prompt.engine->tokenizer();
+  TokenId half = 0;
+  while (half < tokenizer.size() && tokenizer.bytes(half) != "\xC3") ++half;
+  REQUIRE(half < tokenizer.size());
+  std::vector<TokenId> held = prompt.tokens(kLoop);
+  held.push_back(half);
+  REQUIRE(prompt.engine->prefill(prompt.sequence, held, {.logits_rows = 2}));
+  const std::vector<std::string> candidates = {"name", "\xA4hler"};
+  GenerationSetting setting{*prompt.engine, prompt.sequence, {}};
+  setting.typed.emplace(TypedEnd{prompt.order, 1});
+  setting.candidates = candidates;
+  const auto judged = judge_candidates(setting, prompt.sequence);
+  REQUIRE(judged.size() == 2);
+  CHECK(judged[0].empty());        // no token spells this after half a code point
+  CHECK_FALSE(judged[1].empty());  // this one ends it
 }

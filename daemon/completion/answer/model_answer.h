@@ -69,7 +69,7 @@ class ModelAnswer {
   /// What the prompt's step has the logits for.
   struct ToJudge {
     int drafted = 0;  ///< tokens at the end of what the sequence holds
-    const std::vector<std::string>& candidates;
+    std::span<const std::string> candidates;
   };
   Or<std::vector<Generated>> generate_from(Turn& turn, const Prompted& prompted,
                                            const ToJudge& judge, Drafter& drafter);

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -91,7 +92,7 @@ struct GenerationSetting {
   /// the logits before each are ready.
   int drafted = 0;
   /// Texts that may follow the cursor, for the model to judge.
-  std::vector<std::string> candidates = {};
+  std::span<const std::string> candidates = {};
   /// Further drafts; null: none. Only for greedy choices, because a sample depends on how many tokens
   /// were drawn before it.
   DraftSource* drafts = nullptr;
