@@ -2,12 +2,6 @@
 
 namespace efimd::completion {
 
-namespace {
-
-recall::Where where_of(const TextHome& home) { return {home.project, home.path}; }
-
-}  // namespace
-
 void OpenTexts::set(const DocumentKey& document, const TextHome& home,
                     const text::SnapshotPtr& snapshot) {
   if (index_ == nullptr) return;

@@ -8,6 +8,8 @@
 
 namespace efimd::completion {
 
+inline recall::Where where_of(const TextHome& home) { return {home.project, home.path}; }
+
 /// Tells the index which texts editors have open, each for as long as its editor has it open. Documents
 /// forgets the oldest of many; this does not.
 ///

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/completion/answer/judged_chance.h"
+#include "daemon/completion/answer/open_texts.h"
 #include "daemon/completion/fit/fit.h"
 #include "daemon/completion/fit/stop_rules.h"
 #include "daemon/recall/chance.h"
@@ -17,8 +18,6 @@ namespace {
 
 /// A draft's bytes: more than the model judges in one step is never used.
 constexpr std::size_t kJudgedBytesMax = 96;
-
-recall::Where where_of(const TextHome& home) { return {home.project, home.path}; }
 
 /// Text that was deleted is offered while the user types, not as an answer to deleting it.
 bool is_typing(Event event) {
