@@ -22,8 +22,8 @@ import numpy as np
 PLACES = ["inside", "start", "finished"]
 COLUMNS = ["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"]
 # Of the suggestions shown, how many may be wrong from the first character; at finished lines, how many cursors may show one.
-WRONG_MAX = {0: 0.12, 1: 0.22}
-FINISHED_SHOWN_MAX = 0.05
+RECALL_LIMITS = {"wrong": {0: 0.12, 1: 0.24}, "finished": 0.07}
+JUDGED_LIMITS = {"wrong": {0: 0.12, 1: 0.22}, "finished": 0.05}
 
 
 def read(path: str) -> tuple:
@@ -111,14 +111,14 @@ def outcome(cursors: list, cuts: list) -> dict:
     return result
 
 
-def choose_cuts(cursors: list, count: dict) -> list:
+def choose_cuts(cursors: list, count: dict, limits: dict) -> list:
     """Greedy over places: inside and finished share the cursors at finished lines."""
     grid = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9]
     holds = [0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5]
     by_place = [[cursor for cursor in cursors if cursor.place == place] for place in range(3)]
     silent = (2.0, 2.0)
     best = [silent, silent, (0.9, 0.5)]
-    for place, allowed in ((0, FINISHED_SHOWN_MAX * 0.75), (1, 1.0), (2, FINISHED_SHOWN_MAX * 0.25)):
+    for place, allowed in ((0, limits["finished"] * 0.75), (1, 1.0), (2, limits["finished"] * 0.25)):
         top = -1.0
         for show in grid:
             for hold in holds:
@@ -129,7 +129,7 @@ def choose_cuts(cursors: list, count: dict) -> list:
                 got = outcome(by_place[place], cuts)
                 kind = 1 if place == 1 else 0
                 shown, exact, saved, wrong = got[kind]
-                if wrong > WRONG_MAX[kind] * shown or got[2][0] > allowed * count[2]:
+                if wrong > limits["wrong"][kind] * shown or got[2][0] > allowed * count[2]:
                     continue
                 value = exact / max(1, count[kind]) + saved / max(1, sum(c.truth for c in cursors if c.kind == kind))
                 if value > top:
@@ -174,14 +174,11 @@ class Boundaries:
 
     def __init__(self, lines: list):
         table = np.array([line[:8] for line in lines]).astype(int)
-        self.columns = dict(zip(["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"], table.T))
+        self.columns = dict(zip(COLUMNS, table.T))
         self.recalled = np.array([line[8] for line in lines])
         self.features = [line[9:] or None for line in lines]
         keys = self.columns["cursor"] * 1000 + self.columns["candidate"]
-        self.first = np.diff(keys, prepend=-1) != 0
-
-    def is_first(self, row: int) -> bool:
-        return bool(self.first[row])
+        self.begins = np.diff(keys, prepend=-1) != 0  # a candidate
 
     def rows(self, kept: np.ndarray | None = None) -> np.ndarray:
         """For fit_by_place(): those that the model judged."""
@@ -276,7 +273,7 @@ def judged_chances(boundaries: Boundaries, weights: list) -> np.ndarray:
     chances = np.empty(len(boundaries.recalled))
     chance = before = 1.0
     for row, (recalled, features) in enumerate(zip(boundaries.recalled, boundaries.features)):
-        if row == 0 or boundaries.is_first(row):
+        if boundaries.begins[row]:
             chance = before = 1.0
         if features is None:
             chance *= min(1.0, recalled / max(1e-6, before))
@@ -300,7 +297,7 @@ def fit_judged(path: str) -> None:
         fitted = [logistic(features, label, sample) for _, label, features, sample in others]
         chances[kept] = judged_chances(boundaries, fitted)[kept]
     judged = cursors_of(boundaries.columns, chances)
-    cuts = choose_cuts(judged, count)
+    cuts = choose_cuts(judged, count, JUDGED_LIMITS)
     for name, found, its_cuts in (("recall alone", cursors_of(boundaries.columns, boundaries.recalled), read_cuts()), ("judged", judged, cuts)):
         for kind, (shown, exact, saved, wrong) in outcome(found, its_cuts).items():
             print(f"{name}, {PLACES[kind]}: {count[kind]} cursors, shown {shown:.0f}, exact {exact:.0f}, bytes {saved:.0f}, wrong {wrong:.0f}", file=sys.stderr)
@@ -408,7 +405,7 @@ def main() -> int:
         chance[rows] = 1 / (1 + np.exp(-(features[rows] @ weights[-1])))
         print(f"{PLACES[place]}: {rows.sum()} boundaries, right {label[rows].mean():.3f}, said {chance[rows].mean():.3f}", file=sys.stderr)
     cursors = cursors_of(columns, chance)
-    cuts = choose_cuts(cursors, count)
+    cuts = choose_cuts(cursors, count, RECALL_LIMITS)
     for kind, (shown, exact, saved, wrong) in outcome(cursors, cuts).items():
         print(f"{PLACES[kind]}: {count[kind]} cursors, shown {100 * shown / count[kind]:.1f} %, exact {100 * exact / count[kind]:.1f} %, "
               f"characters {100 * saved / max(1, chars[kind]):.1f} %, wrong {100 * wrong / max(1, shown):.1f} % of shown", file=sys.stderr)
