@@ -1,6 +1,7 @@
 #include "engine/decode/sampler.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
@@ -15,30 +16,66 @@ constexpr double kWeightLogMin = -27.8;  // exp() of it is just below 2^-40
 
 constexpr float kMinusInfinity = -std::numeric_limits<float>::infinity();
 
+/// The first of the greatest. A block at a time, because only one block is searched for it.
 TokenId greedy(std::span<const float> logits) {
-  TokenId best = kNoToken;
+  constexpr std::size_t kBlock = 1024;
   float highest = kMinusInfinity;
-  for (std::size_t id = 0; id < logits.size(); ++id) {
-    if (!(logits[id] > highest)) continue;
-    highest = logits[id];
-    best = static_cast<TokenId>(id);
+  std::size_t found = 0;
+  for (std::size_t begin = 0; begin < logits.size(); begin += kBlock) {
+    const std::size_t size = std::min(kBlock, logits.size() - begin);
+    const float best = greatest(logits.subspan(begin, size));
+    if (!(best > highest)) continue;
+    highest = best;
+    found = begin;
   }
-  return best;
+  if (!(highest > kMinusInfinity)) return kNoToken;
+  while (logits[found] != highest) ++found;
+  return static_cast<TokenId>(found);
 }
 
 }  // namespace
+
+float greatest(std::span<const float> logits) {
+  // Compilers keep the order of comparisons: one maximum a lane lets them make several at once.
+  constexpr std::size_t kLanes = 16;
+  std::array<float, kLanes> best;
+  best.fill(kMinusInfinity);
+  std::size_t i = 0;
+  for (; i + kLanes <= logits.size(); i += kLanes)
+    for (std::size_t lane = 0; lane < kLanes; ++lane)
+      best[lane] = logits[i + lane] > best[lane] ? logits[i + lane] : best[lane];
+  for (; i < logits.size(); ++i) best[0] = logits[i] > best[0] ? logits[i] : best[0];
+  return *std::ranges::max_element(best);
+}
 
 Sampler::Sampler(SamplingOptions options) : options_(options), random_(options.seed) {}
 
 TokenId Sampler::choose(std::span<const float> logits) {
   const TokenId best = greedy(logits);
-  if (best == kNoToken || !(options_.temperature > 0.0F) || options_.top_k == 1) return best;
+  if (best == kNoToken || is_greedy()) return best;
   const float highest = logits[static_cast<std::size_t>(best)];
   if (std::isinf(highest)) return best;
   collect(logits, highest);
   weigh(highest);
   keep_top_p();
   return draw();
+}
+
+TokenId Sampler::choose_among(std::span<const float> logits, std::span<const TokenId> allowed) {
+  if (is_greedy()) {
+    Candidate best{kMinusInfinity, kNoToken, 0};
+    for (const TokenId token : allowed) {
+      if (static_cast<std::size_t>(token) >= logits.size()) continue;
+      const Candidate candidate{logits[static_cast<std::size_t>(token)], token, 0};
+      if (candidate.logit > kMinusInfinity && better(candidate, best)) best = candidate;
+    }
+    return best.id;
+  }
+  std::vector<float> masked(logits.size(), kMinusInfinity);
+  for (const TokenId token : allowed)
+    if (static_cast<std::size_t>(token) < logits.size())
+      masked[static_cast<std::size_t>(token)] = logits[static_cast<std::size_t>(token)];
+  return choose(masked);
 }
 
 /// Fills candidates_ with the top_k best that are not too unlikely to be drawn. With a limit it is

@@ -17,6 +17,9 @@ struct SamplingOptions {
   std::uint64_t seed = 0;
 };
 
+/// The greatest of `logits`, NaN left out; -inf for none.
+float greatest(std::span<const float> logits);
+
 /// Chooses the next token from logits. The same options and logits give the same tokens on every
 /// machine.
 class Sampler {
@@ -25,6 +28,8 @@ class Sampler {
   /// `logits` is [V]; NaN counts as -inf. kNoToken when no logit is above -inf: nothing may be
   /// chosen, generation ends.
   TokenId choose(std::span<const float> logits);
+  /// The same with all but `allowed` (each once) masked out. Ids outside `logits` count as masked.
+  TokenId choose_among(std::span<const float> logits, std::span<const TokenId> allowed);
 
  private:
   struct Candidate {
@@ -36,6 +41,7 @@ class Sampler {
   static bool better(const Candidate& a, const Candidate& b) {
     return a.logit != b.logit ? a.logit > b.logit : a.id < b.id;
   }
+  bool is_greedy() const { return !(options_.temperature > 0.0F) || options_.top_k == 1; }
   void collect(std::span<const float> logits, float best);
   void weigh(float best);
   void keep_top_p();

@@ -1,7 +1,6 @@
 #include "engine/decode/spelling.h"
 
 #include <algorithm>
-#include <limits>
 #include <tuple>
 
 namespace efimd::engine {
@@ -48,16 +47,6 @@ std::vector<TokenId> ByteOrder::fitting(std::string_view rest) const {
   }
   fit.insert(fit.end(), range.begin(), range.end());
   return fit;
-}
-
-TokenId choose_among(Sampler& sampler, std::span<const float> logits,
-                     std::span<const TokenId> allowed) {
-  std::vector<float> masked(logits.size(), -std::numeric_limits<float>::infinity());
-  for (const TokenId token : allowed) {
-    const auto index = static_cast<std::size_t>(token);
-    if (index < logits.size()) masked[index] = logits[index];
-  }
-  return sampler.choose(masked);
 }
 
 }  // namespace efimd::engine

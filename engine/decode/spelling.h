@@ -4,7 +4,6 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/decode/sampler.h"
 #include "engine/tokenizer/tokenizer.h"
 #include "engine/types.h"
 
@@ -36,10 +35,5 @@ class ByteOrder {
   const Tokenizer* tokenizer_;
   std::vector<TokenId> tokens_;
 };
-
-/// The sampler's choice with all but `allowed` masked out; kNoToken when `allowed` has nothing that
-/// may be chosen. Ids outside `logits` count as masked.
-TokenId choose_among(Sampler& sampler, std::span<const float> logits,
-                     std::span<const TokenId> allowed);
 
 }  // namespace efimd::engine

@@ -8,6 +8,7 @@
 
 #include "daemon/completion/generate/token_probability.h"
 #include "daemon/prompt/anchor.h"
+#include "engine/decode/sampler.h"
 #include "engine/decode/spelling.h"
 #include "engine/engine.h"
 
@@ -41,7 +42,7 @@ class Spelling {
   bool done() const { return rest_.empty(); }
   /// kNoToken if no token fits, or none of those may be chosen.
   engine::TokenId choose(engine::Sampler& sampler, std::span<const float> logits) const {
-    return engine::choose_among(sampler, logits, fitting());
+    return sampler.choose_among(logits, fitting());
   }
   std::vector<engine::TokenId> fitting() const { return order_->fitting(rest_); }
   /// The probability of `token` among those that fit.

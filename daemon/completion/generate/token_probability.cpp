@@ -8,6 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "engine/decode/sampler.h"
+
 // A function that is compiled for several kinds of CPU, the best of which is taken when the program
 // starts. Not under sanitizers, which are not ready that early.
 #if defined(__x86_64__) && defined(__linux__) && !defined(EFIMD_SANITIZED)
@@ -42,17 +44,6 @@ inline float exp_of(float x) {
 constexpr std::size_t kLanes = 16;
 using Lanes = std::array<float, kLanes>;
 
-float greatest(std::span<const float> logits) {
-  Lanes best;
-  best.fill(-std::numeric_limits<float>::infinity());
-  std::size_t i = 0;
-  for (; i + kLanes <= logits.size(); i += kLanes)
-    for (std::size_t lane = 0; lane < kLanes; ++lane)
-      best[lane] = logits[i + lane] > best[lane] ? logits[i + lane] : best[lane];
-  for (; i < logits.size(); ++i) best[0] = logits[i] > best[0] ? logits[i] : best[0];
-  return *std::ranges::max_element(best);
-}
-
 /// Of `shift` below `logit`, but never too far below.
 inline float exponential(float logit, float shift) {
   const float x = logit - shift;
@@ -78,7 +69,7 @@ EFIMD_FOR_EACH_CPU float sum_of_exponentials(std::span<const float> logits, floa
 }  // namespace
 
 Softmax softmax_of(std::span<const float> logits) {
-  const float best = greatest(logits);
+  const float best = engine::greatest(logits);
   return {best, sum_of_exponentials(logits, best)};
 }
 

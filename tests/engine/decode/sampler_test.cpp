@@ -1,9 +1,11 @@
 #include "engine/decode/sampler.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <map>
+#include <random>
 #include <set>
 
 using namespace efimd::engine;
@@ -43,6 +45,32 @@ TEST_CASE("greedy takes the highest logit, and the smaller id of a tie") {
   CHECK(sampler.choose(std::vector<float>{1, 3, 2}) == 1);
   CHECK(sampler.choose(std::vector<float>{-4, 3, 3}) == 1);
   CHECK(sampler.choose(std::vector<float>{-0.0F, 0.0F}) == 0);
+}
+
+TEST_CASE("greedy finds the first of the highest among very many") {
+  std::mt19937 random(5);
+  for (const std::size_t size : {1U, 15U, 16U, 1023U, 1024U, 1025U, 5000U, 151936U}) {
+    CAPTURE(size);
+    std::vector<float> logits(size);
+    // Few values, so that most are tied; and some that are none.
+    for (float& logit : logits)
+      logit = random() % 50 == 0 ? kNaN : -static_cast<float>(random() % 7);
+    std::vector<TokenId> allowed;
+    TokenId first = kNoToken, first_allowed = kNoToken;
+    for (std::size_t id = 0; id < size; ++id) {
+      const auto is_better = [&](TokenId than) {
+        return !std::isnan(logits[id]) &&
+               (than == kNoToken || logits[id] > logits[static_cast<std::size_t>(than)]);
+      };
+      if (is_better(first)) first = static_cast<TokenId>(id);
+      if (random() % 9 != 0) continue;
+      if (is_better(first_allowed)) first_allowed = static_cast<TokenId>(id);
+      allowed.push_back(static_cast<TokenId>(id));
+    }
+    CHECK(Sampler({}).choose(logits) == first);
+    std::ranges::shuffle(allowed, random);
+    CHECK(Sampler({}).choose_among(logits, allowed) == first_allowed);
+  }
 }
 
 TEST_CASE("NaN counts as minus infinity") {
@@ -120,4 +148,30 @@ TEST_CASE("a seed gives the same tokens on every machine, another seed others") 
   CHECK(draw(1) != draw(2));
   // Pinned, so that another library's distributions or exp() would show.
   CHECK(draw(42) == std::vector<TokenId>{902, 334, 556, 136, 618, 828, 161, 173});
+}
+
+TEST_CASE("only allowed tokens are chosen, at any temperature") {
+  const std::vector<float> logits = {9, 1, 8, 2, 7};
+  const std::vector<TokenId> allowed = {1, 3};
+  Sampler greedy({});
+  CHECK(greedy.choose_among(logits, allowed) == 3);
+  Sampler warm({.temperature = 5, .seed = 1});
+  std::set<TokenId> chosen;
+  for (int draw = 0; draw < 200; ++draw) chosen.insert(warm.choose_among(logits, allowed));
+  CHECK(chosen == std::set<TokenId>{1, 3});
+}
+
+TEST_CASE("top-k and top-p share out what the mask leaves") {
+  const std::vector<float> logits = {9, 1, 8, 2, 7};
+  Sampler sampler({.temperature = 1, .top_p = 0.5F, .top_k = 2, .seed = 1});
+  for (int draw = 0; draw < 50; ++draw)
+    CHECK(sampler.choose_among(logits, std::vector<TokenId>{1, 3}) == 3);
+}
+
+TEST_CASE("where nothing is allowed, nothing is chosen") {
+  Sampler sampler({});
+  CHECK(sampler.choose_among(std::vector<float>{1, 2}, {}) == kNoToken);
+  CHECK(sampler.choose_among(std::vector<float>{1, -kInfinity}, std::vector<TokenId>{1}) ==
+        kNoToken);
+  CHECK(sampler.choose_among(std::vector<float>{1}, std::vector<TokenId>{7}) == kNoToken);
 }

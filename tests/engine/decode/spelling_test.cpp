@@ -94,29 +94,3 @@ TEST_CASE("what fits is what a look at every token finds, for any bytes") {
     }
   }
 }
-
-TEST_CASE("only allowed tokens are chosen, at any temperature") {
-  const std::vector<float> logits = {9, 1, 8, 2, 7};
-  const std::vector<TokenId> allowed = {1, 3};
-  Sampler greedy({});
-  CHECK(choose_among(greedy, logits, allowed) == 3);
-  Sampler warm({.temperature = 5, .seed = 1});
-  std::set<TokenId> chosen;
-  for (int draw = 0; draw < 200; ++draw) chosen.insert(choose_among(warm, logits, allowed));
-  CHECK(chosen == std::set<TokenId>{1, 3});
-}
-
-TEST_CASE("top-k and top-p share out what the mask leaves") {
-  const std::vector<float> logits = {9, 1, 8, 2, 7};
-  Sampler sampler({.temperature = 1, .top_p = 0.5F, .top_k = 2, .seed = 1});
-  for (int draw = 0; draw < 50; ++draw)
-    CHECK(choose_among(sampler, logits, std::vector<TokenId>{1, 3}) == 3);
-}
-
-TEST_CASE("where nothing is allowed, nothing is chosen") {
-  constexpr float kNone = -std::numeric_limits<float>::infinity();
-  Sampler sampler({});
-  CHECK(choose_among(sampler, std::vector<float>{1, 2}, {}) == kNoToken);
-  CHECK(choose_among(sampler, std::vector<float>{1, kNone}, std::vector<TokenId>{1}) == kNoToken);
-  CHECK(choose_among(sampler, std::vector<float>{1}, std::vector<TokenId>{7}) == kNoToken);
-}
