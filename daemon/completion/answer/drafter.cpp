@@ -162,7 +162,7 @@ void Drafter::expect(std::string text, double chance, std::size_t drafted) {
   from_ = 0;
   evidence_.reset();
   chance_ = chance;
-  position_ = drafted;
+  position_ = drafted + 1;  // the token after it is chosen without this draft
 }
 
 /// Empty if something else was written.

@@ -39,6 +39,12 @@ int tokens_typed(const Generated& generated, std::size_t typed) {
       generated.chances, [&](const TokenChance& chance) { return chance.begin < typed; }));
 }
 
+/// A sample depends on how many tokens were drawn before it.
+bool may_draft(const Turn& turn, const Draft& draft) {
+  const Options& options = turn.request().options;
+  return !draft.text.empty() && options.drafts && is_greedy(options);
+}
+
 }  // namespace
 
 ModelAnswer::ModelAnswer(const Uses& uses)
@@ -61,13 +67,13 @@ Or<std::vector<Generated>> ModelAnswer::ask(Turn& turn, const Draft& draft) {
   const Prompted prompted{kept, plan};
   const std::vector<engine::TokenId> tokens = drafted(turn, prompted, draft);
   Drafter drafter = drafter_for(turn);
+  if (may_draft(turn, draft)) drafter.expect(draft.text, draft.chance, tokens.size());
   if (tokens.empty()) {
     if (auto held = prefill(turn, kept, plan.tokens); !held) return tl::unexpected(held.error());
     return generate_from(turn, prompted, {0, draft.candidates}, drafter);
   }
   const Or<int> held = prefill_draft(turn, prompted, tokens);
   if (!held) return tl::unexpected(held.error());
-  drafter.expect(draft.text, draft.chance, tokens.size());
   Or<std::vector<Generated>> generated =
       generate_from(turn, prompted, {*held, draft.candidates}, drafter);
   if (generated) odds_.judged_with_prompt(draft.chance, tokens, generated->front().tokens);
@@ -144,9 +150,7 @@ Or<int> ModelAnswer::prefill_draft(Turn& turn, const Prompted& prompted,
 
 std::vector<engine::TokenId> ModelAnswer::drafted(const Turn& turn, const Prompted& prompted,
                                                   const Draft& draft) const {
-  // A sample depends on how many tokens were drawn before it.
-  if (draft.text.empty() || !is_greedy(turn.request().options) || !turn.request().options.drafts)
-    return {};
+  if (!may_draft(turn, draft)) return {};
   const auto typed = static_cast<std::size_t>(typed_tokens(turn.request(), prompted.kept.anchor));
   const std::size_t room =
       static_cast<std::size_t>(engine_.window_tokens()) - prompted.plan.tokens.size();
