@@ -41,7 +41,9 @@ class HeadsTest(UserTest):
     def test_a_head_comes_in_idle_time_and_goes_with_the_setting(self):
         editor, receipts = self.opened()
         # The anchor with the head is made beside the one without, and shares nothing with it. Typing would only hold it up.
-        poll(lambda: self.tokens_held() >= 2 * receipts[-1]["promptTokens"], "the head's tokens")
+        # On a slow machine the first prompt of the whole file has the head already.
+        poll(lambda: "head" in receipts[-1] or self.tokens_held() >= 2 * receipts[-1]["promptTokens"],
+             f"the head's tokens, after {receipts}")
 
         def is_shown():
             self.typed = getattr(self, "typed", 0) + 1
