@@ -3,18 +3,20 @@
 #include <array>
 #include <utility>
 
+#include "daemon/syntax/import_part.h"
 #include "daemon/syntax/tree.h"
 
 namespace efimd::syntax {
 
 namespace {
 
-/// Nodes that imports may stand in.
+/// Nodes that imports may stand in. While a line is half typed, all that follows may be an error, and
+/// so may the block in which the text was cut.
 constexpr auto kBlocks = std::to_array<std::string_view>(
     {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "namespace_definition",
      "linkage_specification", "declaration_list", "if_statement", "else_clause", "try_statement",
      "except_clause", "block", "mod_item", "import_declaration", "import_spec_list",
-     "lexical_declaration", "variable_declaration", "statement_block"});
+     "lexical_declaration", "variable_declaration", "statement_block", "ERROR"});
 
 bool is_block(std::string_view type) {
   for (const std::string_view block : kBlocks)
@@ -214,7 +216,8 @@ class ImportReader {
 }  // namespace
 
 std::vector<Import> imports_of(Grammar grammar, std::string_view text) {
-  const std::optional<Tree> tree = Tree::of(grammar, text);
+  const std::string part = import_part(grammar, text);
+  const std::optional<Tree> tree = Tree::of(grammar, part);
   if (!tree) return {};
   return ImportReader(grammar, *tree).read();
 }

@@ -25,6 +25,8 @@ int run(const CommandLine& line) {
       return run_places(*paths, line);
     case Command::kHeads:
       return run_heads(*paths, line);
+    case Command::kParsing:
+      return run_parsing(line);
     case Command::kOpening:
       return run_opening(*paths, line);
     case Command::kFill:

@@ -28,6 +28,7 @@ class Grammar {
   void add_type();
   void add_places();
   void add_heads();
+  void add_parsing();
   void add_opening();
   void add_fill();
   void add_store();
@@ -54,6 +55,7 @@ Grammar::Grammar() {
   add_type();
   add_places();
   add_heads();
+  add_parsing();
   add_opening();
   add_fill();
   add_store();
@@ -156,6 +158,17 @@ void Grammar::add_heads() {
       ->capture_default_str();
   heads->add_option("--seed", line_.places.seed, "Another draw of cursors")->capture_default_str();
   heads->add_flag("--json", line_.json, "As JSON");
+}
+
+void Grammar::add_parsing() {
+  CLI::App* parsing = command("parsing", "What parsing takes of a processor after one edit",
+                              "efimd-bench parsing ~/src/fmt --count 100", Command::kParsing);
+  parsing->add_option("PROJECTS", line_.files, "Folders with source files")->required();
+  parsing->add_option("--count", line_.places.count, "Cursors of each kind in each project")
+      ->check(CLI::Range(1, 10000))
+      ->capture_default_str();
+  parsing->add_option("--seed", line_.places.seed, "Another draw of cursors")
+      ->capture_default_str();
 }
 
 void Grammar::add_opening() {

@@ -24,6 +24,7 @@ struct CommandLine {
     kFill,
     kStore,
     kReturns,
+    kParsing,
     kHealing,
     kMemory,
     kOperations,

@@ -73,3 +73,25 @@ TEST_CASE("of very many imports the first are read") {
   for (int i = 0; i < 2000; ++i) text += "#include \"h" + std::to_string(i) + ".h\"\n";
   CHECK(imports_of(Grammar::kCpp, text).size() == kImportsMax);
 }
+
+TEST_CASE("what stands after the last import is not read, and what it leaves open is no fault") {
+  const std::string guarded =
+      "#ifndef A_H\n#if defined(B)\n#include \"b.h\"\nint f() {\n}\n#endif\n";
+  CHECK(imports_of(Grammar::kC, guarded) == std::vector<Import>{{Kind::kQuoted, "b.h"}});
+  const std::string inner = "import a\ndef f():\n    from b import (\n        c)\n    return c\n";
+  CHECK(imports_of(Grammar::kPython, inner) ==
+        std::vector<Import>{{Kind::kModule, "a"}, {Kind::kModule, "b", {"c"}}});
+  CHECK(imports_of(Grammar::kRust, "use a::b;\nmod t {\n    use super::c;\n    fn f() {}\n}\n") ==
+        std::vector<Import>{{Kind::kModule, "a::b"}, {Kind::kModule, "super::c"}});
+  CHECK(imports_of(Grammar::kTypescript, "import a from \"./a\"").size() == 1);
+  CHECK(imports_of(Grammar::kGo, "package p\n\nimport (\n\t\"a\"").size() <= 1);
+  CHECK(imports_of(Grammar::kC, "int include_all();\n").empty());
+}
+
+TEST_CASE("imports stay while a line after or between them is half typed") {
+  const std::string broken = "#include \"a.h\"\nint x = f(\n#include \"b.h\"\nint g(int {\n";
+  CHECK(imports_of(Grammar::kCpp, broken).size() == 2);
+  const std::string script =
+      "import { a } from \"./a\";\nconst b = {\nimport { c } from \"./c\";\n";
+  CHECK(imports_of(Grammar::kTypescript, script).front() == Import{Kind::kQuoted, "./a", {"a"}});
+}

@@ -18,6 +18,7 @@ int run_opening(const service::Paths& paths, const CommandLine& options);
 int run_fill(const service::Paths& paths, const CommandLine& options);
 int run_store(const service::Paths& paths, const CommandLine& options);
 int run_returns(const CommandLine& options);
+int run_parsing(const CommandLine& options);
 int run_healing(const CommandLine& options);
 // These throw std::exception where a model cannot be read or evaluated.
 int run_memory();
