@@ -115,6 +115,12 @@ TEST_CASE("a document's head comes from the files that it includes, and follows 
   // The editor's text of a file comes before the file's, also unsaved.
   project.open("src/shape.h", "int area(int unsaved);\n");
   CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+  // The same, closed and opened anew: that its edits are counted from the beginning does not matter.
+  project.close("src/shape.h");
+  project.open("src/shape.h", "int area(int typed_anew);\n");
+  CHECK(project.next() == "src/shape.h:int area(int typed_anew);\n");
+  project.open("src/shape.h", "int area(int unsaved);\n");
+  CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
   // An import more.
   project.write("src/more.h", "int volume(int a);\n");
   project.changed();
