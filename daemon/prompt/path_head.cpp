@@ -38,6 +38,13 @@ std::vector<TokenId> lines_within(std::string_view text, std::size_t most,
   }
 }
 
+/// How a file's path is said, behind its mark.
+std::string path_line(const std::string& path, const engine::FimFiles& files) {
+  if (!files.paths_are_comments) return files.before_path + path + files.after_path;
+  const bool is_python = path.ends_with(".py") || path.ends_with(".pyi");
+  return (is_python ? "# " : "// ") + path + files.after_path;
+}
+
 /// A file's mark, path and lines in at most `most` tokens; empty if they do not suffice.
 std::vector<TokenId> other_file(const context::Slot& slot, std::size_t most,
                                 const engine::Tokenizer& tokenizer) {
@@ -45,8 +52,7 @@ std::vector<TokenId> other_file(const context::Slot& slot, std::size_t most,
   if (!files.shows_others || !can_be_said(slot.path)) return {};
   std::vector<TokenId> tokens;
   if (files.mark != engine::kNoToken) tokens.push_back(files.mark);
-  const auto path =
-      tokenizer.encode(files.before_path + slot.path + files.after_path, engine::Fragment::kInside);
+  const auto path = tokenizer.encode(path_line(slot.path, files), engine::Fragment::kInside);
   tokens.insert(tokens.end(), path.begin(), path.end());
   if (tokens.size() + kFileTokensMin > most) return {};
   const auto text = lines_within(slot.text, most - tokens.size(), tokenizer);
@@ -87,9 +93,9 @@ PathHead path_head(const FileName& name, const context::Head& others, std::size_
     ++head.other_files;
   }
   head.other_tokens = static_cast<int>(shown.size() - begin);
+  if (files.paths_are_comments && head.other_files == 0) return head;
   if (files.mark != engine::kNoToken) head.front.push_back(files.mark);
-  say(files.place == Place::kInsidePrefix ? head.inside : head.front,
-      files.before_path + name.path + files.after_path);
+  say(files.place == Place::kInsidePrefix ? head.inside : head.front, path_line(name.path, files));
   return head;
 }
 

@@ -43,8 +43,13 @@ struct Files {
   std::string_view mark, before_path;
   std::optional<std::string_view> after_repository = {};  ///< none: its name is not said
   bool shows_others = true;                               ///< FimFiles::shows_others
+  bool paths_are_comments = false;
 };
 constexpr Files kNoFiles{Place::kNowhere, "", "", {}, false};
+/// FimFiles::paths_are_comments. Sources: Scaling Granite Code Models to 128K Context (arXiv
+/// 2407.13739, section 2), and the report on Seed-Coder (arXiv 2506.03524, long-context data).
+constexpr Files kPlainFiles{
+    .place = Place::kInsidePrefix, .mark = "", .before_path = "", .paths_are_comments = true};
 /// Of this project's own models.
 constexpr Files kOwnFiles{Place::kBeforePrefix, "<file_sep>", ""};
 
@@ -79,9 +84,9 @@ constexpr std::array kKnown = {
     KnownModel{"DeepSeek-Coder", "llama", "deepseekcoder", FimOrder::kPsm, kDeepseekFiles},
     KnownModel{"StarCoder2", "starcoder2", "", FimOrder::kPsm, kStarcoderFiles},
     KnownModel{"CodeGemma", "gemma", "codegemma", FimOrder::kPsm, kGemmaFiles},
-    KnownModel{"Granite Code", "llama granite", "granite", FimOrder::kPsm, kNoFiles},
+    KnownModel{"Granite Code", "llama granite", "granite", FimOrder::kPsm, kPlainFiles},
     KnownModel{"Codestral", "llama", "codestral", FimOrder::kSpm, kCodestralFiles},
-    KnownModel{"Seed-Coder", "llama", "seedcoder", FimOrder::kSpm, kNoFiles},
+    KnownModel{"Seed-Coder", "llama", "seedcoder", FimOrder::kSpm, kPlainFiles},
     KnownModel{"Mellum", "llama", "mellum", FimOrder::kSpm, kMellumFiles},
     // The older ones write no better with a path in front; the bundled one says that it knows files.
     KnownModel{"efim-boot", "", "efimboot", FimOrder::kPsm, kNoFiles},
@@ -219,6 +224,7 @@ FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vo
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
   out.shows_others = files.shows_others;
+  out.paths_are_comments = files.paths_are_comments;
   out.names_repository = files.after_repository.has_value();
   out.after_repository = files.after_repository.value_or("");
   out.before_path = files.before_path;

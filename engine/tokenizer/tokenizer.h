@@ -30,6 +30,9 @@ struct FimFiles {
   bool shows_others =
       false;                ///< was trained with other files, path and text, before the edited one
   TokenId mark = kNoToken;  ///< before the path; kNoToken: none
+  /// Was trained with the files of a repository one after another, and how they were told apart is not
+  /// known. So paths are comments of their language. Where no other file is shown, none is said.
+  bool paths_are_comments = false;
   std::string after_repository, before_path, after_path;
 };
 

@@ -127,6 +127,22 @@ TEST_CASE("A-13: other files stand in front of the text's own path, each with it
         "|a.h\nint f();\nint g();\nb.h\nint h();\nx.c\n|2");
 }
 
+TEST_CASE("A-13: files that no known mark tells apart have their paths in comments") {
+  engine::FimFiles files;
+  files.place = Place::kInsidePrefix;
+  files.shows_others = true;
+  files.paths_are_comments = true;
+  files.after_path = "\n";
+  const test::ScriptedTokenizer tokenizer({.order = engine::FimOrder::kPsm, .files = files});
+  const auto inside = [&](const context::Head& head) {
+    const prompt::PathHead path = prompt::path_head({"", "m/x.py"}, head, 1000, tokenizer);
+    CHECK(path.front.empty());
+    return spelled(path.inside, tokenizer);
+  };
+  CHECK(inside(kHead) == "// a.h\nint f();\nint g();\n// b.h\nint h();\n# m/x.py\n");
+  CHECK(inside({}).empty());
+}
+
 TEST_CASE("A-13: a head keeps to its tokens, and cuts at lines") {
   CHECK(shown(kHead, 0) == "@x.c\n||0");
   const context::Head long_one{

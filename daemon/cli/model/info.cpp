@@ -127,7 +127,8 @@ std::string path_form(const engine::FimTokens& fim) {
   if (files.names_repository && fim.repository != engine::kNoToken)
     form += fmt::format("[{}] REPOSITORY ", fim.repository);
   if (files.mark != engine::kNoToken) form += fmt::format("[{}] ", files.mark);
-  const std::string path = files.before_path + "PATH";
+  const std::string path =
+      files.paths_are_comments ? "PATH in a comment" : files.before_path + "PATH";
   if (files.place == Place::kInsidePrefix) return form + fmt::format("[{}] {}", fim.prefix, path);
   const bool suffix_first = fim.order == engine::FimOrder::kSpm;
   return form + fmt::format("{} [{}]", path, suffix_first ? fim.suffix : fim.prefix);

@@ -192,6 +192,7 @@ TEST_CASE("other files are shown to the families that were trained so, each in i
     Place place;
     TokenId mark;
     std::string before_path;
+    bool paths_are_comments = false;
   };
   const std::vector<std::string> star = {"<fim_prefix>", "<fim_suffix>", "<fim_middle>",
                                          "<reponame>"};
@@ -217,14 +218,16 @@ TEST_CASE("other files are shown to the families that were trained so, each in i
        Place::kBeforePrefix,
        5,
        ""},
-      {"granite 3b code base", "llama", star, FimOrder::kPsm, Place::kNowhere, kNoToken, ""},
+      {"granite 3b code base", "llama", star, FimOrder::kPsm, Place::kInsidePrefix, kNoToken, "",
+       true},
       {"seed coder 8b",
        "llama",
        {"<[fim-prefix]>", "<[fim-suffix]>", "<[fim-middle]>"},
        FimOrder::kSpm,
-       Place::kNowhere,
+       Place::kInsidePrefix,
        kNoToken,
-       ""},
+       "",
+       true},
   };
   for (const Family& family : families) {
     CAPTURE(family.name);
@@ -236,7 +239,8 @@ TEST_CASE("other files are shown to the families that were trained so, each in i
     CHECK(fim.files.place == family.place);
     CHECK(fim.files.mark == family.mark);
     CHECK(fim.files.before_path == family.before_path);
-    CHECK(fim.files.shows_others == (family.place != Place::kNowhere));
+    CHECK(fim.files.paths_are_comments == family.paths_are_comments);
+    CHECK(fim.files.shows_others);
   }
 }
 
