@@ -174,6 +174,11 @@ std::span<const std::string_view> Exclusions::secret_patterns() {
   return service::secret_patterns();
 }
 
+bool says_what_is_ignored(const fs::path& file) {
+  return file.filename() == ".gitignore" ||
+         (file.filename() == "exclude" && file.parent_path().filename() == "info");
+}
+
 std::string gitignored_by(const fs::path& file, const GitHome& home) {
   return ignoring_line(file, false, home);
 }

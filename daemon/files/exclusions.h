@@ -71,6 +71,8 @@ struct GitHome {
 /// Limits: kIgnoreBytesMax of each file.
 std::string gitignored_by(const std::filesystem::path& file,
                           const GitHome& home = GitHome::of_this_process());
+/// Whether the file says what git ignores in a folder or repository; told by its path alone.
+bool says_what_is_ignored(const std::filesystem::path& file);
 inline constexpr std::size_t kIgnoreBytesMax = std::size_t{1} << 20;
 
 }  // namespace efimd::service

@@ -1,16 +1,16 @@
 #include "daemon/files/project_jobs.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <utility>
+
+#include "daemon/files/exclusions.h"
 
 namespace efimd::service {
 
 void ProjectJobs::add(ProjectJob job) {
   using Kind = ProjectJob::Kind;
   const std::lock_guard lock(mutex_);
-  if (job.kind == Kind::kChanged &&
-      (jobs_.size() >= kNoticesMax || std::filesystem::path(job.file).filename() == ".gitignore"))
+  if (job.kind == Kind::kChanged && (jobs_.size() >= kNoticesMax || says_what_is_ignored(job.file)))
     job.kind = Kind::kLook;
   const bool waits =
       job.kind != Kind::kMerge && std::ranges::any_of(jobs_, [&](const ProjectJob& other) {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/files/exclusions.h"
 #include "daemon/files/project_files.h"
 #include "daemon/server/session.h"
 #include "lsp/uri.h"
@@ -92,7 +93,7 @@ void Session::did_change_watched_files(const lsp::Message& message) {
   for (const std::string& uri : params->uris) {
     const auto path = lsp::path_of(uri);
     if (!path) continue;
-    ignoring |= lsp::base_name(uri) == ".gitignore";
+    ignoring |= says_what_is_ignored(*path);
     if (!params->more) host_.file_changed(*path);
   }
   if (params->more) host_.file_changed({});

@@ -395,6 +395,13 @@ TEST_CASE("a file that comes to be ignored leaves at once") {
   folder.write(".gitignore", "b.c\n");
   owner.changed(folder, ".gitignore");
   CHECK(owner.files(folder) == Names{".gitignore", "a.c"});
+  folder.write("d.c", "int d;\n");
+  owner.changed(folder, "d.c");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c", "d.c"});
+  fs::create_directories(folder.root / ".git/info");
+  folder.write(".git/info/exclude", "d.c\n");
+  owner.changed(folder, ".git/info/exclude");
+  CHECK(owner.files(folder) == Names{".gitignore", "a.c"});
 }
 
 TEST_CASE("a file that was code and is binary now leaves") {
