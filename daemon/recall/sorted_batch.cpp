@@ -134,6 +134,9 @@ std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Batch* c
     for (std::size_t i = 0; i < batches.size(); ++i) {
       const std::span<const std::uint64_t> samples = batches[i]->samples();
       Bounds& at = found[i];
+      // Both places where the next step may look, of which one is fetched in vain.
+      for (const std::size_t next : {at.lower + step / 2, at.lower + step + step / 2})
+        if (next < samples.size()) __builtin_prefetch(&samples[next - (next > 0 ? 1 : 0)]);
       const std::size_t lower = at.lower + step - 1, upper = at.upper + step - 1;
       at.lower += lower < samples.size() && samples[lower] < key ? step : 0;
       at.upper += upper < samples.size() && samples[upper] <= key ? step : 0;

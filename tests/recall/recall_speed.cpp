@@ -1,14 +1,16 @@
-// recall_speed [--mib N] [--files N] PROJECT...
+// recall_speed [--mib N] [--files N] [--read N] PROJECT...
 //
 // What the index costs with much text: the files of the projects are repeated under other names,
 // with other words in them, until there are N MiB in about N files. Prints the seconds and memory
 // of reading them in, and microseconds of a keystroke (set_document) and of a look-up (find): the
 // first one after the key, and the best of the same one five times, which is what the program does
-// where the machine does not hold it up.
+// where the machine does not hold it up. With --read, N MiB of other memory are read before each key,
+// as a model's step reads its weights: nothing of the index is in the processor's caches then.
 
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -75,8 +77,22 @@ Project grown(const std::vector<Project>& seeds, std::size_t mib, std::size_t co
   return all;
 }
 
+/// Memory that is read between two keys.
+class OtherMemory {
+ public:
+  explicit OtherMemory(std::size_t mib) : words_((mib << 20) / sizeof(std::uint64_t), 1) {}
+  void read() {
+    for (const std::uint64_t word : words_) sum_ += word;
+  }
+  std::uint64_t sum() const { return sum_; }
+
+ private:
+  std::vector<std::uint64_t> words_;
+  std::uint64_t sum_ = 0;
+};
+
 /// Types a line of the file anew, key by key: one edit and one look-up each.
-void type(recall::Index& index, const Project& project, std::size_t file,
+void type(recall::Index& index, const Project& project, std::size_t file, OtherMemory& other,
           std::vector<double>& edits, std::vector<double>& finds, std::vector<double>& best) {
   const std::string& path = project.files[file].path;
   const std::string& text = project.files[file].text;
@@ -86,6 +102,7 @@ void type(recall::Index& index, const Project& project, std::size_t file,
   index.set_document({project.name, path}, document.snapshot());
   for (std::size_t at = begin; at < end && at < begin + 40; ++at) {
     if (!document.replace(at, at, text.substr(at, 1))) break;
+    other.read();
     auto start = Clock::now();
     index.set_document({project.name, path}, document.snapshot());
     edits.push_back(us_since(start));
@@ -103,7 +120,7 @@ void type(recall::Index& index, const Project& project, std::size_t file,
 }  // namespace
 
 int main(int argc, char** argv) try {
-  std::size_t mib = 64, files = 5000;
+  std::size_t mib = 64, files = 5000, read_mib = 0;
   std::vector<Project> seeds;
   for (int i = 1; i < argc; ++i) {
     const std::string argument = argv[i];
@@ -111,11 +128,13 @@ int main(int argc, char** argv) try {
       mib = std::stoul(argv[++i]);
     else if (argument == "--files" && i + 1 < argc)
       files = std::max(1UL, std::stoul(argv[++i]));
+    else if (argument == "--read" && i + 1 < argc)
+      read_mib = std::stoul(argv[++i]);
     else
       seeds.push_back(read_project(argument));
   }
   if (std::ranges::all_of(seeds, [](const Project& seed) { return seed.files.empty(); })) {
-    std::cerr << "usage: recall_speed [--mib N] [--files N] PROJECT...\n";
+    std::cerr << "usage: recall_speed [--mib N] [--files N] [--read N] PROJECT...\n";
     return 2;
   }
   const Project project = grown(seeds, mib, files);
@@ -135,15 +154,19 @@ int main(int argc, char** argv) try {
       static_cast<double>(usage.bytes) / static_cast<double>(usage.text_bytes),
       usage.files_dropped);
   std::vector<double> edits, finds, best;
+  OtherMemory other(read_mib);
   const auto file = [&](std::size_t i) { return i * 7919 % project.files.size(); };
   constexpr std::size_t kOpen = 60;
   for (std::size_t i = 0; i < 4 * kOpen; ++i) {
     if (i >= kOpen) index.close_document({project.name, project.files[file(i - kOpen)].path});
-    type(index, project, file(i), edits, finds, best);
+    type(index, project, file(i), other, edits, finds, best);
   }
   print("keystroke", edits);
   print("look-up", finds);
   print("best of five", best);
+  if (read_mib > 0)
+    std::printf("between two keys %llu words were read\n",
+                static_cast<unsigned long long>(other.sum()));
   return 0;
 } catch (const std::exception& error) {
   std::cerr << "recall_speed: " << error.what() << '\n';
