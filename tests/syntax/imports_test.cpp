@@ -78,7 +78,7 @@ TEST_CASE("what stands after the last import is not read, and what it leaves ope
   const std::string guarded =
       "#ifndef A_H\n#if defined(B)\n#include \"b.h\"\nint f() {\n}\n#endif\n";
   CHECK(imports_of(Grammar::kC, guarded) == std::vector<Import>{{Kind::kQuoted, "b.h"}});
-  const std::string inner = "import a\ndef f():\n    from b import (\n        c)\n    return c\n";
+  const std::string inner = "import a\nif t:\n    from b import (\n        c)\n    d = c\n";
   CHECK(imports_of(Grammar::kPython, inner) ==
         std::vector<Import>{{Kind::kModule, "a"}, {Kind::kModule, "b", {"c"}}});
   CHECK(imports_of(Grammar::kRust, "use a::b;\nmod t {\n    use super::c;\n    fn f() {}\n}\n") ==
@@ -89,9 +89,11 @@ TEST_CASE("what stands after the last import is not read, and what it leaves ope
 }
 
 TEST_CASE("imports stay while a line after or between them is half typed") {
-  const std::string broken = "#include \"a.h\"\nint x = f(\n#include \"b.h\"\nint g(int {\n";
-  CHECK(imports_of(Grammar::kCpp, broken).size() == 2);
+  const std::string guarded =
+      "#ifndef A_H\n#include \"a.h\"\nBEGIN\nnamespace n {\ntemplate <typename T,\n";
+  CHECK(imports_of(Grammar::kCpp, guarded + "#include \"b.h\"\nint f();\n").size() == 2);
+  CHECK(imports_of(Grammar::kCpp, "#ifndef A_H\n} else {\n#include \"a.h\"\n#endif\n").size() == 1);
   const std::string script =
       "import { a } from \"./a\";\nconst b = {\nimport { c } from \"./c\";\n";
-  CHECK(imports_of(Grammar::kTypescript, script).front() == Import{Kind::kQuoted, "./a", {"a"}});
+  CHECK(imports_of(Grammar::kTypescript, script).at(0) == Import{Kind::kQuoted, "./a", {"a"}});
 }
