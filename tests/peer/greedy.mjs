@@ -28,7 +28,8 @@ const kRoundedTypes = {
   Q8_0: 0.1
 };  // largest logit difference
 const kExactDifference = 5e-3;
-const kBundledDifference = 1e-2;
+// Without AVX-512 the peer rounds more: up to 1.4e-2, while ours stay within 1.4e-3 of our scalar kernels'.
+const kBundledDifference = 2e-2;
 
 const kCode = [
   'def main():\n    for i in range(10):\n',
