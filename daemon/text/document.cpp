@@ -1,6 +1,7 @@
 #include "daemon/text/document.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <thread>
 #include <utility>
@@ -120,9 +121,13 @@ SnapshotPtr Revision::snapshot() && {
 }
 
 Document::Document(std::string_view text) {
+  // So the edits that lead from one document's version to another's are never complete.
+  static std::atomic<std::uint64_t> documents = 0;
+  constexpr std::uint64_t kVersionsMax = std::uint64_t{1} << 32;
   std::string bytes = valid_copy(text);
   LineIndex lines(bytes);
-  snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), 1, {}), free_snapshot);
+  snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), ++documents * kVersionsMax, {}),
+                  free_snapshot);
 }
 
 Result<Document> Document::open(std::string_view text) {

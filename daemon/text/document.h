@@ -52,7 +52,7 @@ class Snapshot {
   const LineIndex& lines() const { return lines_; }
   /// The content of `line` without its terminator; empty past the end.
   std::string_view line(std::size_t line) const { return lines_.content(bytes_, line); }
-  /// Counts versions of this document in this process; grows by one with each edit.
+  /// Counts versions: grows by one with each edit. No two documents of this process share one.
   std::uint64_t serial() const { return serial_; }
   /// Oldest first, ending with the edit that made this snapshot; empty for an opened text.
   std::span<const Edit> recent_edits() const { return recent_edits_; }

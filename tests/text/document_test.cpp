@@ -91,7 +91,7 @@ TEST_CASE("invalid UTF-8 becomes U+FFFD and edits count the bytes that were stor
   CHECK(document.snapshot()->bytes() == "a\uFFFD");
   REQUIRE(document.replace(0, 0, "\xE2\x82"));
   CHECK(document.snapshot()->bytes() == "\uFFFD\uFFFDa\uFFFD");
-  CHECK(document.snapshot()->recent_edits().back() == Edit{2, 0, 0, 6});
+  CHECK(document.snapshot()->recent_edits().back() == Edit{document.snapshot()->serial(), 0, 0, 6});
 }
 
 TEST_CASE(
@@ -119,6 +119,13 @@ TEST_CASE(
       versions.push_back(document.snapshot());
     }
   }
+}
+
+TEST_CASE("no edits lead from a document to another one, not even to the same text opened again") {
+  Document first("same text"), second("same text");
+  REQUIRE(second.replace(0, 4, "some"));
+  CHECK_FALSE(second.snapshot()->edits_since(first.snapshot()->serial()).complete);
+  CHECK_FALSE(first.snapshot()->edits_since(second.snapshot()->serial()).complete);
 }
 
 TEST_CASE("edits since a version are those behind it, oldest first") {
@@ -188,7 +195,7 @@ TEST_CASE("replacing all is one edit of the whole text") {
   Document document("old text");
   REQUIRE(document.replace_all("new\rtext"));
   CHECK(document.snapshot()->line(1) == "text");
-  CHECK(document.snapshot()->recent_edits().back() == Edit{2, 0, 8, 8});
+  CHECK(document.snapshot()->recent_edits().back() == Edit{document.snapshot()->serial(), 0, 8, 8});
 }
 
 TEST_CASE("a document past the limit is refused and stays what it was") {
