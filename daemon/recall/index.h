@@ -74,9 +74,9 @@ class Merge {
 /// Finds earlier text of the user's own that matches the text before the cursor, and proposes how
 /// it went on.
 ///
-/// An open document stands for its file: while it is open, the file's text from the disk is not
-/// searched. Documents are searched as they are (no index to keep up with keystrokes), files through
-/// their batches.
+/// An open document stands for its file: while it is open, text that only the file on the disk has is
+/// not searched. What both have is found through the file's batch. All else of a document is read
+/// through, so no index keeps up with keystrokes.
 ///
 /// Thread: its owner's (engine).  Owns: everything handed to it.
 /// Limits: Limits; of documents, kScannedBytesMax around the cursor and in others.

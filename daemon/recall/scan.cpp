@@ -79,28 +79,40 @@ LastHits for_this_cpu() {
   return last_hits;
 }
 
+/// Adds the ends of the places in a block, the last one first.
+void add_ends(std::vector<std::size_t>& ends, std::size_t begin, std::uint64_t places) {
+  while (places != 0 && ends.size() < kPlacesMax) {
+    const auto place = static_cast<std::size_t>(std::bit_width(places)) - 1;
+    ends.push_back(begin + place + kNeedleMax);
+    places &= ~(std::uint64_t{1} << place);
+  }
+}
+
 std::vector<std::size_t> ends_with(LastHits last, std::string_view needle, std::string_view text) {
   std::vector<std::size_t> ends;
   needle = needle.substr(needle.size() - std::min(needle.size(), kNeedleMax));
   if (needle.empty() || text.size() < needle.size()) return ends;
   std::size_t left = text.size() - needle.size() + 1;
-  if (needle.size() == kNeedleMax) {
-    Needle bytes{};
-    std::ranges::copy(needle, bytes.begin());
-    while (left >= kBlock && ends.size() < kPlacesMax) {
-      Hits hits = last(text.data(), left, bytes);
-      left = hits.end;
-      if (hits.places == 0) break;
-      left -= kBlock;
-      while (hits.places != 0 && ends.size() < kPlacesMax) {
-        const auto place = static_cast<std::size_t>(std::bit_width(hits.places)) - 1;
-        ends.push_back(left + place + needle.size());
-        hits.places &= ~(std::uint64_t{1} << place);
-      }
-    }
+  if (needle.size() < kNeedleMax) {
+    while (left-- > 0 && ends.size() < kPlacesMax)
+      if (text.substr(left).starts_with(needle)) ends.push_back(left + needle.size());
+    return ends;
   }
-  while (left-- > 0 && ends.size() < kPlacesMax)
-    if (text.substr(left).starts_with(needle)) ends.push_back(left + needle.size());
+  Needle bytes{};
+  std::ranges::copy(needle, bytes.begin());
+  while (left >= kBlock && ends.size() < kPlacesMax) {
+    const Hits hits = last(text.data(), left, bytes);
+    left = hits.end;
+    if (hits.places == 0) break;
+    left -= kBlock;
+    add_ends(ends, left, hits.places);
+  }
+  if (left >= kBlock) return ends;
+  // The rest is less than a block: many texts are.
+  std::array<char, kBlock + kNeedleMax> rest{};
+  std::ranges::copy(text.substr(0, left + kNeedleMax - 1), rest.begin());
+  const std::uint64_t places = last(rest.data(), kBlock, bytes).places;
+  add_ends(ends, 0, places & ((std::uint64_t{1} << left) - 1));
   return ends;
 }
 

@@ -49,6 +49,17 @@ void drop_repeated(std::vector<Match>& matches) {
   matches = std::move(kept);
 }
 
+struct Window {
+  std::size_t begin, end;
+};
+/// A match that begins before a difference may reach into it, and the file's order does not tell where
+/// a place shortly behind it is.
+Window window_around(const text::Differences::Span& span, std::string_view text) {
+  constexpr std::size_t kBeforeBytes = 64, kBehindBytes = Batch::kContextBytesMax + kNeedleBytes;
+  return {span.begin - std::min(span.begin, kBeforeBytes),
+          std::min(text.size(), span.end + kBehindBytes)};
+}
+
 void keep_best(std::vector<Match>& matches, std::size_t most) {
   if (matches.size() <= most) return;
   const auto end = matches.begin() + static_cast<std::ptrdiff_t>(most);
@@ -60,7 +71,6 @@ void keep_best(std::vector<Match>& matches, std::size_t most) {
 }  // namespace
 
 void Search::scan_own(std::string_view path) {
-  own_path_ = path;
   const Scanned own{asked_.text(), Source::kThisFile, path};
   const std::size_t begin = asked_.line_begin(), end = asked_.line_end();
   scan_window(own, begin - std::min(begin, kOwnBytesMax), begin);
@@ -73,10 +83,31 @@ void Search::scan(const Scanned& scanned, std::size_t centre) {
               std::min(scanned.text.size(), centre + kOtherBytesMax));
 }
 
+void Search::scan(const ChangedFile& changed) {
+  std::size_t scanned = 0;
+  for (const text::Differences::Span& span : changed.differences->spans()) {
+    auto [begin, end] = window_around(span, changed.document.text);
+    begin = std::max(begin, scanned);
+    if (begin >= end) continue;
+    scan_window(changed.document, begin, std::min(end, begin + 2 * kOtherBytesMax));
+    scanned = end;
+  }
+  changed_.push_back(changed);
+}
+
+void prefetch(const ChangedFile& changed) {
+  constexpr std::size_t kLineBytes = 64, kPrefetchedBytesMax = 512;
+  for (const text::Differences::Span& span : changed.differences->spans()) {
+    const auto [begin, end] = window_around(span, changed.document.text);
+    for (std::size_t at = begin; at < std::min(end, begin + kPrefetchedBytesMax); at += kLineBytes)
+      __builtin_prefetch(changed.document.text.data() + at);
+  }
+}
+
 void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t end) {
   const bool own = scanned.source == Source::kThisFile;
+  if (scanned_bytes_ + (end - begin) > kScannedBytesMax) return;
   scanned_bytes_ += end - begin;
-  if (scanned_bytes_ > kScannedBytesMax) return;
   for (const Probe& probe : asked_.probes()) {
     const std::string_view context = asked_.context(probe);
     // In the line, the needle ends at the cursor: the more of it is known, the rarer it is.
@@ -107,8 +138,24 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
   scanned_floor_ = std::ranges::min(scanned_, {}, &Match::agreed).agreed;
 }
 
-void Search::look_up(std::span<const HeldBatch* const> batches) {
-  for (const Probe& probe : asked_.probes()) look_up(probe, batches);
+void Search::look_up(std::span<const HeldBatch* const> batches, const PlacedFile& own) {
+  own_ = own;
+  std::vector<Batch::Context> contexts;
+  for (const Probe& probe : asked_.probes()) contexts.emplace_back(asked_.context(probe));
+  std::vector<Batch::Sought> sought;
+  for (const Batch::Context& context : contexts)
+    for (const HeldBatch* held : batches) sought.push_back({held->batch.get(), &context});
+  const std::vector<std::size_t> ranks = Batch::ranks_of(sought);
+  for (std::size_t i = 0; i < sought.size(); ++i)
+    for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
+      sought[i].batch->prefetch(ranks[i] + ahead);
+      sought[i].batch->prefetch(ranks[i] - std::min(ranks[i], ahead + 1));
+    }
+  std::span<const std::size_t> left = ranks;
+  for (const Probe& probe : asked_.probes()) {
+    look_up(probe, batches, left.first(batches.size()));
+    left = left.subspan(batches.size());
+  }
 }
 
 /// The next neighbour of the query's rank, on one side in one batch.
@@ -120,7 +167,8 @@ struct Search::Side {
   bool operator<(const Side& other) const { return agreed < other.agreed; }
 };
 
-void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batches) {
+void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
+                     std::span<const std::size_t> ranks) {
   const std::string_view context = asked_.context(probe);
   const std::string_view comparable = context.substr(context.rfind('\0') + 1);
   std::priority_queue<Side> sides;
@@ -130,14 +178,6 @@ void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batch
     const std::size_t agreed = held->batch->agreement(rank, comparable);
     if (agreed > 0) sides.push({held, rank, up, agreed});
   };
-  std::vector<const Batch*> searched;
-  for (const HeldBatch* held : batches) searched.push_back(held->batch.get());
-  const std::vector<std::size_t> ranks = Batch::ranks_of(searched, context);
-  for (std::size_t i = 0; i < batches.size(); ++i)
-    for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
-      searched[i]->prefetch(ranks[i] + ahead);
-      searched[i]->prefetch(ranks[i] - std::min(ranks[i], ahead + 1));
-    }
   for (std::size_t i = 0; i < batches.size(); ++i) {
     push(batches[i], ranks[i], true);
     if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);
@@ -157,13 +197,33 @@ void Search::add_from(const HeldBatch& held, std::size_t rank, std::size_t agree
   if (!held.batch->text_from(anchor).starts_with(asked_.typed_since(probe))) return;
   const auto [file, at] = held.batch->file_at(anchor);
   const HeldBatch::State state = held.states[file];
-  if (state != HeldBatch::State::kSearched && state != HeldBatch::State::kEdited) return;
+  if (state == HeldBatch::State::kRemoved || (&held == own_.held && file == own_.file)) return;
   const std::string& path = held.batch->path(file);
-  if (path == own_path_) return;
-  auto match = asked_.match(probe, held.batch->text(file), at, agreed);
+  if (state == HeldBatch::State::kChanged) {
+    const auto changed = std::ranges::find(
+        changed_, path, [](const ChangedFile& each) { return each.document.path; });
+    if (changed != changed_.end()) add_from(*changed, at, probe);
+    return;
+  }
+  add_looked_up(
+      asked_.match(probe, held.batch->text(file), at, agreed), probe,
+      {held.batch->text(file), Source::kProject, path, state == HeldBatch::State::kEdited});
+}
+
+/// Compares with the document, because the file's text before `place` may be other than its.
+void Search::add_from(const ChangedFile& changed, std::size_t place, const Probe& probe) {
+  const std::string_view text = changed.document.text;
+  const auto at = changed.differences->moved(place);
+  if (!at || *at > text.size()) return;
+  const std::size_t agreed = common_suffix(asked_.context(probe), text.substr(0, *at));
+  add_looked_up(asked_.match(probe, text, *at, agreed), probe, changed.document);
+}
+
+void Search::add_looked_up(std::optional<Match> match, const Probe& probe, const Scanned& from) {
   if (!match || match->agreed < least_agreed(probe)) return;
-  match->path = path;
-  match->edited = state == HeldBatch::State::kEdited;
+  match->source = from.source;
+  match->path = from.path;
+  match->edited = from.edited;
   looked_up_.push_back(*match);
 }
 

@@ -2,23 +2,32 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
 #include "daemon/recall/match.h"
 #include "daemon/recall/sorted_batch.h"
+#include "daemon/text/differences.h"
 
 namespace efimd::recall {
 
 /// A batch and which of its files are searched.
 struct HeldBatch {
-  /// kEdited: searched, and an open document says the same that was edited.
-  enum class State : std::uint8_t { kSearched, kEdited, kHidden, kRemoved };
+  /// kEdited: searched, and an open document says the same that was edited. kChanged: an open document
+  /// says something else, so only what both have is searched, as text of the document.
+  enum class State : std::uint8_t { kSearched, kEdited, kChanged, kRemoved };
 
   BatchPtr batch;
   std::vector<State> states;  ///< of its files
   std::size_t files_left = 0;
+};
+
+/// A file of a batch; of none if `held` is null.
+struct PlacedFile {
+  HeldBatch* held = nullptr;
+  std::size_t file = 0;
 };
 
 /// Text that is scanned instead of looked up.
@@ -28,6 +37,15 @@ struct Scanned {
   std::string_view path = {};
   bool edited = false;  ///< since its editor opened it
 };
+
+/// An open document whose file is in a batch, and says something else.
+struct ChangedFile {
+  Scanned document;
+  const text::Differences* differences = nullptr;  ///< of the file's text and the document
+};
+
+/// Brings what Search::scan() will read of it into the processor's cache.
+void prefetch(const ChangedFile& changed);
 
 /// Bytes read through for one query, all documents together.
 inline constexpr std::size_t kScannedBytesMax = std::size_t{192} * 1024;
@@ -46,13 +64,14 @@ class Search {
  public:
   explicit Search(const Asked& asked) : asked_(asked) {}
 
-  /// The cursor's own document, but for its line. No batch is asked for a file of its path then.
+  /// The cursor's own document, but for its line.
   void scan_own(std::string_view path);
-  /// Of a long text, what is around byte `centre`. Nothing once kScannedBytesMax were read.
+  /// Of a long text, what is around byte `centre`. Nothing that would pass kScannedBytesMax.
   void scan(const Scanned& scanned, std::size_t centre = 0);
-  /// Whether anything more would be read.
-  bool has_room() const { return scanned_bytes_ < kScannedBytesMax; }
-  void look_up(std::span<const HeldBatch* const> batches);
+  /// The document where it differs from its file. look_up() finds the rest through the file's batch.
+  void scan(const ChangedFile& changed);
+  /// All that batches have, but for the cursor's own file.
+  void look_up(std::span<const HeldBatch* const> batches, const PlacedFile& own);
 
   /// The best matches, judged. No place comes twice.
   std::vector<Match> take();
@@ -60,11 +79,15 @@ class Search {
  private:
   struct Side;
   void scan_window(const Scanned& scanned, std::size_t begin, std::size_t end);
-  void look_up(const Probe& probe, std::span<const HeldBatch* const> batches);
+  void look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
+               std::span<const std::size_t> ranks);
   void add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed, const Probe& probe);
+  void add_from(const ChangedFile& changed, std::size_t place, const Probe& probe);
+  void add_looked_up(std::optional<Match> match, const Probe& probe, const Scanned& from);
 
   const Asked& asked_;
-  std::string_view own_path_;
+  PlacedFile own_;
+  std::vector<ChangedFile> changed_;
   std::vector<Match> scanned_, looked_up_;
   std::size_t scanned_bytes_ = 0;
   std::size_t scanned_floor_ = 0;  ///< a scanned match that agrees less is none of the best

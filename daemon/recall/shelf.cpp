@@ -16,6 +16,9 @@ std::size_t bytes_of(const HeldBatch& held) {
   return sizeof(held) + held.states.size() + held.batch->bytes();
 }
 
+/// An edit that removes more may say again what it removed: a formatter replaces whole texts.
+constexpr std::size_t kReplacedBytesMin = 4096;
+
 /// Of a file's entry in the map of files.
 std::size_t bytes_of(const std::string& path) {
   constexpr std::size_t kEntryBytes = 64;
@@ -32,29 +35,47 @@ void Shelf::set_document(std::string_view path, text::SnapshotPtr snapshot) {
   else if (document.snapshot != snapshot)
     note_deleted(path, *document.snapshot, *snapshot);
   if (document.snapshot != snapshot) {
-    document.snapshot = std::move(snapshot);
-    stand_for_file(path, *document.snapshot);
+    const text::SnapshotPtr before = std::exchange(document.snapshot, std::move(snapshot));
+    stand_for_file(path, document, before.get());
   }
-  document.used = ++uses_;
+  if (!is_new) std::erase(by_use_, &*found);
+  by_use_.insert(by_use_.begin(), &*found);
 }
 
-/// The file is searched if it says what the document says: looking it up costs less than reading the
-/// document through.
-void Shelf::stand_for_file(std::string_view path, const text::Snapshot& document) {
+/// What the document and its file both say is searched in the file: looking it up costs less than
+/// reading the document through. `before`: an older version whose differences are known.
+void Shelf::stand_for_file(std::string_view path, Document& document,
+                           const text::Snapshot* before) {
   const auto found = files_.find(std::string(path));
   if (found == files_.end()) return;
   const auto& [held, file] = found->second;
-  if (held->batch->text(file) != document.bytes())
-    held->states[file] = HeldBatch::State::kHidden;
-  else
-    held->states[file] =
-        document.recent_edits().empty() ? HeldBatch::State::kSearched : HeldBatch::State::kEdited;
+  const text::Snapshot& now = *document.snapshot;
+  const std::string_view saved = held->batch->text(file);
+  HeldBatch::State& state = held->states[file];
+  if (saved == now.bytes()) {
+    state = now.recent_edits().empty() ? HeldBatch::State::kSearched : HeldBatch::State::kEdited;
+    document.searched = Document::Searched::kFile;
+    document.differences = {};
+    return;
+  }
+  state = HeldBatch::State::kChanged;
+  document.searched = Document::Searched::kDifferences;
+  const auto since =
+      before == nullptr ? text::Snapshot::Since{} : now.edits_since(before->serial());
+  const bool replaced = std::ranges::any_of(
+      since.edits, [](const text::Edit& edit) { return edit.removed > kReplacedBytesMin; });
+  if (!since.complete || replaced) {
+    document.differences = text::Differences::between(saved, now.bytes());
+    return;
+  }
+  for (const text::Edit& edit : since.edits) document.differences.add(edit);
 }
 
-bool Shelf::is_searched_as_file(std::string_view path) const {
-  const auto found = files_.find(std::string(path));
-  return found != files_.end() &&
-         found->second.held->states[found->second.file] != HeldBatch::State::kHidden;
+void Shelf::stand_for_itself(std::string_view path) {
+  const auto found = documents_.find(std::string(path));
+  if (found == documents_.end()) return;
+  found->second.searched = Document::Searched::kDocument;
+  found->second.differences = {};
 }
 
 /// Several edits at once are looked at one by one, in the old text: what an earlier one of them
@@ -83,14 +104,12 @@ void Shelf::note_deleted(std::string_view path, const text::Snapshot& old,
 }
 
 void Shelf::close_document(std::string_view path) {
-  if (documents_.erase(std::string(path)) == 0) return;
+  const auto document = documents_.find(std::string(path));
+  if (document == documents_.end()) return;
+  std::erase(by_use_, &*document);
+  documents_.erase(document);
   if (const auto found = files_.find(std::string(path)); found != files_.end())
     found->second.held->states[found->second.file] = HeldBatch::State::kSearched;
-}
-
-const text::SnapshotPtr* Shelf::document(std::string_view path) const {
-  const auto found = documents_.find(std::string(path));
-  return found == documents_.end() ? nullptr : &found->second.snapshot;
 }
 
 void Shelf::add(const BatchPtr& batch) {
@@ -103,7 +122,8 @@ void Shelf::add(const BatchPtr& batch) {
     const std::string& path = batch->path(file);
     remove_file(path);
     files_[path] = {held.get(), file};
-    if (const text::SnapshotPtr* open = document(path)) stand_for_file(path, **open);
+    if (const auto open = documents_.find(path); open != documents_.end())
+      stand_for_file(path, open->second, nullptr);
     path_bytes_ += bytes_of(path);
   }
   hold(std::move(held));
@@ -127,6 +147,7 @@ void Shelf::remove_file(std::string_view path) {
   HeldBatch& held = *found->second.held;
   held.states[found->second.file] = HeldBatch::State::kRemoved;
   path_bytes_ -= bytes_of(found->first);
+  stand_for_itself(path);
   files_.erase(found);
   if (--held.files_left == 0) let_go(&held);
 }
@@ -188,6 +209,7 @@ std::vector<std::string> Shelf::drop_batch() {
     if (file.second.held != held) return false;
     path_bytes_ -= bytes_of(file.first);
     dropped.push_back(file.first);
+    stand_for_itself(file.first);
     return true;
   });
   let_go(held);
@@ -205,20 +227,38 @@ void Shelf::search(Search& search, std::string_view path) const {
   const std::string family = family_of(path);
   search.scan_own(path);
   for (const Scanned& text : session_.of_family(family)) search.scan(text);
-  std::vector<std::pair<const std::string*, const Document*>> others;
-  for (const auto& [other, document] : documents_)
-    if (other != path && document.family == family) others.emplace_back(&other, &document);
-  std::ranges::sort(others,
-                    [](const auto& a, const auto& b) { return a.second->used > b.second->used; });
-  for (const auto& [other, document] : others) {
-    if (!search.has_room()) break;
-    if (is_searched_as_file(*other)) continue;
-    const text::Snapshot& snapshot = *document->snapshot;
-    const auto edits = snapshot.recent_edits();
-    search.scan({snapshot.bytes(), Source::kOpenFile, *other, !edits.empty()},
-                edits.empty() ? 0 : edits.back().begin);
+  scan_documents(search, path, family);
+  const auto own = files_.find(std::string(path));
+  search.look_up(batches_of(family), own == files_.end() ? PlacedFile{} : own->second);
+}
+
+/// Goes over the documents again and again, so that it waits for the memory of all at the same time.
+void Shelf::scan_documents(Search& search, std::string_view path, std::string_view family) const {
+  for (const Open* open : by_use_) __builtin_prefetch(&open->second);
+  std::vector<const Open*> scanned;
+  for (const Open* open : by_use_) {
+    const auto& [other, document] = *open;
+    if (document.searched == Document::Searched::kFile || document.family != family ||
+        other == path)
+      continue;
+    scanned.push_back(open);
+    __builtin_prefetch(document.snapshot.get());
+    __builtin_prefetch(document.differences.spans().data());
   }
-  search.look_up(batches_of(family));
+  const auto text_of = [](const Open& open) {
+    const text::Snapshot& snapshot = *open.second.snapshot;
+    return Scanned{snapshot.bytes(), Source::kOpenFile, open.first,
+                   !snapshot.recent_edits().empty()};
+  };
+  for (const Open* open : scanned) prefetch({text_of(*open), &open->second.differences});
+  for (const Open* open : scanned) {
+    const Document& document = open->second;
+    const auto edits = document.snapshot->recent_edits();
+    if (document.searched == Document::Searched::kDifferences)
+      search.scan({text_of(*open), &document.differences});
+    else
+      search.scan(text_of(*open), edits.empty() ? 0 : edits.back().begin);
+  }
 }
 
 std::size_t Shelf::bytes() const { return session_.bytes() + batch_bytes_ + path_bytes_; }

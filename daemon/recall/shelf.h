@@ -48,33 +48,34 @@ class Shelf {
   std::size_t text_bytes() const;  ///< of these, the text alone
   std::size_t file_count() const { return files_.size(); }
   std::size_t document_count() const { return documents_.size(); }
-  const text::SnapshotPtr* document(std::string_view path) const;
 
   std::uint64_t used = 0;  ///< order of use
 
  private:
   struct Document {
+    /// Who is searched in place of the file: the file, because both say the same; the document where
+    /// they differ; all of the document, because there is no file.
+    enum class Searched : std::uint8_t { kFile, kDifferences, kDocument };
+
     text::SnapshotPtr snapshot;
     std::string family;
-    std::uint64_t used = 0;
+    Searched searched = Searched::kDocument;
+    text::Differences differences = {};  ///< of the file's text and the document
   };
-  struct FilePlace {
-    HeldBatch* held;
-    std::size_t file;
-  };
+  using Open = std::pair<const std::string, Document>;
   void note_deleted(std::string_view path, const text::Snapshot& old, const text::Snapshot& now);
-  void insert(const BatchPtr& batch);
-  void stand_for_file(std::string_view path, const text::Snapshot& document);
-  bool is_searched_as_file(std::string_view path) const;
+  void stand_for_file(std::string_view path, Document& document, const text::Snapshot* before);
+  void stand_for_itself(std::string_view path);
+  void scan_documents(Search& search, std::string_view path, std::string_view family) const;
   void hold(std::unique_ptr<HeldBatch> held);
   void let_go(const HeldBatch* held);
   std::vector<const HeldBatch*> batches_of(std::string_view family) const;
 
   std::unordered_map<std::string, Document> documents_;
-  std::unordered_map<std::string, FilePlace> files_;
+  std::vector<const Open*> by_use_;  ///< documents, the last used first
+  std::unordered_map<std::string, PlacedFile> files_;
   std::vector<std::unique_ptr<HeldBatch>> batches_;  ///< oldest first
   SessionText session_;
-  std::uint64_t uses_ = 0;
   std::size_t batch_bytes_ = 0, batch_text_bytes_ = 0, path_bytes_ = 0;
   bool is_merging_ = false;
 };

@@ -48,16 +48,6 @@ std::vector<Sortable> anchors_of(std::string_view text, std::size_t begin) {
   return found;
 }
 
-/// A query's context as far as it counts, with zero bytes before it as a batch's first file has.
-struct Padded {
-  explicit Padded(std::string_view context) {
-    const std::size_t bytes = std::min(context.size(), Batch::kContextBytesMax);
-    std::memcpy(storage + sizeof(storage) - bytes, context.data() + context.size() - bytes, bytes);
-  }
-  const char* end() const { return storage + sizeof(storage); }
-  char storage[Batch::kContextBytesMax + kKeyBytes] = {};
-};
-
 }  // namespace
 
 Batch::Batch(std::span<const File> files, const Between& between)
@@ -99,6 +89,11 @@ Batch::Batch(std::span<const File> files, const Between& between)
       *next++ = static_cast<std::uint8_t>(anchor.at >> 8U * byte);
 }
 
+Batch::Context::Context(std::string_view before) {
+  const std::size_t bytes = std::min(before.size(), kContextBytesMax);
+  std::memcpy(storage_ + sizeof(storage_) - bytes, before.data() + before.size() - bytes, bytes);
+}
+
 std::string_view Batch::text(std::size_t file) const {
   const std::size_t end = file + 1 < begins_.size() ? begins_[file + 1] : text_.size();
   return std::string_view(text_).substr(begins_[file], end - 1 - begins_[file]);
@@ -122,17 +117,17 @@ std::size_t Batch::anchor(std::size_t rank) const {
 }
 
 // Branches on what memory answers would keep the processor from asking for the next batch's.
-std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Batch* const> batches,
-                                                        std::uint64_t key) {
+std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Sought> sought) {
   struct Bounds {
     std::size_t lower = 0, upper = 0;  ///< samples before the key, and not after it
   };
-  std::vector<Bounds> found(batches.size());
+  std::vector<Bounds> found(sought.size());
   std::size_t most = 0;
-  for (const Batch* batch : batches) most = std::max(most, batch->samples().size());
+  for (const Sought& each : sought) most = std::max(most, each.batch->samples().size());
   for (std::size_t step = std::bit_floor(most); step > 0; step /= 2)
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      const std::span<const std::uint64_t> samples = batches[i]->samples();
+    for (std::size_t i = 0; i < sought.size(); ++i) {
+      const std::span<const std::uint64_t> samples = sought[i].batch->samples();
+      const std::uint64_t key = key_before(sought[i].context->end());
       Bounds& at = found[i];
       // Both places where the next step may look, of which one is fetched in vain.
       for (const std::size_t next : {at.lower + step / 2, at.lower + step + step / 2})
@@ -142,12 +137,14 @@ std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Batch* c
       at.upper += upper < samples.size() && samples[upper] <= key ? step : 0;
     }
   std::vector<Narrowed> narrowed;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
+  narrowed.reserve(sought.size());
+  for (std::size_t i = 0; i < sought.size(); ++i) {
+    const Batch& batch = *sought[i].batch;
     const std::size_t before = std::max<std::size_t>(found[i].lower, 1) - 1;
-    narrowed.push_back({batches[i], before * kSampledEvery,
-                        std::min(found[i].upper * kSampledEvery, batches[i]->anchor_count()), 0,
+    narrowed.push_back({sought[i], before * kSampledEvery,
+                        std::min(found[i].upper * kSampledEvery, batch.anchor_count()), 0,
                         nullptr});
-    const std::uint8_t* anchors = batches[i]->anchor_bytes(narrowed[i].begin);
+    const std::uint8_t* anchors = batch.anchor_bytes(narrowed[i].begin);
     if (narrowed[i].begin < narrowed[i].end)
       for (std::size_t byte = 0; byte < kSampledEvery * kAnchorBytes; byte += kLineBytes)
         __builtin_prefetch(anchors + byte);
@@ -155,27 +152,27 @@ std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Batch* c
   return narrowed;
 }
 
-std::vector<std::size_t> Batch::ranks_of(std::span<const Batch* const> batches,
-                                         std::string_view context) {
-  const Padded query(context);
-  std::vector<Narrowed> narrowed = narrowed_by_samples(batches, key_before(query.end()));
+std::vector<std::size_t> Batch::ranks_of(std::span<const Sought> sought) {
+  std::vector<Narrowed> narrowed = narrowed_by_samples(sought);
   const auto is_wide = [](const Narrowed& at) { return at.begin < at.end; };
   while (std::ranges::any_of(narrowed, is_wide)) {
     for (Narrowed& at : narrowed) {
       if (!is_wide(at)) continue;
       at.middle = at.begin + (at.end - at.begin) / 2;
-      at.context_end = at.batch->text_.data() + at.batch->anchor(at.middle);
+      const Batch& batch = *at.sought.batch;
+      at.context_end = batch.text_.data() + batch.anchor(at.middle);
       __builtin_prefetch(at.context_end - kKeyBytes);
     }
     for (Narrowed& at : narrowed) {
       if (!is_wide(at)) continue;
-      if (compare(at.context_end, query.end(), 0) < 0)
+      if (compare(at.context_end, at.sought.context->end(), 0) < 0)
         at.begin = at.middle + 1;
       else
         at.end = at.middle;
     }
   }
   std::vector<std::size_t> ranks;
+  ranks.reserve(narrowed.size());
   for (const Narrowed& at : narrowed) ranks.push_back(at.begin);
   return ranks;
 }

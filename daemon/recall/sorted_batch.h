@@ -43,10 +43,15 @@ class Batch {
   std::string_view text_from(std::size_t byte) const {
     return std::string_view(text_).substr(byte);
   }
-  /// Of each batch, the rank of the first anchor whose context is not before `context`. All batches
-  /// are searched step by step together, so that they wait for memory at the same time.
-  static std::vector<std::size_t> ranks_of(std::span<const Batch* const> batches,
-                                           std::string_view context);
+  /// A query's context as far as it counts, with zero bytes before it as a batch's first file has.
+  class Context;
+  struct Sought {
+    const Batch* batch;
+    const Context* context;
+  };
+  /// Of each, the rank of the first anchor whose context is not before that one. All are searched step
+  /// by step together, so that they wait for memory at the same time.
+  static std::vector<std::size_t> ranks_of(std::span<const Sought> sought);
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
   /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
@@ -63,13 +68,12 @@ class Batch {
  private:
   /// Ranks between which a search's answer is; `middle` is compared next.
   struct Narrowed {
-    const Batch* batch;
+    Sought sought;
     std::size_t begin, end, middle;
     const char* context_end;  ///< of the anchor with rank `middle`
   };
   /// What the samples say alone.
-  static std::vector<Narrowed> narrowed_by_samples(std::span<const Batch* const> batches,
-                                                   std::uint64_t key);
+  static std::vector<Narrowed> narrowed_by_samples(std::span<const Sought> sought);
   std::span<const std::uint64_t> samples() const {
     return std::span(ranks_).first(samples_of(anchor_count_));
   }
@@ -91,6 +95,15 @@ class Batch {
   /// Samples, then kAnchorBytes for each anchor. In one table, so that huge pages hold both.
   std::vector<std::uint64_t, RandomAccessAllocator<std::uint64_t>> ranks_;
   std::size_t anchor_count_ = 0;
+};
+
+class Batch::Context {
+ public:
+  explicit Context(std::string_view before);
+  const char* end() const { return storage_ + sizeof(storage_); }
+
+ private:
+  char storage_[kContextBytesMax + sizeof(std::uint64_t)] = {};
 };
 
 }  // namespace efimd::recall

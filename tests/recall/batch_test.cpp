@@ -37,8 +37,12 @@ TEST_CASE("the neighbours of a context's rank agree with it as far as any anchor
     const std::string& text = files[random() % 5].text;
     const std::size_t begin = random() % (text.size() - 60);
     const std::string context = text.substr(begin, 1 + random() % 59);
-    const std::vector<std::size_t> ranks = Batch::ranks_of(batches, context);
-    REQUIRE(ranks.size() == batches.size());
+    const Batch::Context sought_here(context), elsewhere(text.substr(0, begin));
+    std::vector<Batch::Sought> sought;
+    for (const Batch* each : batches) sought.push_back({each, &sought_here});
+    for (const Batch* each : batches) sought.push_back({each, &elsewhere});
+    const std::vector<std::size_t> ranks = Batch::ranks_of(sought);
+    REQUIRE(ranks.size() == sought.size());
     for (std::size_t i = 0; i < batches.size(); ++i) {
       std::size_t best = 0, found = 0;
       for (std::size_t rank = 0; rank < batches[i]->anchor_count(); ++rank)

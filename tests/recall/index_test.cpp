@@ -1,6 +1,7 @@
 #include "daemon/recall/index.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <random>
 #include <span>
 #include <string>
@@ -178,6 +179,72 @@ TEST_CASE("an open document stands for its file, and the file counts again when 
   index.close_document(file);
   CHECK(offers(index, "call_of(^\n", "newly_saved_thing);"));
   CHECK_FALSE(offers(index, "call_of(^\n", "edited_thing);"));
+}
+
+TEST_CASE(
+    "a changed document is found wherever it was changed, and what its file says no more is not") {
+  std::mt19937 random(7);
+  const Where file{"project", "/project/a.c"};
+  Index index;
+  const std::string saved = code(400, 1);
+  index.add_file(file, saved);
+  index.add_file({"project", "/project/b.c"}, code(400, 2));
+  text::Document document(saved);
+  index.set_document(file, document.snapshot());
+  for (unsigned round = 0; round < 40; ++round) {
+    const text::LineIndex& lines = document.snapshot()->lines();
+    const std::size_t line = random() % (lines.line_count() - 4);
+    const std::size_t end = lines.start(line + random() % 4);
+    REQUIRE(document.replace(lines.start(line), end, code(random() % 3, 100 + round)));
+    index.set_document(file, document.snapshot());
+    if (round == 20) index.add_file(file, std::string(document.snapshot()->bytes()) + "int x;\n");
+    const text::Snapshot& now = *document.snapshot();
+    for (std::size_t asked = 0; asked < now.lines().line_count(); ++asked) {
+      const auto distance = static_cast<std::ptrdiff_t>(asked) - static_cast<std::ptrdiff_t>(line);
+      if (asked % 20 != 0 && std::abs(distance) > 12) continue;
+      const auto content = std::string(now.line(asked));
+      if (content.size() < 40) continue;
+      INFO("round " << round << ", line " << asked << ": " << content);
+      CHECK(offers(index, "void f() {\n" + content.substr(0, 30) + "^\n", content.substr(30)));
+    }
+    const text::Snapshot before = *text::Document(saved).snapshot();
+    for (std::size_t asked = 0; asked < before.lines().line_count(); ++asked) {
+      const auto content = std::string(before.line(asked));
+      if (content.size() < 40 || now.bytes().find(content) != std::string_view::npos) continue;
+      INFO("round " << round << ", removed line " << asked << ": " << content);
+      for (const Candidate& found : find(index, "void f() {\n" + content.substr(0, 30) + "^\n"))
+        if (found.text == content.substr(30)) CHECK(found.source == Source::kDeleted);
+    }
+  }
+}
+
+TEST_CASE("a match in a changed document agrees with what it says before, not with its file") {
+  const std::string same = "int " + std::string(100, 'a') + ";\ncall_of(first_thing);\n";
+  const Where file{"project", "/project/a.c"};
+  const auto agreed = [&](const std::string& opened) {
+    Index index;
+    index.add_file(file, "int before;\n" + same);
+    index.set_document(file, snapshot(opened + same));
+    const auto found = find(index, "int other;\nint " + std::string(100, 'a') + ";\ncall_of(^\n");
+    REQUIRE(found.size() == 1);
+    CHECK(found[0].text == "first_thing);");
+    CHECK(found[0].source == (opened == "int before;\n" ? Source::kProject : Source::kOpenFile));
+    return found[0].evidence.match_bytes;
+  };
+  CHECK(agreed("int other;\n") == agreed("int before;\n") + std::string("int other").size());
+}
+
+TEST_CASE("a document whose file is gone is searched as a whole") {
+  Index index;
+  const Where file{"project", "/project/a.c"};
+  const std::string said = "call_of(first_thing);\n", far = code(100, 3);
+  index.add_file(file, said + far);
+  index.set_document(file, snapshot(said + far + "int end;\n"));
+  REQUIRE(offers(index, "call_of(^\n", "first_thing);"));
+  index.remove_file(file);
+  CHECK(offers(index, "call_of(^\n", "first_thing);"));
+  index.add_file(file, far);
+  CHECK(offers(index, "call_of(^\n", "first_thing);"));
 }
 
 TEST_CASE("a file that is added again replaces what it was") {
