@@ -189,9 +189,9 @@ test('a file can be switched off, and the status item says so', async () => {
 test('all are switched off and on from the menu of the status item', async () => {
   await vscode.edit('all.py', kPython);
   await typeAtEnd('    def set(self');
-  const before = asked();
   await vscode.chooseFirstOfMenu();
   await vscode.waitForStatus(/efimd off/);
+  const before = asked();
   await vscode.type(', na');
   await vscode.waitForText('all.py', /set\(self, na/);
   assert.equal(asked(), before);
