@@ -151,6 +151,7 @@ Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const
   Candidate candidate{.text = std::string(ballot.text),
                       .source = ballot.best->source,
                       .path = std::string(ballot.best->path)};
+  candidate.boundaries.reserve(ends.size());
   const Cut cut = cut_of(asked.place());
   std::size_t last_shown = 0;
   double chance = 1;
@@ -219,6 +220,7 @@ std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> hear
   if (asked.place() == Place::kStart)
     std::erase_if(heard, [](const Match& match) { return match.continuation.empty(); });
   std::vector<Candidate> candidates;
+  candidates.reserve(kTextsMax);
   for (const Ballot& ballot : ballots_of(heard)) {
     if (candidates.size() == kTextsMax) break;
     if (ballot.text.empty() || stands_there_already(asked, ballot.text)) continue;
