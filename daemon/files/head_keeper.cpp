@@ -36,11 +36,6 @@ std::string name_in(const HeadQuestion& question, const std::string& path) {
   return path.starts_with(root) ? path.substr(root.size()) : path;
 }
 
-/// Whether it was this text. Serials do not tell, because a document that is opened again begins anew.
-bool are_same(const std::weak_ptr<const text::Snapshot>& known, const text::SnapshotPtr& open) {
-  return !known.owner_before(open) && !open.owner_before(known);
-}
-
 /// What prompts show of the text.
 std::string_view window_of(const HeadQuestion& question) {
   const std::string_view text = question.snapshot->bytes();
@@ -70,7 +65,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   };
   struct Outline {
     FileStamp stamp;
-    std::weak_ptr<const text::Snapshot> text;  ///< the editor's; none: the file's
+    std::uint64_t serial = 0;  ///< of the editor's text; 0: the file's
     Declarations declarations;
     std::uint64_t used = 0;
   };
@@ -234,19 +229,20 @@ Declarations HeadKeeper::State::declarations_of(const std::string& path, const D
   const auto stamp = stamp_of(due.question.home.project, path, settings_.exclusions);
   if (!stamp) return nullptr;
   const text::SnapshotPtr open = open_text_of(path);
+  const std::uint64_t serial = open ? open->serial() : 0;
   {
     const std::lock_guard lock(mutex_);
     if (forgotten_.contains(path)) return nullptr;
     const auto known = outlines_.find(path);
     if (known != outlines_.end() && known->second.stamp == *stamp &&
-        are_same(known->second.text, open)) {
+        known->second.serial == serial) {
       known->second.used = ++uses_;
       return known->second.declarations;
     }
   }
   const auto text = open ? std::optional(std::string(open->bytes())) : read_code(path);
   if (!text) return nullptr;
-  Outline outline{*stamp, open,
+  Outline outline{*stamp, serial,
                   std::make_shared<const std::vector<syntax::Declaration>>(
                       syntax::outline_of(syntax::grammar_of(path), *text))};
   return keep(path, std::move(outline), due.purges);
