@@ -54,7 +54,8 @@ class Shelf {
  private:
   struct Document {
     /// Who is searched in place of the file: the file, because both say the same; the document where
-    /// they differ; all of the document, because there is no file.
+    /// they differ; all of the document, because there is no file. Kept, so that a look-up need not ask
+    /// files_ for each document.
     enum class Searched : std::uint8_t { kFile, kDifferences, kDocument };
 
     text::SnapshotPtr snapshot;
