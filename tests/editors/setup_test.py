@@ -186,8 +186,6 @@ def main():
         installed = subprocess.run([pathlib.Path(__file__).with_name("install_vscode"), directory], stdin=subprocess.DEVNULL, check=False)
         if installed.returncode != 0:
             return installed.returncode
-        package = Home.efimd.parents[2] / "efimd.vsix"  # where `cmake --build … --target vsix` leaves it
-        package.write_bytes((Home.directory / "efimd.vsix").read_bytes())
         case = CodeHome
     else:
         Home.editor, why = neovim_for(mode, directory)
