@@ -2,8 +2,8 @@
 #include "tests/engine/backend/emulated_amx.h"
 
 #include "engine/backend/cpu/amx/tile_shapes.h"
-#include "engine/backend/cpu/simd/vector_avx512.h"
-#include "engine/backend/cpu/simd/words_avx512.h"
+#include "engine/backend/cpu/avx512/vector_avx512.h"
+#include "engine/backend/cpu/avx512/words_avx512.h"
 
 namespace efimd::engine::cpu {
 namespace {

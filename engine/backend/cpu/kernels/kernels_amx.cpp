@@ -2,9 +2,9 @@
 // every processor with AMX has. The bits are the same. Compiled with flags of its own: see kernels.h
 // on what may be included here.
 #include "engine/backend/cpu/amx/tiles.h"
+#include "engine/backend/cpu/avx512/vector_avx512.h"
+#include "engine/backend/cpu/avx512/words_avx512.h"
 #include "engine/backend/cpu/kernels/kernels.h"
-#include "engine/backend/cpu/simd/vector_avx512.h"
-#include "engine/backend/cpu/simd/words_avx512.h"
 // It works on the Tiles, the Vector and the Words above.
 #include "engine/backend/cpu/amx/tile_matmul.h"
 

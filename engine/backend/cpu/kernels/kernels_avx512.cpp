@@ -1,8 +1,8 @@
 // The kernels with AVX-512 (F, BW, VL, DQ) and VNNI. Compiled with flags of its own: see kernels.h
 // on what may be included here.
+#include "engine/backend/cpu/avx512/vector_avx512.h"
+#include "engine/backend/cpu/avx512/words_avx512.h"
 #include "engine/backend/cpu/kernels/kernels.h"
-#include "engine/backend/cpu/simd/vector_avx512.h"
-#include "engine/backend/cpu/simd/words_avx512.h"
 // The simd files work on the Vector and the Words above.
 #include "engine/backend/cpu/simd/simd_attention_kv8.h"
 #include "engine/backend/cpu/simd/simd_quantized.h"

@@ -7,8 +7,8 @@
 // its terms' sizes (numbers below 2^-126 count as 0).
 #include <immintrin.h>
 
+#include "engine/backend/cpu/avx512/vector_avx512.h"
 #include "engine/backend/cpu/kernels/kernels.h"
-#include "engine/backend/cpu/simd/vector_avx512.h"
 // It works on the Vector above.
 #include "engine/backend/cpu/simd/simd_dot.h"
 

@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-#include "engine/backend/cpu/simd/vector_avx2.h"
+#include "engine/backend/cpu/avx2/vector_avx2.h"
 
 // 8 words of 32 bits, one of each of 8 matrix rows. Internal linkage: see kernels.h on why.
 namespace efimd::engine::cpu {

@@ -2,7 +2,7 @@
 
 #include <immintrin.h>
 
-#include "engine/backend/cpu/simd/vector_avx512.h"
+#include "engine/backend/cpu/avx512/vector_avx512.h"
 
 // 16 words of 32 bits, one of each of 16 matrix rows. Internal linkage: see kernels.h on why.
 namespace efimd::engine::cpu {
