@@ -4,6 +4,7 @@
 #include "engine/backend/cpu/amx/tile_shapes.h"
 #include "engine/backend/cpu/avx512/vector_avx512.h"
 #include "engine/backend/cpu/avx512/words_avx512.h"
+#include "engine/backend/cpu/simd/slab_product.h"
 
 namespace efimd::engine::cpu {
 namespace {

@@ -5,7 +5,8 @@
 #include "engine/backend/cpu/avx512/vector_avx512.h"
 #include "engine/backend/cpu/avx512/words_avx512.h"
 #include "engine/backend/cpu/kernels/kernels.h"
-// It works on the Tiles, the Vector and the Words above.
+#include "engine/backend/cpu/simd/slab_product.h"
+// It works on the Tiles, the Vector, the Words and the product of slabs above.
 #include "engine/backend/cpu/amx/tile_matmul.h"
 
 namespace efimd::engine::cpu {

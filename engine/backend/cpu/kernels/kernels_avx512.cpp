@@ -3,7 +3,8 @@
 #include "engine/backend/cpu/avx512/vector_avx512.h"
 #include "engine/backend/cpu/avx512/words_avx512.h"
 #include "engine/backend/cpu/kernels/kernels.h"
-// The simd files work on the Vector and the Words above.
+#include "engine/backend/cpu/simd/slab_product.h"
+// The simd files work on the Vector, the Words and the product of slabs above.
 #include "engine/backend/cpu/simd/simd_attention_kv8.h"
 #include "engine/backend/cpu/simd/simd_quantized.h"
 

@@ -3,7 +3,8 @@
 #include "engine/backend/cpu/kernels/kernels.h"
 #include "engine/backend/cpu/neon/vector_neon.h"
 #include "engine/backend/cpu/neon/words_neon.h"
-// The other files work on the Vector and the Words above.
+#include "engine/backend/cpu/simd/slab_product.h"
+// The other files work on the Vector, the Words and the product of slabs above.
 #include "engine/backend/cpu/neon/quantize_neon.h"
 #include "engine/backend/cpu/simd/simd_attention_kv8.h"
 #include "engine/backend/cpu/simd/simd_quantized.h"

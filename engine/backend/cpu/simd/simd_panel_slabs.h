@@ -2,15 +2,13 @@
 
 // Panels x many int8 inputs: so many tokens that it pays to unpack panels into slabs.
 //
-// Two slabs are multiplied together if there are registers enough, because a broadcast input then
-// serves both. Loads limit a product of many tokens. Against panels as they are, 64 tokens, both
+// Loads limit a product of many tokens. Against panels as they are, 64 tokens, both
 // cores of an EPYC (Zen 5): Q8_0 1.05-1.2, Q4_0 1.15-1.2, Q5_0 1.25-1.5, Q4_K 1.2 times as fast.
-// The arithmetic of an output element is the same as everywhere.
+// The arithmetic of an output element is the same as everywhere. The file that includes this has
+// included a slab product before: simd/slab_product.h, avx2/slab_product_avx2.h or
+// neon/slab_product_i8mm.h.
 #include "engine/backend/cpu/simd/simd_panels.h"
-
-#if defined(__ARM_FEATURE_MATMUL_INT8)
-#include "engine/backend/cpu/neon/slab_pairs.h"
-#endif
+#include "engine/backend/cpu/simd/slab_sums.h"
 
 namespace efimd::engine::cpu {
 namespace {
@@ -18,88 +16,9 @@ namespace {
 /// Up to this many tokens, panels are multiplied as they are. 16 tokens against slabs, in turn:
 /// Q8_0 1.6, Q4_0 1.03 to 1.1, Q5_0 1.1, Q4_K 1.2 times as fast; 24 tokens are even.
 constexpr int kPanelTokensMax = 16;
-constexpr int kSlabsAtOnce = Words::kSlabsAtOnce;
 constexpr int kSlabTokens = 4;
-/// Rows of the slabs that are multiplied together: two panels, or a half of one.
+/// Rows of the slabs that are multiplied together: two panels, or one, or a half of one.
 constexpr int kSlabsRows = kSlabsAtOnce * kRows;
-
-/// One float of each row of the slabs.
-using SlabSums = float[kSlabsAtOnce][kRows];
-
-/// Asks L2 for memory that is read soon, some lines at a time: a core has room for few requests,
-/// and waits if there are more. Two lines with each group were measured against dozens with each
-/// slab. Products of 64 tokens on both cores of a Xeon (AVX-512): Q8_0 1.13, Q4_0 1.07, Q4_K and
-/// Q6_K 1.0 to 1.1 times as fast.
-class AskedLines {
- public:
-  AskedLines(const unsigned char* at, std::size_t bytes, int times)
-      : at_(at),
-        end_(at + bytes),
-        bytes_((bytes / kPanelLine / static_cast<unsigned>(times) + 1) * kPanelLine) {}
-  void ask_some() {
-    for (const unsigned char* const end = at_ + bytes_; at_ < end && at_ < end_; at_ += kPanelLine)
-      __builtin_prefetch(at_, 0, kL2);
-  }
-
- private:
-  const unsigned char* at_;
-  const unsigned char* end_;
-  std::size_t bytes_;  ///< each time
-};
-
-/// sums[i] += slabs * x[i] for N tokens.
-template <class Type, int N>
-void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
-                    SlabSums* sums) {
-#if defined(__ARM_FEATURE_MATMUL_INT8)
-  for (int group = 0; group < groups; ++group) ahead.ask_some();
-  multiply_slab_pairs<Type, N>(*slabs, groups, in, sums);
-#else
-  using Products = Words::Products<Type::kTop>;
-  constexpr int kSlabs = kSlabsAtOnce;
-  constexpr int kPartQuads = kQuads / Type::kParts;
-  Reg acc[N * kSlabs];
-#pragma GCC unroll 8
-  for (int i = 0; i < N * kSlabs; ++i) acc[i] = Vector::load(sums[i / kSlabs][i % kSlabs]);
-  const auto at = [&](int i) { return static_cast<std::size_t>(i) * in.group_stride; };
-  for (int group = 0; group < groups; ++group, in.advance()) {
-    ahead.ask_some();
-#pragma GCC unroll 2
-    for (int part = 0; part < Type::kParts; ++part) {
-      Products products[N * kSlabs];
-#pragma GCC unroll 8
-      for (int i = 0; i < N * kSlabs; ++i)
-        products[i].start(start_of<Type>(in, at(i / kSlabs), part));
-#pragma GCC unroll 8
-      for (int j = 0; j < kPartQuads; ++j) {
-        const int quad = part * kPartQuads + j;
-        Word weights[kSlabs];
-#pragma GCC unroll 8
-        for (int slab = 0; slab < kSlabs; ++slab)
-          weights[slab] = Words::load(slabs[slab].quads[group][quad]);
-#pragma GCC unroll 8
-        for (int i = 0; i < N * kSlabs; ++i)
-          products[i].add(j, weights[i % kSlabs],
-                          in.x + static_cast<std::size_t>(i / kSlabs) * in.stride + 4 * quad);
-      }
-#pragma GCC unroll 8
-      for (int i = 0; i < N * kSlabs; ++i) {
-        const Reg scale = Vector::mul(Vector::load(slabs[i % kSlabs].scales[group][part]),
-                                      Vector::set(in.scales[at(i / kSlabs)]));
-        acc[i] = Vector::fma(Words::to_float(products[i].sum()), scale, acc[i]);
-      }
-    }
-    if constexpr (Type::kMinimum) {
-#pragma GCC unroll 8
-      for (int i = 0; i < N * kSlabs; ++i)
-        acc[i] = Vector::subtract_product(Vector::load(slabs[i % kSlabs].minimums[group]),
-                                          Vector::set(in.totals[at(i / kSlabs)]), acc[i]);
-    }
-  }
-#pragma GCC unroll 8
-  for (int i = 0; i < N * kSlabs; ++i) Vector::store(sums[i / kSlabs][i % kSlabs], acc[i]);
-#endif
-}
 
 using MultiplySlabs = void (*)(const Slab*, int groups, SlabInputs, AskedLines&, SlabSums*);
 template <class Type>
@@ -122,22 +41,18 @@ void unpack_units(const unsigned char* at, int part, int count, Slab& slab) {
       read_quads<Type>(at + 4 * kRows * part, quads);
       if constexpr (kFlipped != 0)
         for (Word& quad : quads) quad = Words::flip(quad, Words::set(kFlipped));
-#if defined(__ARM_FEATURE_MATMUL_INT8)
-      store_quad_pairs(slab, first + group, quads);
-#else
-      store_quads(slab, first + group, quads);
-#endif
+      store_for_product<Type>(slab, first + group, quads);
     }
   }
 }
 
-/// The rows in the slabs times some tokens, at most kTokensPerSlab. They come from a panel and, if
-/// there are two, the next. `pass` says where, and `pass.part` which rows if it is a half of a
-/// panel.
+/// The rows in the slabs times some tokens, at most kTokensPerSlab. `pass` says in which panel and,
+/// by `pass.part`, in which of its parts the first slab begins; the second follows it.
 template <class Type>
 void multiply_by_slabs(const PanelPass& pass, RowRange tokens, const Inputs& in,
                        const Outputs& out) {
   constexpr PanelLayout kLayout = kPanelOf<Type>;
+  static_assert(kGroupsAtOnce<Type> % kLayout.unit_groups == 0);
   constexpr int kUnitBytes =
       (kLayout.head_lines + kLayout.unit_groups * kLayout.group_lines) * kPanelLine;
   Slab slabs[kSlabsAtOnce];
@@ -148,13 +63,13 @@ void multiply_by_slabs(const PanelPass& pass, RowRange tokens, const Inputs& in,
   AskedLines ahead(pass.panel + pass.ahead, pass.ahead,
                    pass.groups * ((count + kSlabTokens - 1) / kSlabTokens));
   const unsigned char* at = pass.panel;
-  for (int first = 0; first < pass.groups; first += kSlabGroups) {
+  for (int first = 0; first < pass.groups; first += kGroupsAtOnce<Type>) {
     const int left = pass.groups - first;
-    const int groups = left < kSlabGroups ? left : kSlabGroups;
+    const int groups = left < kGroupsAtOnce<Type> ? left : kGroupsAtOnce<Type>;
     for (int slab = 0; slab < kSlabsAtOnce; ++slab)
-      unpack_units<Type>(at + static_cast<std::size_t>(slab) * bytes, pass.part, groups,
-                         slabs[slab]);
-    at += kSlabGroups / kLayout.unit_groups * kUnitBytes;
+      unpack_units<Type>(at + static_cast<std::size_t>(slab / kPanelParts) * bytes,
+                         pass.part + slab % kPanelParts, groups, slabs[slab]);
+    at += kGroupsAtOnce<Type> / kLayout.unit_groups * kUnitBytes;
     for (int i = 0; i < count; i += kSlabTokens) {
       const int together = count - i < kSlabTokens ? count - i : kSlabTokens;
       kMultiplySlabs<Type>[together - 1](

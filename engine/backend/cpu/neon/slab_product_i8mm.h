@@ -1,19 +1,22 @@
 #pragma once
 
-// Slabs x many int8 inputs with i8mm, whose instruction multiplies two rows of eight weights with
+// Slabs x some int8 inputs with i8mm, as simd/slab_product.h otherwise. Its instruction multiplies two rows of eight weights with
 // two tokens.
 //
 // A slab's quads 2j and 2j + 1 lie side by side here, row after row: eight weights of a row. Sums of
 // two tokens are taken apart before their scales. So an output element has the bits that it has
 // everywhere.
 #include "engine/backend/cpu/neon/words_neon.h"
-#include "engine/backend/cpu/simd/simd_inputs.h"
-#include "engine/backend/cpu/simd/simd_unpack.h"
+#include "engine/backend/cpu/simd/slab_sums.h"
 
 namespace efimd::engine::cpu {
 namespace {
 
-inline void store_quad_pairs(Slab& slab, int group, const Word* quads) {
+template <class Type>
+constexpr int kGroupsAtOnce = kSlabGroups;
+
+template <class Type>
+inline void store_for_product(Slab& slab, int group, const Word* quads) {
   for (int j = 0; j < kQuads; j += 2) {
     unsigned char* at = slab.quads[group][j];
     vst1q_u32(reinterpret_cast<std::uint32_t*>(at), vzip1q_u32(quads[j].low, quads[j + 1].low));
@@ -40,8 +43,11 @@ struct PairSums {
 };
 
 /// sums[i] += slab * x[i] for N tokens.
-template <class Type, int N, class Sums>
-void multiply_slab_pairs(const Slab& slab, int groups, SlabInputs in, Sums* sums) {
+template <class Type, int N>
+void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
+                    SlabSums* sums) {
+  static_assert(kSlabsAtOnce == 1);
+  const Slab& slab = *slabs;
   constexpr int kPairs = (N + 1) / 2;  // the last one may hold the same token twice
   constexpr int kPartQuads = kQuads / Type::kParts;
   Vector::Reg acc[N];
@@ -49,6 +55,7 @@ void multiply_slab_pairs(const Slab& slab, int groups, SlabInputs in, Sums* sums
   for (int i = 0; i < N; ++i) acc[i] = Vector::load(sums[i][0]);
   const auto at = [&](int i) { return static_cast<std::size_t>(i) * in.group_stride; };
   for (int group = 0; group < groups; ++group, in.advance()) {
+    ahead.ask_some();
 #pragma GCC unroll 2
     for (int part = 0; part < Type::kParts; ++part) {
       PairSums products[kPairs];

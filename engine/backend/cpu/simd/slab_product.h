@@ -1,0 +1,73 @@
+#pragma once
+
+// Slabs x some int8 inputs, with float sums in registers from group to group.
+//
+// Two slabs are multiplied together if there are registers enough, because a broadcast input then
+// serves both. The arithmetic of an output element is the same as everywhere. Other instruction sets
+// have the same three names in avx2/slab_product_avx2.h and neon/slab_product_i8mm.h.
+#include "engine/backend/cpu/simd/slab_sums.h"
+
+namespace efimd::engine::cpu {
+namespace {
+
+/// Groups that a slab holds.
+template <class Type>
+constexpr int kGroupsAtOnce = kSlabGroups;
+
+/// The quads of a group of 32 weights, to where the product reads them.
+template <class Type>
+inline void store_for_product(Slab& slab, int group, const Word* quads) {
+  store_quads(slab, group, quads);
+}
+
+/// sums[i] += slabs * x[i] for N tokens.
+template <class Type, int N>
+void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
+                    SlabSums* sums) {
+  using Products = Words::Products<Type::kTop>;
+  constexpr int kSlabs = kSlabsAtOnce;
+  constexpr int kPartQuads = kQuads / Type::kParts;
+  Vector::Reg acc[N * kSlabs];
+#pragma GCC unroll 8
+  for (int i = 0; i < N * kSlabs; ++i) acc[i] = Vector::load(sums[i / kSlabs][i % kSlabs]);
+  const auto at = [&](int i) { return static_cast<std::size_t>(i) * in.group_stride; };
+  for (int group = 0; group < groups; ++group, in.advance()) {
+    ahead.ask_some();
+#pragma GCC unroll 2
+    for (int part = 0; part < Type::kParts; ++part) {
+      Products products[N * kSlabs];
+#pragma GCC unroll 8
+      for (int i = 0; i < N * kSlabs; ++i)
+        products[i].start(start_of<Type>(in, at(i / kSlabs), part));
+#pragma GCC unroll 8
+      for (int j = 0; j < kPartQuads; ++j) {
+        const int quad = part * kPartQuads + j;
+        Word weights[kSlabs];
+#pragma GCC unroll 8
+        for (int slab = 0; slab < kSlabs; ++slab)
+          weights[slab] = Words::load(slabs[slab].quads[group][quad]);
+#pragma GCC unroll 8
+        for (int i = 0; i < N * kSlabs; ++i)
+          products[i].add(j, weights[i % kSlabs],
+                          in.x + static_cast<std::size_t>(i / kSlabs) * in.stride + 4 * quad);
+      }
+#pragma GCC unroll 8
+      for (int i = 0; i < N * kSlabs; ++i) {
+        const Vector::Reg scale = Vector::mul(Vector::load(slabs[i % kSlabs].scales[group][part]),
+                                              Vector::set(in.scales[at(i / kSlabs)]));
+        acc[i] = Vector::fma(Words::to_float(products[i].sum()), scale, acc[i]);
+      }
+    }
+    if constexpr (Type::kMinimum) {
+#pragma GCC unroll 8
+      for (int i = 0; i < N * kSlabs; ++i)
+        acc[i] = Vector::subtract_product(Vector::load(slabs[i % kSlabs].minimums[group]),
+                                          Vector::set(in.totals[at(i / kSlabs)]), acc[i]);
+    }
+  }
+#pragma GCC unroll 8
+  for (int i = 0; i < N * kSlabs; ++i) Vector::store(sums[i / kSlabs][i % kSlabs], acc[i]);
+}
+
+}  // namespace
+}  // namespace efimd::engine::cpu
