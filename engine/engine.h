@@ -101,11 +101,11 @@ class Engine {
   /// Evaluates the items in one step, so that they share one reading of the weights. All or
   /// nothing: on failure every sequence holds what it held. kBadInput for an empty item, a sequence
   /// named twice, a token outside the vocabulary or more tokens than step_tokens(). kWindowFull as
-  /// in prefill(). kStopped within the time of a layer if `stop` fires, because idle work must yield
-  /// at once. The step's work is lost then, but for what stopped_tokens() says.
+  /// in prefill(). kStopped within the time of a layer if `stop` fires, and at once on the CPU,
+  /// because idle work must yield. The step's work is lost then, but for what stopped_tokens() says.
   virtual Result<void> step(std::span<const BatchItem> items, std::stop_token stop = {}) = 0;
-  /// Parts after each of which a step of one item without logits is stopped and goes on later; 1: a
-  /// stopped step is lost.
+  /// Parts of a step of one item without logits, of which a stopped step loses only the one that it
+  /// is in; 1: a stopped step is lost.
   virtual int step_parts() const { return 1; }
   /// Tokens after the held ones whose step was stopped and is kept. The same step goes on where it
   /// stopped. Others of this sequence, and whatever needs its memory, give it up.

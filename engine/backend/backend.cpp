@@ -29,22 +29,32 @@ Result<void> check_tokens(const Step& step, int vocabulary) {
   return {};
 }
 
+namespace {
+
+Result<void> keep_residual(Backend& backend, int layer, StoppedStep& stopped) {
+  const auto x = backend.residual();
+  if (!x) return tl::unexpected(x.error());
+  stopped.layer = layer;
+  stopped.x.assign(x->begin(), x->end());  // over what it held: nothing is freed unwiped
+  return {};
+}
+
+}  // namespace
+
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
                                        const std::stop_token& stop, StoppedStep* stopped) {
   const int first = stopped != nullptr ? stopped->layer : 0;
   Result<void> done = first > 0 ? backend.begin_behind(step, stopped->x) : backend.begin(step);
+  if (stop.stop_possible()) backend.leave_off_at(&stop);
   for (int layer = first; done && layer < layers; ++layer) {
-    if (stop.stop_requested()) {
-      if (stopped != nullptr && layer > first) {
-        const auto x = backend.residual();
-        if (!x) return tl::unexpected(x.error());
-        stopped->layer = layer;
-        stopped->x.assign(x->begin(), x->end());  // over what it held: nothing is freed unwiped
-      }
-      return fail(Fault::kStopped, "stopped within a step");
-    }
-    done = run_layer(backend, layer);
+    // A layer that is stopped leaves x as it is by then, so what it began with is kept.
+    if (stopped != nullptr && layer > first) done = keep_residual(backend, layer, *stopped);
+    if (done && !stop.stop_requested()) done = run_layer(backend, layer);
+    const bool is_whole = layer + 1 == layers && !backend.goes_on_behind_layers();
+    if (done && stop.stop_requested() && !is_whole)
+      done = fail(Fault::kStopped, "stopped within a step");
   }
+  backend.leave_off_at(nullptr);
   if (!done) return tl::unexpected(std::move(done).error());
   if (step.logits_rows.empty()) return std::span<const float>();
   return backend.logits();

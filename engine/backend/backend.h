@@ -78,8 +78,12 @@ class Backend {
   /// x [T][D] after the last layer that was run, if another device runs what follows or the step
   /// stops there. Valid until the next step begins.
   virtual Result<std::span<const float>> residual() = 0;
-  /// Whether a step may stop behind any layer and go on there, by begin_behind(), after others.
+  /// Whether a step may stop within any layer, which leave_off_at() then ends at once, and go on
+  /// from that layer's begin, by begin_behind(), after others.
   virtual bool goes_on_behind_layers() const { return false; }
+  /// Once `stop` fires, the operations that are left return at once, and what this layer gives is
+  /// void. Null ends that.
+  virtual void leave_off_at(const std::stop_token* /*stop*/) {}
 
   /// Copies the first `tokens` tokens of a page, all layers.
   virtual Result<void> copy_page(PageIndex from, PageIndex to, int tokens) = 0;
@@ -121,11 +125,11 @@ struct StoppedStep {
 /// Evaluates one step through every layer, from `stopped` on if that is given. Returns the logits of step.logits_rows, [rows][V], valid
 /// until the backend's next begin(); empty when none are wanted.
 ///
-/// Thread: engine. Reads `stop` between layers. Only idle work passes one. Requests are stopped
+/// Thread: engine. Reads `stop` between layers, and a device within them that can. Only idle work passes one. Requests are stopped
 /// between steps, so that no evaluated row is lost. Even if every request is superseded, its prompt
 /// advances by a step each time. Fails as the Backend does, and with kStopped; the step is then
-/// void and the KV of its rows undefined. But if `stopped` is given and kStopped comes behind a
-/// layer, that is where the same step goes on, as long as nobody writes to its pages.
+/// void and the KV of its rows undefined. But if `stopped` is given and kStopped comes behind the
+/// first layer, that is where the same step goes on, as long as nobody writes to its pages.
 Result<std::span<const float>> forward(Backend& backend, int layers, const Step& step,
                                        const std::stop_token& stop = {},
                                        StoppedStep* stopped = nullptr);

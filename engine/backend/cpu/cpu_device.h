@@ -81,6 +81,7 @@ class CpuBackend final : public Backend {
   Result<void> write_page(PageIndex page, std::span<const std::byte> bytes) override;
   bool gives_pages_back() const override { return true; }
   bool goes_on_behind_layers() const override { return true; }
+  void leave_off_at(const std::stop_token* stop) override { pool_.leave_off_at(stop); }
   void give_page_back(PageIndex page) override { kv_->pages().give_back(page); }
   void overwrite_activations() override;
 

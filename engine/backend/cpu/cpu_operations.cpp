@@ -81,6 +81,7 @@ Result<void> CpuBackend::begin_behind(const Step& step, std::span<const float> x
 
 template <class Body>
 void CpuBackend::each_row(int rows, int width, const Body& body) {
+  if (pool_.leaves_off()) return;
   if (size(rows) * size(width) >= kSharedElements) return pool_.parallel_for(rows, body);
   for (int row = 0; row < rows; ++row) body(row);
 }
@@ -216,6 +217,7 @@ void CpuBackend::experts_input(const CpuLayer& weights) {
   const Product router{&weights.router,      {0, rows_}, router_logits_.data(),
                        size(shape_.experts), &kNoBias,   Store::kSet};
   multiply({&router, 1}, normed_.data(), shape_.width, rows_);
+  if (pool_.leaves_off()) return;  // there is nothing to route by
   experts_.route({router_logits_.data(), size(rows_) * size(shape_.experts)}, rows_);
 
   const std::size_t width = size(shape_.width);
@@ -238,6 +240,7 @@ void CpuBackend::experts_input(const CpuLayer& weights) {
 }
 
 void CpuBackend::experts_output(const CpuLayer& weights) {
+  if (pool_.leaves_off()) return;
   const std::size_t width = size(shape_.width);
   std::vector<Product> products;
   for (const auto& [expert, first, count] : experts_.shares())

@@ -90,7 +90,7 @@ void WorkerPool::shut_down() {
 
 void WorkerPool::run(int chunks, Call call, const void* context) {
   if (chunks <= 1 || workers_.empty()) {
-    for (int chunk = 0; chunk < chunks; ++chunk) call(context, chunk);
+    for (int chunk = 0; chunk < chunks && !leaves_off(); ++chunk) call(context, chunk);
     return;
   }
   assert(chunks <= kChunksMax);
@@ -136,7 +136,7 @@ void WorkerPool::take_from(Share& share, bool front) {
                                           std::memory_order_acquire)) {
       continue;
     }
-    call(context, chunk);
+    if (!leaves_off()) call(context, chunk);
     // A caller asleep wakes at the last chunk only.
     if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == chunks) finished_.notify_one();
     left = share.left.load(std::memory_order_acquire);

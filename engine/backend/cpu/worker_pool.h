@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <stop_token>
 #include <thread>
 #include <vector>
 
@@ -42,6 +43,17 @@ class WorkerPool {
         &body);
   }
 
+  /// From now on chunks are left out once `stop` fires, until this is called with null. `stop` must
+  /// live until then. Thread: as parallel_for().
+  void leave_off_at(const std::stop_token* stop) {
+    leave_off_.store(stop, std::memory_order_relaxed);
+  }
+  /// Whether chunks are left out now. If it is false after a loop, the loop is whole.
+  bool leaves_off() const {
+    const std::stop_token* const stop = leave_off_.load(std::memory_order_relaxed);
+    return stop != nullptr && stop->stop_requested();
+  }
+
  private:
   using Call = void (*)(const void* context, int chunk);
 
@@ -65,6 +77,7 @@ class WorkerPool {
   std::atomic<Call> call_{nullptr};
   std::atomic<const void*> context_{nullptr};
   std::atomic<int> chunks_{0};
+  std::atomic<const std::stop_token*> leave_off_{nullptr};
   std::uint64_t number_ = 0;                  ///< of the loop; the caller's
   alignas(64) std::atomic<int> finished_{0};  ///< chunks of the current loop
   alignas(64) std::atomic<int> loop_{0};      ///< idle workers wait on it

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <latch>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,6 +42,32 @@ bool others_fall_asleep() {
 }
 
 }  // namespace
+
+TEST_CASE("once its stop fires a loop leaves chunks out, and the next is whole again") {
+  for (const int threads : {1, 2, 4}) {
+    WorkerPool pool(threads);
+    std::stop_source source;
+    const std::stop_token stop = source.get_token();
+    std::atomic<int> runs{0};
+    const auto loop = [&](int stopped_at) {
+      runs = 0;
+      pool.parallel_for(100, [&](int chunk) {
+        ++runs;
+        if (chunk == stopped_at) source.request_stop();
+      });
+      return runs.load();
+    };
+    pool.leave_off_at(&stop);
+    CHECK(loop(-1) == 100);
+    CHECK_FALSE(pool.leaves_off());
+    loop(0);
+    CHECK(pool.leaves_off());
+    CHECK(loop(-1) == 0);
+    pool.leave_off_at(nullptr);
+    CHECK_FALSE(pool.leaves_off());
+    CHECK(loop(-1) == 100);
+  }
+}
 
 TEST_CASE("every chunk of every loop is run once, whatever the number of threads") {
   for (const int threads : {1, 2, 4, 8}) {

@@ -101,7 +101,7 @@ std::vector<TokenId> generate(Engine& engine, SequenceId sequence, Fresh& fresh,
   return generated;
 }
 
-/// A prompt that idle time evaluates beside the others, in steps that are stopped behind any layer.
+/// A prompt that idle time evaluates beside the others, in steps that are stopped within any layer.
 class IdlePrompt {
  public:
   IdlePrompt(LocalEngine& engine, test::StoppingBackend& backend, Fresh& fresh)
@@ -121,8 +121,9 @@ class IdlePrompt {
                                          : static_cast<std::size_t>(1 + script.below(24));
     const engine::BatchItem item{.sequence = *sequence_,
                                  .tokens = left.first(std::min(left.size(), most))};
+    const int operations = layers * test::StoppingBackend::kOperationsOfLayer;
     const Result<void> done =
-        engine_.step({&item, 1}, backend_.stop_before(script.below(layers + 1)));
+        engine_.step({&item, 1}, backend_.stop_at(script.below(operations + 1)));
     if (!done && done.error().fault == Fault::kWindowFull) close();
     REQUIRE(engine_.pool().check() == "");
   }

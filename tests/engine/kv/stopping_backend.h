@@ -9,14 +9,16 @@
 
 namespace efimd::test {
 
-/// A device whose steps are stopped behind a layer that is named beforehand.
+/// A device whose steps are stopped at an operation that is named beforehand.
 class StoppingBackend final : public engine::Backend {
  public:
   explicit StoppingBackend(std::unique_ptr<engine::Backend> device) : device_(std::move(device)) {}
 
-  /// The token of the next step, which stops before this layer if it comes to it.
-  std::stop_token stop_before(int layer) {
-    layer_ = layer;
+  static constexpr int kOperationsOfLayer = 5;
+
+  /// The token of the next step, which fires when this operation of the step's layers begins.
+  std::stop_token stop_at(int operation) {
+    left_ = operation;
     stop_ = {};
     return stop_.get_token();
   }
@@ -27,27 +29,35 @@ class StoppingBackend final : public engine::Backend {
   int page_count() const override { return device_->page_count(); }
   std::size_t page_bytes() const override { return device_->page_bytes(); }
   std::size_t resident_bytes() const override { return device_->resident_bytes(); }
-  Result<void> begin(const engine::Step& step) override {
-    if (layer_ == 0) stop_.request_stop();
-    return device_->begin(step);
-  }
+  Result<void> begin(const engine::Step& step) override { return device_->begin(step); }
   Result<void> begin_behind(const engine::Step& step, std::span<const float> x) override {
     ++gone_on;
     return device_->begin_behind(step, x);
   }
   Result<void> attention_input(int layer) override {
-    if (layer + 1 == layer_) stop_.request_stop();
+    count();
     return device_->attention_input(layer);
   }
-  Result<void> attention(int layer) override { return device_->attention(layer); }
-  Result<void> attention_output(int layer) override { return device_->attention_output(layer); }
-  Result<void> feed_forward_input(int layer) override { return device_->feed_forward_input(layer); }
+  Result<void> attention(int layer) override {
+    count();
+    return device_->attention(layer);
+  }
+  Result<void> attention_output(int layer) override {
+    count();
+    return device_->attention_output(layer);
+  }
+  Result<void> feed_forward_input(int layer) override {
+    count();
+    return device_->feed_forward_input(layer);
+  }
   Result<void> feed_forward_output(int layer) override {
+    count();
     return device_->feed_forward_output(layer);
   }
   Result<std::span<const float>> logits() override { return device_->logits(); }
   Result<std::span<const float>> residual() override { return device_->residual(); }
   bool goes_on_behind_layers() const override { return device_->goes_on_behind_layers(); }
+  void leave_off_at(const std::stop_token* stop) override { device_->leave_off_at(stop); }
   Result<void> copy_page(engine::PageIndex from, engine::PageIndex to, int tokens) override {
     return device_->copy_page(from, to, tokens);
   }
@@ -62,9 +72,13 @@ class StoppingBackend final : public engine::Backend {
   int gone_on = 0;  ///< steps that went on where they were stopped
 
  private:
+  void count() {
+    if (left_-- == 0) stop_.request_stop();
+  }
+
   std::unique_ptr<engine::Backend> device_;
   std::stop_source stop_;
-  int layer_ = -1;
+  int left_ = -1;
 };
 
 }  // namespace efimd::test
