@@ -45,7 +45,7 @@ class Idle {
   static constexpr double kStepMs = 15;
   /// The longest part of a step that is stopped within a part, which is lost, and goes on later. More
   /// tokens in a step take less time each: with 3 ms a processor without AVX-512 took nine.
-  static constexpr double kPartMs = 8;
+  static constexpr double kPartMs = 14;
   /// Without a message for half of this nobody is in the middle of a word: steps grow with the pause,
   /// up to the engine's. For as long as this widening goes before looking ahead.
   static constexpr auto kPause = std::chrono::milliseconds(300);
