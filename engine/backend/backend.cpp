@@ -47,7 +47,7 @@ Result<std::span<const float>> forward(Backend& backend, int layers, const Step&
   Result<void> done = first > 0 ? backend.begin_behind(step, stopped->x) : backend.begin(step);
   if (stop.stop_possible()) backend.leave_off_at(&stop);
   for (int layer = first; done && layer < layers; ++layer) {
-    // A layer that is stopped leaves x as it is by then, so what it began with is kept.
+    // A layer that is stopped leaves x half changed, so what it began with is kept.
     if (stopped != nullptr && layer > first) done = keep_residual(backend, layer, *stopped);
     if (done && !stop.stop_requested()) done = run_layer(backend, layer);
     const bool is_whole = layer + 1 == layers && !backend.goes_on_behind_layers();

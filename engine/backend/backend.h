@@ -125,8 +125,8 @@ struct StoppedStep {
 /// Evaluates one step through every layer, from `stopped` on if that is given. Returns the logits of step.logits_rows, [rows][V], valid
 /// until the backend's next begin(); empty when none are wanted.
 ///
-/// Thread: engine. Reads `stop` between layers, and a device within them that can. Only idle work passes one. Requests are stopped
-/// between steps, so that no evaluated row is lost. Even if every request is superseded, its prompt
+/// Thread: engine. Reads `stop` between layers, and within them on a device that can. Only idle work
+/// passes one. Requests are stopped between steps, so that no evaluated row is lost. Even if every request is superseded, its prompt
 /// advances by a step each time. Fails as the Backend does, and with kStopped; the step is then
 /// void and the KV of its rows undefined. But if `stopped` is given and kStopped comes behind the
 /// first layer, that is where the same step goes on, as long as nobody writes to its pages.

@@ -1,7 +1,7 @@
 #pragma once
 
-// Slabs x some int8 inputs with i8mm, as simd/slab_product.h otherwise. Its instruction multiplies two rows of eight weights with
-// two tokens.
+// Slabs x some int8 inputs with i8mm, as simd/slab_product.h otherwise. Its instruction multiplies
+// two rows of eight weights with two tokens.
 //
 // A slab's quads 2j and 2j + 1 lie side by side here, row after row: eight weights of a row. Sums of
 // two tokens are taken apart before their scales. So an output element has the bits that it has
