@@ -7,6 +7,10 @@
 namespace efimd::engine::cpu {
 namespace {
 
+// The cache level that a prefetch fills.
+constexpr int kL1 = 3;
+constexpr int kL2 = 2;
+
 /// Tokens that share the weights in the caches.
 constexpr int kTokensPerSlab = 64;
 

@@ -2,11 +2,10 @@
 
 // Panels x many int8 inputs: so many tokens that it pays to unpack panels into slabs.
 //
-// Loads limit a product of many tokens. Against panels as they are, 64 tokens, both
-// cores of an EPYC (Zen 5): Q8_0 1.05-1.2, Q4_0 1.15-1.2, Q5_0 1.25-1.5, Q4_K 1.2 times as fast.
-// The arithmetic of an output element is the same as everywhere. The file that includes this has
-// included a slab product before: simd/slab_product.h, avx2/slab_product_avx2.h or
-// neon/slab_product_i8mm.h.
+// Loads limit a product of many tokens. Against panels as they are, 64 tokens, both cores of an EPYC
+// (Zen 5): Q8_0 1.05-1.2, Q4_0 1.15-1.2, Q5_0 1.25-1.5, Q4_K 1.2 times as fast. The arithmetic of an
+// output element is the same as everywhere. The file that includes this has included a slab product
+// before: simd/slab_product.h, avx2/slab_product_avx2.h or neon/slab_product_i8mm.h.
 #include "engine/backend/cpu/simd/simd_panels.h"
 #include "engine/backend/cpu/simd/slab_sums.h"
 

@@ -19,9 +19,6 @@ using Reg = Vector::Reg;
 constexpr int kPanelParts = kPanelRows / kRows;
 constexpr int kUnitGroupsMax = 8;
 
-// The cache level that a prefetch fills.
-constexpr int kL1 = 3;
-constexpr int kL2 = 2;
 /// Against no prefetch, both cores of an EPYC (Zen 5), rows of 4864: Q8_0 38 -> 40 GB/s, Q4_0 30 ->
 /// 36, Q4_K 22 -> 32, Q6_K 20 -> 31.
 constexpr std::size_t kAheadOfOneToken = 4096;

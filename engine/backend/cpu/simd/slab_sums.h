@@ -24,11 +24,10 @@ class AskedLines {
         bytes_((bytes / kPanelLine / static_cast<unsigned>(times) + 1) * kPanelLine) {}
   void ask_some() {
     for (const unsigned char* const end = at_ + bytes_; at_ < end && at_ < end_; at_ += kPanelLine)
-      __builtin_prefetch(at_, 0, kIntoL2);
+      __builtin_prefetch(at_, 0, kL2);
   }
 
  private:
-  static constexpr int kIntoL2 = 2;
   const unsigned char* at_;
   const unsigned char* end_;
   std::size_t bytes_;  ///< each time
