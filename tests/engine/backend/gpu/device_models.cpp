@@ -106,8 +106,9 @@ void check_logits(Variety variety, TensorType type, double share, const OpenDevi
   const auto tokens = random_tokens(45, model.shape.vocabulary, 1);
   const auto cpu = device(model, engine::Isa::kScalar, 2, kv_type);
   const auto wanted = evaluate(*cpu, model, tokens, {64}, pages_from(5, 7));
+  const double tolerance = share * size_of(wanted);
   std::vector<Expected> expected;
-  for (const float logit : wanted) expected.push_back({logit, share * size_of(wanted)});
+  for (const float logit : wanted) expected.push_back({logit, tolerance});
   INFO(tensor_type_name(type) << ", " << variety.name << ", KV " << kv_type_name(kv_type));
   const auto backend = on_device(model.shape, model.weights, open, kv_type);
   if (!backend) return;
