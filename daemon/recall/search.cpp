@@ -145,6 +145,7 @@ void Search::look_up(std::span<const HeldBatch* const> batches, const PlacedFile
   std::vector<Batch::Sought> sought;
   for (const Batch::Context& context : contexts)
     for (const HeldBatch* held : batches) sought.push_back({held->batch.get(), &context});
+  for (const HeldBatch* held : batches) held->batch->prefetch_files();
   const std::vector<std::size_t> ranks = Batch::ranks_of(sought);
   for (std::size_t i = 0; i < sought.size(); ++i)
     for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
@@ -241,6 +242,7 @@ std::vector<Match> Search::take() {
       const Match& next = all[i + kAhead];
       __builtin_prefetch(place_of(next));
       __builtin_prefetch(place_of(next) - std::min(kLinesAboveBytes, next.goes_on));
+      __builtin_prefetch(next.path.data());
     }
     asked_.judge(all[i]);
   }

@@ -54,6 +54,8 @@ class Batch {
   static std::vector<std::size_t> ranks_of(std::span<const Sought> sought);
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
+  /// The same for what file_at() will read.
+  void prefetch_files() const;
   /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
   /// backwards.
   std::size_t agreement(std::size_t rank, std::string_view context) const;
