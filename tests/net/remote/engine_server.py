@@ -63,10 +63,11 @@ class EngineServer:
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle(self, handler, body):
+        mode = self.mode  # a test may change it as soon as it sees the request
         self.paths.append(handler.path)
         if self.key and handler.headers.get("Authorization") != f"Bearer {self.key}":
             return self.say(handler, 401, {"error": {"message": "no such key"}})
-        if self.mode == "hung":
+        if mode == "hung":
             self.release.wait(120)
             return None
         if handler.path == "/v1/models":
@@ -74,13 +75,13 @@ class EngineServer:
         if handler.path == "/tokenize":
             return self.say(handler, 404, {"error": "none"})
         self.requests.append(body)
-        if self.mode == "error":
+        if mode == "error":
             return self.say(handler, 500, {"error": {"message": "out of memory"}})
-        if self.mode == "redirect":
+        if mode == "redirect":
             return self.say(handler, 302, {}, {"Location": "http://127.0.0.1:1/v1/completions"})
-        if self.mode == "refuses-logprobs" and "logprobs" in body:
+        if mode == "refuses-logprobs" and "logprobs" in body:
             return self.say(handler, 400, {"error": {"message": "logprobs is not supported"}})
-        return self.stream(handler, body)
+        return self.stream(handler, body, mode)
 
     def say(self, handler, status, value, headers=None):
         data = json.dumps(value).encode()
@@ -92,7 +93,7 @@ class EngineServer:
         handler.end_headers()
         handler.wfile.write(data)
 
-    def stream(self, handler, body):
+    def stream(self, handler, body, mode):
         handler.send_response(200)
         handler.send_header("Content-Type", "text/event-stream")
         handler.send_header("Transfer-Encoding", "chunked")
@@ -104,11 +105,11 @@ class EngineServer:
             handler.wfile.flush()
 
         try:
-            if self.mode == "html":
+            if mode == "html":
                 chunk("<html><body>It works!</body></html>\n")
-            elif self.mode == "nonsense":
+            elif mode == "nonsense":
                 chunk("data: {\"choices\": [{\"text\": 7}]}\n\n")
-            elif self.mode != "silent":
+            elif mode != "silent":
                 words = self.text.split(" ")
                 for i, word in enumerate(words):
                     word = word if i == 0 else " " + word
@@ -116,10 +117,10 @@ class EngineServer:
                               "logprobs": {"token_logprobs": [-0.01]} if "logprobs" in body else None}
                     usage = {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": 97}}
                     chunk(f"data: {json.dumps({'choices': [choice], 'usage': usage})}\n\n")
-                    if self.mode == "cut":
+                    if mode == "cut":
                         handler.close_connection = True
                         return
-                    if self.mode == "slow":
+                    if mode == "slow":
                         self.release.wait(0.7)
                 last = {"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}
                 chunk(f"data: {json.dumps(last)}\n\ndata: [DONE]\n\n")
