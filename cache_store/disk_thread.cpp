@@ -12,6 +12,8 @@ namespace efimd::store {
 namespace {
 
 constexpr std::int64_t kDayS = 24 * 3600;
+/// The pause before a folder that another daemon has is tried again.
+constexpr std::chrono::milliseconds kLockedAgain{20};
 constexpr char kDayCounter[] = "write_day";
 constexpr char kWrittenCounter[] = "write_day_bytes";
 
@@ -39,10 +41,20 @@ void DiskThread::tell(const std::string& message) {
   }
 }
 
-void DiskThread::open() {
+Result<std::unique_ptr<Store>> DiskThread::open_unlocked() {
   Store::Settings of_store = settings.store;
   of_store.tell = [this](const std::string& message) { tell(message); };
-  Result<std::unique_ptr<Store>> made = Store::open(std::move(of_store));
+  const Clock::time_point end = Clock::now() + settings.locked_max;
+  for (;;) {
+    Result<std::unique_ptr<Store>> made = Store::open(of_store);
+    if (made || made.error().fault != Fault::kNotReady || Clock::now() >= end) return made;
+    std::unique_lock lock(mutex);
+    if (changed.wait_for(lock, kLockedAgain, [&] { return closing; })) return made;
+  }
+}
+
+void DiskThread::open() {
+  Result<std::unique_ptr<Store>> made = open_unlocked();
   if (made) {
     store = std::move(*made);
     usable = store.get();

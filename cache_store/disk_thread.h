@@ -66,6 +66,8 @@ struct DiskThread {
   // The disk thread.
   void run();
   void open();
+  /// Waits for the folder's other user, for at most Settings::locked_max.
+  Result<std::unique_ptr<Store>> open_unlocked();
   void stay_in_place();
   void run_task();
   void write_batch();

@@ -71,6 +71,9 @@ class StoreService {
     std::size_t write_bytes_per_day_max = std::size_t{32} << 30;
     /// The pause after writing or opening failed; a full disk may have room again by then.
     std::chrono::milliseconds retry_after = std::chrono::seconds(60);
+    /// How long to wait for another daemon to let go of the folder. One that ends keeps it for at
+    /// most kCloseMax, and one that was killed until the system has closed its files.
+    std::chrono::milliseconds locked_max = kCloseMax + std::chrono::milliseconds(1100);
   };
   /// Opens the store on the disk thread; returns at once.
   explicit StoreService(Settings settings);

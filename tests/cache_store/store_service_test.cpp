@@ -272,10 +272,25 @@ TEST_CASE("without a usable folder nothing is kept, and that is said once") {
 TEST_CASE("a second daemon works without the store that the first one has") {
   Fixture fixture;
   const auto first = fixture.open();
+  fixture.settings.locked_max = {};
   const auto second = fixture.open();
   CHECK(write(*first, 1));
   CHECK_FALSE(write(*second, 1));
   CHECK(fixture.told_count() == 1);
+}
+
+TEST_CASE("a daemon that starts while another ends waits for its store") {
+  Fixture fixture;
+  auto first = fixture.open();
+  REQUIRE(write(*first, 1));
+  fixture.settings.locked_max = kPatience;
+  StoreService second(fixture.settings);
+  second.set_arena(test_arena());
+  CHECK_FALSE(second.wait_opened(std::chrono::milliseconds(0)));
+  first.reset();
+  REQUIRE(second.wait_opened(kPatience));
+  CHECK(loads(second, 1));
+  CHECK(fixture.told_count() == 0);
 }
 
 TEST_CASE("a damaged page is a miss, is dropped, and is said once") {
