@@ -3,11 +3,13 @@
     python3 -m training gpu --shards .shards --out build/gpu-train --seconds 540     again, until it says that it is done
 
 The first call measures how many tokens a second the card trains, and plans as many steps as fit into --total-seconds; the plan stays
-in OUT/plan.json, so that every call goes on with the same. OUT/checkpoint.safetensors resumes exactly; at the end OUT/weights.safetensors
-has the weights alone, in bf16, for `pieces`, `export` and `train --from`. --plan trains nothing and says what fits: with --speed where no
-card is at hand.
+in OUT/plan.json, so that every call goes on with the same. With --order nothing is measured: the rate stays until it is time for it to
+fall, and falls over as many steps as the rest of the time has then; a file OUT/seconds may say meanwhile how long all calls train.
+OUT/checkpoint.safetensors resumes exactly; at the end OUT/weights.safetensors has the weights alone, in bf16, for `pieces`, `export` and
+`train --from`. --plan trains nothing and says what fits: with --speed where no card is at hand.
 """
 import argparse
+import collections
 import dataclasses
 import json
 import pathlib
@@ -17,10 +19,12 @@ from training.errors import TrainingError
 from training.files import whole_file
 
 PLAN = "plan.json"
+SECONDS = "seconds"  # a file: how long a lease is may turn out later
 WEIGHTS = "weights.safetensors"
 TOKENS_WANTED = 800_000_000
 PARAMETERS_WANTED = 100_000_000
 START_S = 45  # of each call: the machine's PyTorch loads and compiles, the shard is unpacked, the checkpoint read and written
+RECENT_STEPS = 50  # whose time says how many are still to come
 MEASURED_STEPS = (3, 8)  # not counted, counted
 DECAY = 0.3
 WARMUP_SHARE = 0.01
@@ -80,11 +84,11 @@ def new_run(options, rows, plan, device):
     return Run(model, plan, rows, None, device, options.out, compiled=options.compile == "yes" or options.compile == "auto" and device.type == "cuda")
 
 
-def plan_for(options, steps: int):
+def plan_for(options, steps: int, decay: float = DECAY):
     from training.run import Plan
 
     return Plan(steps=steps, batch=options.batch, microbatch=min(options.microbatch, options.batch), rate=options.rate,
-                warmup=max(1, int(steps * WARMUP_SHARE)), decay=DECAY, optimizer=options.optimizer, precision=options.precision,
+                warmup=options.warmup or max(1, int(steps * WARMUP_SHARE)), decay=decay, optimizer=options.optimizer, precision=options.precision,
                 opening_weight=options.opening_weight)
 
 
@@ -124,6 +128,38 @@ def plan_kept(options, rows, device) -> tuple:
     return planned.steps, planned.epochs
 
 
+def plan_of_checkpoint(run):
+    """None if there is none yet."""
+    from training import checkpoint
+    from training.run import Plan
+
+    return Plan(**checkpoint.load(run.path)["plan"]) if run.path.exists() else None
+
+
+class Fall:
+    """Lets the rate fall once only DECAY of the time is left, over the steps that fit into it."""
+
+    def __init__(self, run, seconds: float):
+        """`seconds` of training in all calls, unless the folder has a file that says another number."""
+        self._run, self._seconds, self._ends = run, seconds, collections.deque([time.monotonic()], RECENT_STEPS + 1)
+
+    def seconds(self) -> float:
+        try:
+            return float((self._run.out / SECONDS).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return self._seconds
+
+    def __call__(self) -> None:
+        run, seconds = self._run, self.seconds()
+        self._ends.append(time.monotonic())
+        if run.plan.decay or run.seconds < (1 - DECAY) * seconds:
+            return
+        step_s = (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
+        left = min(max(1, int((seconds - run.seconds) / step_s)), run.plan.steps - run.step)
+        run.plan = dataclasses.replace(run.plan, steps=run.step + left, decay=left / (run.step + left))
+        run.save()  # it has the plan now, which decides all that follows
+
+
 def main(words: list) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m training gpu", description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -136,6 +172,10 @@ def main(words: list) -> int:
     for name, value in (("width", 768), ("layers", 14), ("heads", 12), ("kv-heads", 3), ("feed-forward", 2304), ("batch", 256),
                         ("microbatch", 32), ("seed", 1), ("threads", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
+    parser.add_argument("--order", type=lambda text: [int(word) for word in text.split(",")], metavar="0,0,1,...",
+                        help="the shards, an epoch each; with it the clock plans, and no measurement")
+    parser.add_argument("--wait", type=float, default=0, help="seconds for a shard that is still on its way")
+    parser.add_argument("--warmup", type=int, default=0, help="steps; a hundredth of all unless given")
     parser.add_argument("--rate", type=float, default=2e-3)
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default="muon")
     parser.add_argument("--opening-weight", type=float, default=4)
@@ -150,20 +190,23 @@ def main(words: list) -> int:
     from training.train import use_threads
 
     use_threads(options.threads)
-    rows = ShardRows(options.shards)
+    rows = ShardRows(options.shards, wait_s=options.wait)
     if options.plan and options.speed:
         calls = max(1, round(options.total_seconds / options.seconds))
         print(fit(options.speed, options.total_seconds, calls, rows.count, rows.context, options.batch)
               .told(parameters_of(shape_of(options, rows)), options.total_seconds))
         return 0
     device = device_of(options.device)
-    steps, epochs = plan_kept(options, rows, device)
+    steps, epochs = (1 << 30, 1) if options.order else plan_kept(options, rows, device)
     if options.plan:
         return 0
-    rows.epochs = epochs
-    run = new_run(options, rows, plan_for(options, min(steps, rows.steps(options.batch))), device)
+    rows.visit(options.order or [number for number in range(len(rows.shards)) for _ in range(epochs)])
+    run = new_run(options, rows, plan_for(options, min(steps, rows.steps(options.batch)), 0.0 if options.order else DECAY), device)
+    if options.order:
+        run.plan = plan_of_checkpoint(run) or run.plan
     resumed = run.resume()
-    done = run.train(max(1.0, options.seconds - (time.monotonic() - begin) - START_S / 3))
+    fall = Fall(run, options.total_seconds - (time.monotonic() - begin) - START_S / 3) if options.order else lambda: None
+    done = run.train(max(1.0, options.seconds - (time.monotonic() - begin) - START_S / 3), fall)
     run.plot()
     if done:
         from training import checkpoint

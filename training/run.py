@@ -1,4 +1,5 @@
 """One training run: steps, a schedule, checkpoints. train.py and finetune.py say of what."""
+import concurrent.futures
 import dataclasses
 import pathlib
 import re
@@ -71,6 +72,7 @@ class Run:
         self.step = 0
         self.losses, self.validations, self.seconds = [], [], 0.0
         self._stop = False
+        self._ahead, self._drawn = concurrent.futures.ThreadPoolExecutor(1), {}
         self._row_losses = self.model.losses
         if compiled:
             if not hasattr(torch, "compile"):
@@ -104,9 +106,9 @@ class Run:
             "plan": dataclasses.asdict(self.plan), "step": self.step, "losses": self.losses,
             "validations": self.validations, "seconds": self.seconds, "fragment_share": self.rows.fragment_share})
 
-    def train(self, budget_s: float) -> bool:
+    def train(self, budget_s: float, after_step=lambda: None) -> bool:
         """Trains to the end, for `budget_s` of wall clock, until a signal asks for an end or a shard is missing; then saves. True at
-        the end."""
+        the end. `after_step` may change the plan."""
         line = progress.ProgressLine(self.plan.steps, self.plan.batch * self.rows.context)
         begin = saved = time.monotonic()
         before = self.seconds
@@ -118,6 +120,7 @@ class Run:
                 self.seconds = before + time.monotonic() - begin
                 line.step(self.step, sum(self.losses[-20:]) / len(self.losses[-20:]),
                           self.validations[-1][1] if self.validations else None)
+                after_step()
                 if time.monotonic() - saved > CHECKPOINT_EVERY_S:
                     self.save()
                     saved = time.monotonic()
@@ -131,9 +134,22 @@ class Run:
     def _ask_to_stop(self, *_) -> None:
         self._stop = True
 
+    def _draw(self, step: int):
+        """The step's rows and their weights."""
+        rows = self.rows.batch(step, self.plan.batch)
+        return rows, 1 + self.plan.opening_weight * self.rows.opening_shares(rows)
+
+    def _drawn_rows(self):
+        """Those of this step, drawn while the one before was computed; those of the next begin to be drawn."""
+        drawn = self._drawn.pop(self.step, None) or self._ahead.submit(self._draw, self.step)
+        out = drawn.result()
+        if self.step + 1 < self.plan.steps and self.rows.here(self.step + 1, self.plan.batch):
+            self._drawn = {self.step + 1: self._ahead.submit(self._draw, self.step + 1)}
+        return out
+
     def _train_step(self) -> None:
-        drawn = self.rows.batch(self.step, self.plan.batch)
-        weights = torch.from_numpy(1 + self.plan.opening_weight * self.rows.opening_shares(drawn)).to(self.device)
+        drawn, weights = self._drawn_rows()
+        weights = torch.from_numpy(weights).to(self.device)
         weights /= weights.sum()
         rows = torch.from_numpy(drawn).to(self.device)
         total = torch.zeros((), dtype=torch.float64, device=self.device)  # not read before the end: a card need not wait

@@ -5,16 +5,22 @@ OUT is a folder that git ignores (.shards, say): shards.json and shard-000.xz an
 call can carry it. A token is one byte, its rank by frequency, if that is below 192; else two bytes, of which the second stands in a
 stream of its own. Both streams are compressed by xz. After writing, every shard is read back and compared.
 
-`train --samples OUT` reads them as they are: each shard for --epochs epochs, one shard after another; it stops, saved, before a shard
-that is not there, and the same command goes on once it is.
+`train --samples OUT` reads them as they are: each shard for --epochs epochs, one shard after another (`gpu --order` has another order);
+it stops, saved, before a shard that is not there, and the same command goes on once it is.
 """
 import argparse
 import bisect
+import collections
+import concurrent.futures
+import dataclasses
 import hashlib
+import itertools
 import json
 import lzma
 import pathlib
 import shutil
+import threading
+import time
 
 from training.errors import TrainingError
 from training.files import whole_file
@@ -109,13 +115,33 @@ def write(samples: pathlib.Path, out: pathlib.Path, shard_bytes: int, shards_max
     return facts
 
 
-class ShardRows:
-    """The rows of shards as training reads them: Rows's interface. Those of one shard are in memory."""
+@dataclasses.dataclass(frozen=True)
+class Visit:
+    """Epochs of one shard, one after another."""
 
-    def __init__(self, folder: pathlib.Path, epochs: int = 1):
+    shard: int
+    first: int  # epochs that it had before
+    epochs: int
+
+
+def visits_of(order: list) -> list:
+    """0, 0, 1, 0: two epochs of shard 0, one of shard 1, a third of shard 0."""
+    out, seen = [], collections.Counter()
+    for shard, same in itertools.groupby(order):
+        epochs = len(list(same))
+        out.append(Visit(shard, seen[shard], epochs))
+        seen[shard] += epochs
+    return out
+
+
+class ShardRows:
+    """The rows of shards as training reads them: Rows's interface. Shards that were read once stay in memory."""
+
+    def __init__(self, folder: pathlib.Path, epochs: int = 1, wait_s: float = 0):
+        """`wait_s`: how long here() waits for a shard that is on its way."""
         import numpy
 
-        self._folder, self.epochs = folder, epochs
+        self._folder, self._wait_s = folder, wait_s
         try:
             facts = json.loads((folder / FACTS).read_text(encoding="utf-8"))
             if facts["format"] != FORMAT:
@@ -127,7 +153,16 @@ class ShardRows:
             self.count = sum(shard["rows"] for shard in self.shards)
         except (ValueError, KeyError, TypeError) as error:
             raise TrainingError(f"{folder / FACTS}: is damaged: {error}") from error
-        self._loaded, self._rows, self._order = None, None, (None, None)
+        self._loaded, self._order = {}, (None, None)
+        self._lock, self._loader = threading.Lock(), concurrent.futures.ThreadPoolExecutor(1)
+        self.visit([number for number in range(len(self.shards)) for _ in range(epochs)])
+
+    def visit(self, order: list) -> None:
+        """Numbers of shards, in the order of their epochs."""
+        wrong = [number for number in order if not 0 <= number < len(self.shards)]
+        if wrong or not order:
+            raise TrainingError(f"{self._folder}: there are shards 0 to {len(self.shards) - 1}; the order names {wrong or 'none'}")
+        self._visits = visits_of(order)
 
     def steps(self, size: int) -> int:
         """How many steps of `size` rows all shards have together."""
@@ -135,19 +170,26 @@ class ShardRows:
 
     def here(self, step: int, size: int) -> bool:
         """Whether the shard of this step is there."""
-        return step >= self.steps(size) or (self._folder / self.shards[self._shard_at(step, size)]["file"]).exists()
+        if step >= self.steps(size):
+            return True
+        path, until = self._path(self._visit_at(step, size)), time.monotonic() + self._wait_s
+        while not path.exists() and time.monotonic() < until:
+            time.sleep(0.2)
+        return path.exists()
 
     def wanted(self, step: int, size: int) -> str:
-        return self.shards[self._shard_at(step, size)]["file"]
+        return self._path(self._visit_at(step, size)).name
 
     def batch(self, step: int, size: int):
         import numpy
 
-        number = self._shard_at(step, size)
-        rows = self.load(number)
-        begin = (step - (self._ends(size)[number - 1] if number else 0)) * size
-        at = [self._row(number, begin + more, len(rows)) for more in range(size)]
-        return rows[at].astype(numpy.int64)
+        at = self._visit_at(step, size)
+        rows = self.load(self._visits[at].shard)
+        if at + 1 < len(self._visits) and self._path(at + 1).exists():
+            self._loader.submit(self.load, self._visits[at + 1].shard)  # what is wrong with it is told when it is wanted
+        begin = (step - (self._ends(size)[at - 1] if at else 0)) * size
+        numbers = [self._row(self._visits[at], begin + more, len(rows)) for more in range(size)]
+        return rows[numbers].astype(numpy.int64)
 
     def first(self, begin: int, size: int):
         import numpy
@@ -161,10 +203,14 @@ class ShardRows:
         return self.vocabulary - 1
 
     def load(self, number: int):
+        with self._lock:
+            if number not in self._loaded:
+                self._loaded[number] = self._read(number)
+            return self._loaded[number]
+
+    def _read(self, number: int):
         import numpy
 
-        if self._loaded == number:
-            return self._rows
         shard, parts = self.shards[number], []
         path = self._folder / shard["file"]
         try:
@@ -179,27 +225,31 @@ class ShardRows:
             raise TrainingError(f"{path}: is missing; carry it, and start the same command again") from error
         except (lzma.LZMAError, ValueError, IndexError, EOFError) as error:
             raise TrainingError(f"{path}: is damaged; make or carry it again ({error})") from error
-        self._loaded, self._rows, self._order = number, numpy.concatenate(parts), (None, None)
-        return self._rows
+        return numpy.concatenate(parts)
+
+    def _path(self, visit: int) -> pathlib.Path:
+        return self._folder / self.shards[self._visits[visit].shard]["file"]
 
     def _ends(self, size: int) -> list:
         ends = []
-        for shard in self.shards:
-            steps = shard["rows"] * self.epochs // size
+        for visit in self._visits:
+            shard = self.shards[visit.shard]
+            steps = shard["rows"] * visit.epochs // size
             if steps == 0:
-                raise TrainingError(f"{shard['file']}: {shard['rows']} rows in {self.epochs} epochs; a step has {size}")
+                raise TrainingError(f"{shard['file']}: {shard['rows']} rows in {visit.epochs} epochs; a step has {size}")
             ends.append(steps + (ends[-1] if ends else 0))
         return ends
 
-    def _shard_at(self, step: int, size: int) -> int:
-        return min(bisect.bisect_right(self._ends(size), step), len(self.shards) - 1)
+    def _visit_at(self, step: int, size: int) -> int:
+        return min(bisect.bisect_right(self._ends(size), step), len(self._visits) - 1)
 
-    def _row(self, shard: int, number: int, rows: int) -> int:
+    def _row(self, visit: Visit, number: int, rows: int) -> int:
         import numpy
 
         epoch, at = divmod(number, rows)
-        if self._order[0] != (shard, epoch):
-            self._order = ((shard, epoch), numpy.random.default_rng((shard, epoch)).permutation(rows))
+        epoch += visit.first
+        if self._order[0] != (visit.shard, epoch):
+            self._order = ((visit.shard, epoch), numpy.random.default_rng((visit.shard, epoch)).permutation(rows))
         return self._order[1][at]
 
 

@@ -101,6 +101,41 @@ class Card(support.TrainingTest):
                             "--bench", support.BENCH, "--out", self.folder / "evaluation").stdout
             self.assertIn("| tiny, EFIM |", said)
 
+    def test_shards_are_visited_in_the_order_that_is_given_and_the_rate_falls_when_the_time_says(self):
+        from training import checkpoint, shards as writer
+
+        shards, out = self.folder / "shards", self.folder / "run"
+        with unittest.mock.patch("training.shards.BLOCK_TOKENS", 65 * 100):
+            writer.write(self.make_samples(), shards, 11000, 2, lambda shard: None)
+        out.mkdir()
+        (out / "seconds").write_text("0.01")
+        hidden = (shards / "shard-001.xz").rename(shards / "hidden")
+        ran = self.train(shards, out, "--seconds", "400", "--order", "1,0,0", "--warmup", "2")
+        self.assertEqual(ran.returncode, 3)
+        self.assertIn("wants shard-001.xz at step 0 of 75", ran.stdout)
+        hidden.rename(shards / "shard-001.xz")
+        ran = self.train(shards, out, "--seconds", "400", "--order", "1,0,0", "--warmup", "2")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        plan = checkpoint.load(out / "weights.safetensors")["plan"]
+        self.assertEqual(plan["steps"], 2)  # no time is left after the first, so the rate falls within one
+        self.assertIn("names [7]", self.refused("gpu", "--shards", shards, "--out", self.folder / "x", *TINY, "--order", "0,7"))
+
+    def test_the_rate_falls_over_the_steps_that_the_rest_of_the_time_has(self):
+        from training import gpu
+        from training.run import Plan
+
+        run = unittest.mock.Mock(out=self.folder, plan=Plan(steps=1000, warmup=1, decay=0.0), step=0, seconds=0.0)
+        with unittest.mock.patch("training.gpu.time.monotonic", lambda: run.seconds):
+            fall = gpu.Fall(run, 100)
+            while run.step < run.plan.steps:
+                run.step, run.seconds = run.step + 1, run.seconds + 0.5
+                fall()
+                if run.plan.decay == 0:
+                    self.assertEqual(run.plan.rate_at(run.step), run.plan.rate)
+        self.assertEqual((run.plan.steps, run.seconds), (200, 100))
+        self.assertAlmostEqual(run.plan.decay, 0.3)
+        self.assertEqual(run.save.call_count, 1)
+
     def weights(self, out) -> dict:
         from training import checkpoint
 
