@@ -54,7 +54,7 @@ struct Extent {
   std::vector<int> product_tokens;
   int few_tokens;  ///< up to which a product is bound by bandwidth
 };
-extern const Extent kWhole, kTiny;
+extern const Extent kWhole, kQuick, kTiny;
 
 struct Shape {
   const char* name;
