@@ -76,9 +76,11 @@ VKAPI_ATTR void VKAPI_CALL budgeted(VkPhysicalDevice device,
 /// A driver with two kinds of memory, of which the first is full.
 PFN_vkGetBufferMemoryRequirements real_requirements = nullptr;
 
+std::uint32_t real_types = 0;
 VKAPI_ATTR void VKAPI_CALL two_types(VkPhysicalDevice device,
                                      VkPhysicalDeviceMemoryProperties* memory) {
   real_memory(device, memory);
+  real_types = memory->memoryTypeCount;
   memory->memoryTypeCount = 2;
   memory->memoryTypes[1] = memory->memoryTypes[0];
 }
@@ -256,7 +258,13 @@ TEST_CASE("Vulkan: where one kind of memory is full another is taken") {
     api.AllocateMemory = first_is_full;
     api.GetBufferMemoryRequirements = either_type;
   };
-  if (auto device = vulkan_device(options)) CHECK(tiny_backend(std::move(device)));
+  auto device = vulkan_device(options);
+  if (!device) return;
+  if (real_types > 1) {  // then the second would not be like the first
+    WARN("SKIPPED  Vulkan: this driver has several kinds of memory of its own");
+    return;
+  }
+  CHECK(tiny_backend(std::move(device)));
 }
 
 TEST_CASE(
