@@ -1,4 +1,4 @@
-"""Takes a GGUF file back into training: a llama model of F16 or F32 with a sentencepiece BPE vocabulary, as export writes them.
+"""Takes a GGUF file back into training: a llama model of F32, F16 or Q8_0 with a sentencepiece BPE vocabulary, as export writes them.
 
 OUT is a folder: checkpoint.safetensors for `train --from`, and tokenizer.model for `samples`.
 """
