@@ -57,6 +57,21 @@ constexpr float least_model_confidence(Eagerness eagerness) {
   return kConfidenceDefault;
 }
 
+/// The least probability of the first token that the model writes behind a line's text. There the
+/// line's end is its rival (unit_ends.cpp has the numbers).
+constexpr double least_first_probability(Eagerness eagerness) {
+  switch (eagerness) {
+    case Eagerness::kLow:
+      return 0.6;
+    case Eagerness::kHigh:
+      return 0.3;
+    case Eagerness::kMedium:
+    case Eagerness::kAuto:
+      break;
+  }
+  return 0.5;
+}
+
 struct Options {
   int tokens_max = 64;
   int time_max_ms = 3000;  ///< for generation, from its start; then the text so far is shown

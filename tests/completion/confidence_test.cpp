@@ -102,6 +102,28 @@ TEST_CASE("a text is kept whole while its product holds") {
   CHECK(none.confidence == Approx(0.9));
 }
 
+TEST_CASE("behind a line's text the first token must be likelier than the line's end") {
+  const auto finished = [](const char* text, double first, const Options& options = {}) {
+    const std::string_view whole = text;
+    const std::size_t cursor = whole.find('^');
+    std::string without(whole);
+    without.erase(cursor, 1);
+    const text::Document document(without);
+    const CursorContext place =
+        context_at(*document.snapshot(), language_of("cpp"), cursor, cursor);
+    const std::vector<TokenChance> chances = {{first, 0}, {0.9, 3}};
+    return may_be_finished(chances, place, options);
+  };
+  CHECK(finished("f(a)^\n", 0.49));
+  CHECK_FALSE(finished("f(a)^\n", 0.51));
+  CHECK_FALSE(finished("  ^\n", 0.1));       // nothing stands there yet
+  CHECK_FALSE(finished("f(^, b);\n", 0.1));  // the line goes on
+  CHECK(finished("f(a)^\n", 0.51, {.eagerness = Eagerness::kLow}));
+  CHECK_FALSE(finished("f(a)^\n", 0.31, {.eagerness = Eagerness::kHigh}));
+  CHECK_FALSE(finished("f(a)^\n", 0.1, {.confidence = 0.1F}));
+  CHECK_FALSE(finished("f(a)^\n", 0.1, {.stop = StopRule::kNone}));
+}
+
 TEST_CASE("lines that differ in their form only are nearly equal") {
   CHECK(near("return a + b;", "  return a+b"));
   CHECK(near("log('done')", "log(\"done\")", "python"));

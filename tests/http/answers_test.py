@@ -97,6 +97,8 @@ class Answers(HttpTest):
 
 
 class Start(HttpTest):
+    options = ""  # the test writes more of [http]
+
     def test_a_second_one_says_who_runs_and_stop_ends_it(self):
         second = self.run_efimd("http", "--background")
         self.assertEqual(second.returncode, 1)

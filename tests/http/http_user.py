@@ -21,7 +21,7 @@ kVimFields = ["content", "timings/prompt_n", "timings/prompt_ms", "timings/promp
 class HttpTest(UserTest):
     """self.port, self.token and requests to a server of this test's own."""
 
-    options = ""
+    options = "[completion]\nconfidence = 0"  # what is answered is the subject, not whether it is worth showing
 
     def setUp(self):
         super().setUp()

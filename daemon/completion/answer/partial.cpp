@@ -76,6 +76,7 @@ class Teller {
     const std::string_view text = rules.text();
     if (holds_all_ || text.size() <= typed_ || rules.settled().size() <= typed_) return;
     const CursorContext& place = turn_.context();
+    if (may_be_finished(so_far.chances, place, turn_.request().options)) return;
     const std::string_view rest = text.substr(typed_);
     const std::string_view sure =
         sure_of(lasting_lines(rules.settled().substr(typed_), rest, place), rest, place,

@@ -21,6 +21,8 @@ Shaped shape_one(const Request& request, const CursorContext& context, const Gen
   if (generated.new_tokens == 0)
     return {nothing(generated.first_token ? silence::kNothing : silence::kNoBudget), {}};
   if (generated.blank_line) return {nothing(silence::kNothingOnLine), {}};
+  if (!request.by_hand && may_be_finished(generated.chances, context, request.options))
+    return {nothing(silence::kUnsure), generated.confidence};
   const Confident sure =
       confident_part(generated.text, generated.chances, context, least_confidence(request.options));
   const double confidence = generated.text.empty() ? generated.confidence : sure.confidence;

@@ -74,6 +74,22 @@ double least_confidence(const Options& options) {
       options.confidence.value_or(least_model_confidence(options.eagerness)));
 }
 
+// Behind 840 lines that were finished, and at 796 places where a line's rest was taken away, in 21
+// projects that the bundled model had not seen (27 November 2026, without recall):
+//
+//   least first   finished: text left   rest: all of it right   wrong from the first byte
+//   0                 10.7 %                  232                     151
+//   0.3                9.0 %                  229                     104
+//   0.4                7.6 %                  224                      84
+//   0.5                6.2 %                  223                      66
+//   0.6                4.3 %                  217                      50
+bool may_be_finished(std::span<const TokenChance> chances, const CursorContext& place,
+                     const Options& options) {
+  return !options.confidence && options.stop != StopRule::kNone && is_blank(place.rest) &&
+         !is_blank(place.line_before) && !chances.empty() &&
+         chances.front().probability < least_first_probability(options.eagerness);
+}
+
 std::vector<std::size_t> unit_ends(std::string_view text, const CursorContext& place) {
   const std::size_t begin = place.line_before.size();
   const std::string whole = std::string(place.line_before) + std::string(text);

@@ -32,6 +32,12 @@ struct Confident {
 Confident confident_part(std::string_view text, std::span<const TokenChance> chances,
                          const CursorContext& place, double least);
 
+/// Whether the cursor's line may well be finished, to judge by a generated text: nothing follows the
+/// cursor on it, and the first token has less than least_first_probability(). False where
+/// Options::confidence is set, or without a stop rule.
+bool may_be_finished(std::span<const TokenChance> chances, const CursorContext& place,
+                     const Options& options);
+
 /// Places at which a completion may end in good order: after a line, after ";", before ",", and
 /// after the close of an open bracket or string. In prose, after a sentence or clause. Not inside a
 /// bracket that the completion opened itself, unless that bracket ends its line.
