@@ -6,6 +6,7 @@
 A picture of the terminal is left in DIRECTORY/screenshots. Exit status 77 (skipped) when this machine cannot have Emacs and lsp-mode, with the reason as the last line.
 """
 
+import json
 import pathlib
 import re
 import shutil
@@ -88,11 +89,17 @@ class Emacs(unittest.TestCase):
     def suggested(self):
         return self.in_buffer("(and lsp-inline-completion--items (lsp-get (elt lsp-inline-completion--items 0) :insertText))") not in ("", "nil")
 
+    def model_is_ready(self):
+        done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, check=False)
+        return done.returncode == 0 and json.loads(done.stdout)["state"]["name"] == "ready"
+
     def test_a_suggestion_is_seen_and_taken(self):
         self.until("the server", lambda: self.in_buffer("(and lsp-mode lsp-inline-completion-mode t)") == "t")
+        # What is asked while the model is loading is not asked again by itself.
+        self.until("the model", self.model_is_ready)
         self.tmux("send-keys", "M->")
         self.tmux("send-keys", "-l", "    def set(self, na")
-        # What was asked while the model was loading is not asked again by itself.
         for key in ("m", "e", ",", " "):
             try:
                 self.until("a suggestion", lambda: self.in_buffer("(and (overlayp lsp-inline-completion--overlay) t)") == "t")

@@ -81,7 +81,7 @@ class Typing(Plugin):
         self.assertRegex(after["lines"][state["row"]], r"name +$")
 
     def test_a_dismissed_suggestion_does_not_come_again(self):
-        self.begin()
+        dismissed = self.begin()["ghost"]
         self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
         dismissed_in = list(self.recorded().requests.values())[-1]
         asked = len(self.recorded().requests)
@@ -93,7 +93,8 @@ class Typing(Plugin):
             requests = list(self.recorded().requests.values())
             return len(requests) > asked and requests[-1] == dismissed_in and not self.recorded().unanswered()
         self.neovim.wait_for("the answer to the same question", state=None, holds=answered_again)
-        self.assertEqual(self.neovim.state()["ghosts"], [])
+        # What another source has for the same place may come in its stead.
+        self.assertNotIn(dismissed, [ghost["text"] for ghost in self.neovim.state()["ghosts"]])
         self.assertEqual(len(self.recorded().shows("efim/didDismiss")), 1)
 
     def test_who_looks_for_the_next_suggestion_asks_by_hand(self):

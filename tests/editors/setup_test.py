@@ -133,7 +133,7 @@ class NeovimHome(Home):
     def test_the_recommended_model_is_got_and_used(self):
         hub = Hub()
         self.addCleanup(hub.close)
-        serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "models/efim-boot.gguf").read_bytes())
+        serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
         self.environment["HF_ENDPOINT"] = hub.endpoint
         said = self.setup("--yes")
         self.assertRegex(said, r"(?s)memory .*cpu .*: reads .*/s")

@@ -24,7 +24,7 @@ def main():
     for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "HF_HUB_OFFLINE"):
         os.environ.pop(name, None)
     hub = Hub()
-    serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "models/efim-boot.gguf").read_bytes())
+    serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
     return node_tests.run(efimd, directory, "vscode/model_offer_test.mjs", EFIMD_SCREENSHOTS=screenshots, HF_ENDPOINT=hub.endpoint)
 
 

@@ -24,7 +24,7 @@ using test::RandomEditor;
 namespace {
 
 const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
-const std::filesystem::path kModel = kSource / "models/efim-boot.gguf";
+const std::filesystem::path kModel = kSource / "tests/support/efim-8m.gguf";
 constexpr int kPromptTokens = 300;
 constexpr int kNearTokens = 90;
 

@@ -1,12 +1,12 @@
-// Greedy output of the bundled model and of small random models equals the peer's, token for token.
+// Greedy output of a trained model and of small random models equals the peer's, token for token.
 // usage: greedy.mjs PEER_FOLDER OURS WRITE_MODEL SOURCE_FOLDER
 //
 // The two engines round differently: the peer multiplies F16 weights and KV with F16 activations, ours with F32. Logits
-// of the F32 and F16 models below differ by up to 1.9e-3 (largest logit 4-5; 3e-3 for the bundled model, 15). Random
+// of the F32 and F16 models below differ by up to 1.9e-3 (largest logit 4-5; 3e-3 for a trained model, 15). Random
 // weights put two tokens that close together once in a few hundred steps, and such a tie says nothing about either engine.
 // So a random model is asked many prompts, and the first kPrompts whose every choice we made by kGap or more, judged before
 // the peer is asked, must agree in all 64 tokens. Before that rule, of six prompts to each random model four split in all,
-// where our gap was 7.5e-5 to 2.9e-4 (llama F16 seeds 1 and 3, qwen2 F32 seed 1, F16 seed 2). The bundled model is asked all
+// where our gap was 7.5e-5 to 2.9e-4 (llama F16 seeds 1 and 3, qwen2 F32 seed 1, F16 seed 2). The trained model is asked all
 // of kCode, and random prompts that are chosen likewise; of the first six of them one split, where our gap was 7.6e-5.
 //
 // BF16 and Q8_0 the peer evaluates with activations in those types. There every choice may differ by rounding, so only
@@ -29,7 +29,7 @@ const kRoundedTypes = {
 };  // largest logit difference
 const kExactDifference = 5e-3;
 // Without AVX-512 the peer rounds more: up to 1.4e-2, while ours stay within 1.4e-3 of our scalar kernels'.
-const kBundledDifference = 2e-2;
+const kTrainedDifference = 2e-2;
 
 const kCode = [
   'def main():\n    for i in range(10):\n',
@@ -88,7 +88,7 @@ async function compare(llama, name, path, prompts, mine, rules) {
   return faults.length;
 }
 
-async function compareBundled(llama, path) {
+async function compareTrained(llama, path) {
   const texts = ours(program, {model: path, texts: kCode, prompts: []}).tokens;
   const candidates = [...texts, ...randomPrompts(kCandidates, 4096)];
   const answers =
@@ -98,8 +98,8 @@ async function compareBundled(llama, path) {
   const chosen = clear.slice(0, texts.length + kPrompts);
   const [prompts, mine] = [candidates, answers].map((all) => chosen.map((at) => all[at]));
   return compare(
-      llama, 'efim-boot F16', path, prompts, mine,
-      {difference: kBundledDifference, tiesAllowed: false});
+      llama, 'trained F16', path, prompts, mine,
+      {difference: kTrainedDifference, tiesAllowed: false});
 }
 
 async function compareRandom(llama, architecture, type, seed, folder) {
@@ -128,7 +128,7 @@ const folder = mkdtempSync(join(tmpdir(), 'efimd-peer-'));
 let faults = 0;
 try {
   const llama = await openPeer(peerFolder);
-  faults += await compareBundled(llama, join(source, 'models/efim-boot.gguf'));
+  faults += await compareTrained(llama, join(source, 'tests/support/efim-8m.gguf'));
   for (const architecture of ['llama', 'qwen2'])
     for (const type of ['F32', 'F16', 'BF16', 'Q8_0'])
       for (const seed of ['1', '2', '3'])

@@ -13,6 +13,8 @@ kLargeBytes = 50 * 2**20
 
 
 class ModelTest(UserTest):
+    model = None
+
     def assert_refused(self, model, *parts):
         """An editor gets initialize, then empty answers with a reason; the status says the same; the daemon lives."""
         self.environment["EFIMD_MODEL"] = str(model)

@@ -10,6 +10,8 @@ from user import UserTest, kCursor, kEfimd, kModel, kPatienceS, kText, kUri
 
 
 class CommandsTest(UserTest):
+    model = None
+
     def source(self, text=kText):
         path = self.folder / "fibonacci.py"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
@@ -107,13 +109,13 @@ class CommandsTest(UserTest):
         self.assertEqual(info["recognized"], "llama: RMS norm, SiLU gate")
         self.assertEqual(info["activeParameters"], info["parameters"])
         self.assertEqual(sum(group["bytes"] for group in info["tensors"]), info["weightBytes"])
-        self.assertIn({"type": "F16", "tensors": 6, "bytes": 245760},
+        self.assertIn({"type": "Q8_0", "tensors": 11, "bytes": 765952},
                       next(group for group in info["tensors"] if group["name"] == "attn_k")["types"])
         speed = next(each for each in info["expectedSpeed"] if each["kind"] == "cpu")
         self.assertGreater(speed["promptTokensPerS"], 0)
         self.assertGreater(speed["generationTokensPerS"], 0)
         text = self.run_efimd("model", "info").stdout
-        for part in (info["name"], info["digest"], "KV per token", "metadata", "6 F16", "Expected speed"):
+        for part in (info["name"], info["digest"], "KV per token", "metadata", "11 Q8_0", "Expected speed"):
             self.assertIn(part, text)
 
     def test_doctor_of_a_healthy_machine(self):

@@ -39,6 +39,8 @@ def best_of_tries(once, limit):
 
 
 class StartTest(UserTest):
+    model = None
+
     config = f"[cache]\nmemory_mb = {kKvBudgetMb}\n"
 
     def initialize_ms(self):

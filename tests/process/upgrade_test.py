@@ -32,6 +32,8 @@ def daemons_with_a_model(home):
 
 
 class UpgradeTest(UserTest):
+    model = None
+
     def setUp(self):
         super().setUp()
         self.environment["EFIMD_MODEL"] = str(kModel)

@@ -17,7 +17,8 @@ from polling import poll  # noqa: E402,F401  for the tests
 from private_daemon import private_daemon  # noqa: E402
 
 kEfimd = os.environ["EFIMD_BINARY"]  # set by ctest
-kModel = kRoot / "models" / "efim-boot.gguf"
+kModel = kRoot / "models" / "efim-boot.gguf"  # the bundled one
+kSmallModel = kRoot / "tests" / "support" / "efim-8m.gguf"  # for tests that only want some trained model, soon
 # The longest that one editor may hold another one up. On a quiet machine it is 50 ms; here others compile meanwhile.
 kDelayMs = float(os.environ.get("EFIMD_DELAY_MS", "1000"))
 kUri = "file:///project/fibonacci.py"
@@ -30,11 +31,14 @@ class UserTest(unittest.TestCase):
     """self.environment, self.folder and whatever a test starts through this class."""
 
     config = ""
+    model = kSmallModel  # None: the bundled one, as users have it
 
     def setUp(self):
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
         self.environment = stack.enter_context(private_daemon(kEfimd, self.config))
+        if self.model is not None:
+            self.environment["EFIMD_MODEL"] = str(self.model)
         self.folder = pathlib.Path(self.environment["HOME"])
         self.runtime = pathlib.Path(self.environment["EFIMD_RUNTIME_DIR"])
         self.addCleanup(self.kill_daemon)

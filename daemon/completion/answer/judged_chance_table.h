@@ -7,21 +7,21 @@
 
 // Written by training/fit_recall.py --judged, from places in the training packages. Rows follow
 // recall::Place, columns judged_boundaries() and written_features().
-// 7047 cursors with a candidate or a text of the bundled model.
+// 3317 cursors with a candidate or a text of the bundled model.
 namespace efimd::completion {
 
 // clang-format off
 inline constexpr std::array<std::array<double, kJudgedFeatures>, 3> kJudgedWeights = {{
-    {{1.04, 0.9268, -0.3001, 0.5621, -0.07621, 0.03771}},
-    {{1.028, 0.7924, 0.06252, -0.2311, -0.2713, 0.7077}},
-    {{1.046, 0.7704, 0.7194, -0.941, 0.3801, 0.2731}},
+    {{1.458, 1.005, -0.1737, 0.1972, -0.01734, 0.3023}},
+    {{0.9956, 0.7657, 0.02895, 0.1333, -0.04189, 0.1452}},
+    {{1.697, 1.061, 0.522, 0.01606, 0.1961, -0.3949}},
 }};
 inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWeights = {{
-    {{1.044, 0.4668, -0.0236}},
-    {{1.184, 0.4783, -0.2185}},
-    {{0.1771, 0.1996, -0.06987}},
+    {{2.084, 0.6705, -0.2133}},
+    {{2.327, 0.6333, -0.3542}},
+    {{0.06619, 0.5077, 0.1458}},
 }};
-inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
+inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.20, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
 // clang-format on
 
 }  // namespace efimd::completion

@@ -80,12 +80,13 @@ TEST_CASE("the bundled model opens as what its card says") {
   const auto opened = Model::open(path);
   if (!opened) FAIL(opened.error().message());
   const Model& model = **opened;
-  CHECK(model.shape().layers == 6);
-  CHECK(model.shape().kv_heads == 1);
-  CHECK(model.shape().vocabulary == 4096);
-  CHECK(model.file_type() == "F16");
+  CHECK(model.shape().layers == 11);
+  CHECK(model.shape().kv_heads == 2);
+  CHECK(model.shape().vocabulary == 8192);
+  CHECK(model.file_type() == "Q8_0");
   CHECK_FALSE(model.fragment_trained());  // it was, and is better healed all the same
-  CHECK(model.parameters() > 7'900'000);
+  CHECK(model.parameters() > 37'000'000);
+  CHECK(std::filesystem::file_size(path) < 40'000'000);
   const engine::Tokenizer& tokenizer = model.tokenizer();
   CHECK(tokenizer.fim().order == engine::FimOrder::kPsm);
   CHECK_THAT(tokenizer.fim().reason, Catch::Contains("metadata"));

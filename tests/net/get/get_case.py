@@ -11,7 +11,7 @@ from hub_server import Hub, Repository
 
 kRoot = pathlib.Path(__file__).resolve().parents[3]
 kEfimd = pathlib.Path(os.environ["EFIMD_BINARY"])  # set by ctest
-kModel = (kRoot / "models" / "efim-boot.gguf").read_bytes()
+kModel = (kRoot / "tests/support/efim-8m.gguf").read_bytes()
 kName = "small/coder-GGUF"
 kFile = "coder-Q8_0.gguf"
 kPatienceS = 120

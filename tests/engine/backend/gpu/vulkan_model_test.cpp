@@ -16,7 +16,7 @@ namespace {
 void check_bundled_model(int tokens, KvType kv_type, double tie) {
   auto opened = vulkan_device();
   if (!opened) return;
-  const auto model = engine::Model::open(EFIMD_BUNDLED_MODEL);
+  const auto model = engine::Model::open(EFIMD_TRAINED_MODEL);
   REQUIRE(model);
   const engine::ModelShape& shape = (*model)->shape();
   const auto device = engine::gpu::make_gpu_backend(std::move(opened), shape, (*model)->weights(),
@@ -69,11 +69,11 @@ TEST_CASE("Vulkan: 96 greedy tokens of every architecture are the CPU's") {
     check_greedy(variety, TensorType::kF32, 96, 1e-3, [] { return vulkan_device(); });
 }
 
-TEST_CASE("Vulkan: 256 greedy tokens of the bundled model are the CPU's") {
+TEST_CASE("Vulkan: 256 greedy tokens of a trained model are the CPU's") {
   check_bundled_model(256, KvType::kF16, 1e-3);
 }
 
-TEST_CASE("Vulkan: 64 greedy tokens of the bundled model with 8-bit KV are the CPU's") {
+TEST_CASE("Vulkan: 64 greedy tokens of a trained model with 8-bit KV are the CPU's") {
   check_bundled_model(64, KvType::kQ8, 1e-2);
 }
 
