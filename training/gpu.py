@@ -128,16 +128,18 @@ def plan_kept(options, rows, device) -> tuple:
     return planned.steps, planned.epochs
 
 
-def plan_of_checkpoint(run):
-    """None if there is none yet."""
+def with_kept_fall(run):
+    """The run's plan, whose rate falls as its checkpoint says."""
     from training import checkpoint
-    from training.run import Plan
 
-    return Plan(**checkpoint.load(run.path)["plan"]) if run.path.exists() else None
+    if not run.path.exists():
+        return run.plan
+    kept = checkpoint.load(run.path)["plan"]
+    return dataclasses.replace(run.plan, steps=kept["steps"], decay=kept["decay"])
 
 
 class Fall:
-    """Lets the rate fall once only DECAY of the time is left, over the steps that fit into it."""
+    """Lets the rate fall once only DECAY of the time or of the rows is left, over the steps that fit into it."""
 
     def __init__(self, run, seconds: float):
         """`seconds` of training in all calls, unless the folder has a file that says another number."""
@@ -152,7 +154,7 @@ class Fall:
     def __call__(self) -> None:
         run, seconds = self._run, self.seconds()
         self._ends.append(time.monotonic())
-        if run.plan.decay or run.seconds < (1 - DECAY) * seconds:
+        if run.plan.decay or run.seconds < (1 - DECAY) * seconds and run.step < (1 - DECAY) * run.plan.steps:
             return
         step_s = (self._ends[-1] - self._ends[0]) / (len(self._ends) - 1)
         left = min(max(1, int((seconds - run.seconds) / step_s)), run.plan.steps - run.step)
@@ -203,7 +205,7 @@ def main(words: list) -> int:
     rows.visit(options.order or [number for number in range(len(rows.shards)) for _ in range(epochs)])
     run = new_run(options, rows, plan_for(options, min(steps, rows.steps(options.batch)), 0.0 if options.order else DECAY), device)
     if options.order:
-        run.plan = plan_of_checkpoint(run) or run.plan
+        run.plan = with_kept_fall(run)
     resumed = run.resume()
     fall = Fall(run, options.total_seconds - (time.monotonic() - begin) - START_S / 3) if options.order else lambda: None
     done = run.train(max(1.0, options.seconds - (time.monotonic() - begin) - START_S / 3), fall)

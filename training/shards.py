@@ -135,7 +135,8 @@ def visits_of(order: list) -> list:
 
 
 class ShardRows:
-    """The rows of shards as training reads them: Rows's interface. Shards that were read once stay in memory."""
+    """The rows of shards as training reads them: Rows's interface. Those that are still to be visited stay in memory once they
+    were read, and the next is read while one is trained on."""
 
     def __init__(self, folder: pathlib.Path, epochs: int = 1, wait_s: float = 0):
         """`wait_s`: how long here() waits for a shard that is on its way."""
@@ -162,7 +163,7 @@ class ShardRows:
         wrong = [number for number in order if not 0 <= number < len(self.shards)]
         if wrong or not order:
             raise TrainingError(f"{self._folder}: there are shards 0 to {len(self.shards) - 1}; the order names {wrong or 'none'}")
-        self._visits = visits_of(order)
+        self._visits, self._ready = visits_of(order), None
 
     def steps(self, size: int) -> int:
         """How many steps of `size` rows all shards have together."""
@@ -185,11 +186,19 @@ class ShardRows:
 
         at = self._visit_at(step, size)
         rows = self.load(self._visits[at].shard)
-        if at + 1 < len(self._visits) and self._path(at + 1).exists():
-            self._loader.submit(self.load, self._visits[at + 1].shard)  # what is wrong with it is told when it is wanted
+        self._get_ready(at)
         begin = (step - (self._ends(size)[at - 1] if at else 0)) * size
         numbers = [self._row(self._visits[at], begin + more, len(rows)) for more in range(size)]
         return rows[numbers].astype(numpy.int64)
+
+    def _get_ready(self, at: int) -> None:
+        """For the visit after visit `at`."""
+        if at + 1 >= len(self._visits) or self._ready == at or not self._path(at + 1).exists():
+            return
+        self._ready = at
+        for number in set(self._loaded) - {visit.shard for visit in self._visits[at:]}:
+            del self._loaded[number]
+        self._loader.submit(self.load, self._visits[at + 1].shard)  # what is wrong with it is told when it is wanted
 
     def first(self, begin: int, size: int):
         import numpy
@@ -203,6 +212,9 @@ class ShardRows:
         return self.vocabulary - 1
 
     def load(self, number: int):
+        rows = self._loaded.get(number)  # without the lock: another is perhaps being read
+        if rows is not None:
+            return rows
         with self._lock:
             if number not in self._loaded:
                 self._loaded[number] = self._read(number)

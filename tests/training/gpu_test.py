@@ -118,23 +118,33 @@ class Card(support.TrainingTest):
         self.assertEqual(ran.returncode, 0, ran.stderr)
         plan = checkpoint.load(out / "weights.safetensors")["plan"]
         self.assertEqual(plan["steps"], 2)  # no time is left after the first, so the rate falls within one
+        self.assertIn("of a run with other options", self.refused("gpu", "--shards", shards, "--out", out, "--seconds", "400", *TINY,
+                                                                  "--order", "1,0,0", "--warmup", "3"))
         self.assertIn("names [7]", self.refused("gpu", "--shards", shards, "--out", self.folder / "x", *TINY, "--order", "0,7"))
 
-    def test_the_rate_falls_over_the_steps_that_the_rest_of_the_time_has(self):
+    def planned(self, steps: int, seconds: float):
+        """A run of half a second a step, to its end."""
         from training import gpu
         from training.run import Plan
 
-        run = unittest.mock.Mock(out=self.folder, plan=Plan(steps=1000, warmup=1, decay=0.0), step=0, seconds=0.0)
+        run = unittest.mock.Mock(out=self.folder, plan=Plan(steps=steps, warmup=1, decay=0.0), step=0, seconds=0.0)
         with unittest.mock.patch("training.gpu.time.monotonic", lambda: run.seconds):
-            fall = gpu.Fall(run, 100)
+            fall = gpu.Fall(run, seconds)
             while run.step < run.plan.steps:
                 run.step, run.seconds = run.step + 1, run.seconds + 0.5
                 fall()
                 if run.plan.decay == 0:
                     self.assertEqual(run.plan.rate_at(run.step), run.plan.rate)
-        self.assertEqual((run.plan.steps, run.seconds), (200, 100))
         self.assertAlmostEqual(run.plan.decay, 0.3)
         self.assertEqual(run.save.call_count, 1)
+        return run
+
+    def test_the_rate_falls_over_the_steps_that_the_rest_of_the_time_has(self):
+        run = self.planned(steps=1000, seconds=100)
+        self.assertEqual((run.plan.steps, run.seconds), (200, 100))
+
+    def test_the_rate_falls_where_the_rows_end_before_the_time(self):
+        self.assertEqual(self.planned(steps=100, seconds=1e6).plan.steps, 100)
 
     def weights(self, out) -> dict:
         from training import checkpoint

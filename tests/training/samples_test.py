@@ -1,4 +1,6 @@
 """Samples: their form, their holes, and that fragments change tokens alone."""
+import collections
+import itertools
 import json
 import random
 import unittest
@@ -76,6 +78,41 @@ class Samples(support.TrainingTest):
                 behind = None if behind is None else behind + 1
                 expected = 1 / behind if behind is not None and behind <= rows.OPENING else 0
                 self.assertAlmostEqual(share, expected, msg=f"{target} in {row}")
+
+    def test_a_row_holds_whole_samples_and_the_beginning_of_one_more(self):
+        chance = random.Random(3)
+        made = [[number] * chance.randrange(20, 90) for number in range(400)]  # a number for each sample
+        packer, packed = samples.Packer(100), []
+        for sample in made:
+            packed.append(packer.add(sample))
+        while (row := packer.next()) is not None:
+            packed.append(row)
+        packed = [row for row in packed if row]
+        self.assertEqual({len(row) for row in packed}, {100})
+        whole, cut = collections.Counter(), 0
+        for row in packed:
+            parts = [(number, len(list(same))) for number, same in itertools.groupby(row)]
+            whole.update(number for number, count in parts if count == len(made[number]))
+            cut += sum(count < len(made[number]) for number, count in parts)
+        self.assertEqual(set(whole.values()), {1})
+        self.assertGreater(len(whole), 390)  # the last ones fill no row
+        self.assertLessEqual(cut, len(packed))
+
+    def test_text_of_a_language_is_taken_as_often_as_is_said(self):
+        maker = samples.Maker(self.vocabulary, 512, samples.Mixture(languages=(("rust", 2.5), ("java", 0.25))), Lengths(), 1)
+        counted = lambda language: sum(maker.count(100, language, chance) for _ in range(1000)) / 1000
+        chance = random.Random(1)
+        self.assertEqual(counted("python"), 1)
+        self.assertAlmostEqual(counted("rust"), 2.5, delta=0.1)
+        self.assertAlmostEqual(counted("java"), 0.25, delta=0.06)
+        self.assertEqual(samples.languages_of("rust=2.5,java=0.25"), (("rust", 2.5), ("java", 0.25)))
+        for wrong in ("cobol=1", "rust", "rust=-1", "rust=nan"):
+            with self.assertRaises(TrainingError):
+                samples.languages_of(wrong)
+
+    def test_processes_make_the_same_samples(self):
+        one, two = (self.make_samples(f"jobs-{jobs}", "--jobs", str(jobs)) for jobs in (1, 2))
+        self.assertEqual((one / "rows.bin").read_bytes(), (two / "rows.bin").read_bytes())
 
     def test_before_middle_and_after_are_a_piece_of_the_file(self):
         for ids in self.made(0.5):
