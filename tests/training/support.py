@@ -12,13 +12,15 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT))
 EFIMD = os.environ.get("EFIMD_BINARY", "")
 BENCH = os.environ.get("EFIMD_BENCH_BINARY", "")
+# The long run trains a thousand steps: on one core without bf16 a quarter of an hour and more.
+PATIENCE_S = 3600 if os.environ.get("EFIMD_TRAINING") == "long" else 900
 
 
 def training(*words, limit=None, good=True):
     """Runs `python3 -m training WORDS`; `limit` is called in the child. Returns what ended."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
     ran = subprocess.run([sys.executable, "-m", "training", *map(str, words)], cwd=ROOT, env=environment, capture_output=True, text=True,
-                         preexec_fn=limit, check=False, timeout=900)
+                         preexec_fn=limit, check=False, timeout=PATIENCE_S)
     if good and ran.returncode != 0:
         raise AssertionError(f"training {' '.join(map(str, words))}: {ran.returncode}\n{ran.stdout}\n{ran.stderr}")
     return ran
