@@ -249,8 +249,9 @@ def judged_table(judged: list, cuts: list, written: list, command: str) -> str:
 #include "daemon/completion/answer/judged_chance.h"
 #include "daemon/recall/chance.h"
 
-// Written by training/fit_recall.py --judged, from places in the training packages. Rows follow
-// recall::Place, columns judged_boundaries() and written_features().
+// Written by training/fit_recall.py --judged, from places in projects that the model has not seen
+// (training/README.md). Rows follow recall::Place, columns judged_boundaries() and
+// written_features().
 // {command}
 namespace efimd::completion {{
 
@@ -354,7 +355,7 @@ def drafts_table(weights: list, counts: list) -> str:
 
 #include "daemon/completion/answer/draft_chance.h"
 
-// Written by training/fit_recall.py --drafts, from places in the training packages: drafts that were
+// Written by training/fit_recall.py --drafts, from the same places as --judged: drafts that were
 // looked up, and those in the prompt's step. Columns follow draft_chance.cpp.
 // {counts[0]} and {counts[1]} drafted tokens, judged by the bundled model.
 namespace efimd::completion {{

@@ -4,7 +4,7 @@
 
 #include "daemon/completion/answer/draft_chance.h"
 
-// Written by training/fit_recall.py --drafts, from places in the training packages: drafts that were
+// Written by training/fit_recall.py --drafts, from the same places as --judged: drafts that were
 // looked up, and those in the prompt's step. Columns follow draft_chance.cpp.
 // 61862 and 5073 drafted tokens, judged by the bundled model.
 namespace efimd::completion {

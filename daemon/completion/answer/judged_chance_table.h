@@ -5,8 +5,9 @@
 #include "daemon/completion/answer/judged_chance.h"
 #include "daemon/recall/chance.h"
 
-// Written by training/fit_recall.py --judged, from places in the training packages. Rows follow
-// recall::Place, columns judged_boundaries() and written_features().
+// Written by training/fit_recall.py --judged, from places in projects that the model has not seen
+// (training/README.md). Rows follow recall::Place, columns judged_boundaries() and
+// written_features().
 // 3317 cursors with a candidate or a text of the bundled model.
 namespace efimd::completion {
 
