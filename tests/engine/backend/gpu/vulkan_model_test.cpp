@@ -13,7 +13,7 @@ using engine::TensorType;
 
 namespace {
 
-void check_bundled_model(int tokens, KvType kv_type, double tie) {
+void check_trained_model(int tokens, KvType kv_type, double tie) {
   auto opened = vulkan_device();
   if (!opened) return;
   const auto model = engine::Model::open(EFIMD_TRAINED_MODEL);
@@ -70,11 +70,11 @@ TEST_CASE("Vulkan: 96 greedy tokens of every architecture are the CPU's") {
 }
 
 TEST_CASE("Vulkan: 256 greedy tokens of a trained model are the CPU's") {
-  check_bundled_model(256, KvType::kF16, 1e-3);
+  check_trained_model(256, KvType::kF16, 1e-3);
 }
 
 TEST_CASE("Vulkan: 64 greedy tokens of a trained model with 8-bit KV are the CPU's") {
-  check_bundled_model(64, KvType::kQ8, 1e-2);
+  check_trained_model(64, KvType::kQ8, 1e-2);
 }
 
 TEST_CASE("Vulkan: with 8-bit KV every architecture's logits are the scalar CPU's in 8 bits") {
