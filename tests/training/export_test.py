@@ -104,13 +104,14 @@ class Export(support.TrainingTest):
 
     def test_what_was_exported_can_be_taken_back(self):
         before = checkpoint.load(self.run_folder / checkpoint.FILE)
-        for kind, steps in (("q8_0", 127), ("f16", 1 << 10)):
+        # Half a step, and for Q8_0 what its scale loses as F16 (at most 2^-11 of it, 127 times)
+        for kind, bound in (("q8_0", (0.5 + 127 / 2048) / 127), ("f16", 0.5 / 1024)):
             training("take", "--gguf", self.export(kind), "--out", self.folder / "back")
             after = checkpoint.load(self.folder / "back" / checkpoint.FILE)
             self.assertEqual(before["weights"].keys(), after["weights"].keys())
             for name, weight in before["weights"].items():
                 most = weight.abs().max().item()
-                self.assertLess((weight - after["weights"][name]).abs().max().item(), 0.51 * most / steps, name)
+                self.assertLessEqual((weight - after["weights"][name]).abs().max().item(), 1.001 * bound * most, name)
         from training.vocabulary import open_vocabulary
 
         ours, again = open_vocabulary(self.make_vocabulary()), open_vocabulary(self.folder / "back/tokenizer.model")
