@@ -80,12 +80,25 @@ bool leaves_bracket_open(std::string_view line) {
   return depth > 0;
 }
 
+/// In sums of a byte, which vector instructions add up 16 or 32 at a time. std::ranges::count() took nine tenths of judge().
+std::size_t line_feeds_in(std::string_view text) {
+  constexpr std::size_t kSumMax = 255;
+  std::size_t found = 0;
+  for (; !text.empty(); text.remove_prefix(std::min(text.size(), kSumMax))) {
+    unsigned char sum = 0;
+    for (const char c : text.substr(0, kSumMax))
+      sum += static_cast<unsigned char>(c == '\n' ? 1 : 0);
+    found += sum;
+  }
+  return found;
+}
+
 /// Counted over the first bytes, estimated beyond them.
 std::size_t lines_between(std::string_view text, std::size_t a, std::size_t b) {
   constexpr std::size_t kCounted = 2048;
   const std::size_t from = std::min(a, b), bytes = std::max(a, b) - from;
   const std::string_view between = text.substr(from, std::min(bytes, kCounted));
-  const auto lines = static_cast<std::size_t>(std::ranges::count(between, '\n'));
+  const std::size_t lines = line_feeds_in(between);
   return bytes <= kCounted ? lines : std::max<std::size_t>(lines, 1) * (bytes / kCounted);
 }
 

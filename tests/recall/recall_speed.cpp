@@ -4,8 +4,9 @@
 // with other words in them, until there are N MiB in about N files. Prints the seconds and memory
 // of reading them in, and microseconds of a keystroke (set_document) and of a look-up (find): the
 // first one after the key, and the best of the same one five times, which is what the program does
-// where the machine does not hold it up. With --read, N MiB of other memory are read before each key,
-// as a model's step reads its weights: nothing of the index is in the processor's caches then.
+// where the machine does not hold it up. With --read, N MiB of other memory are read before each key
+// and each look-up, as a model's step reads its weights: nothing of the index is in the processor's
+// caches then.
 
 #include <algorithm>
 #include <array>
@@ -108,6 +109,7 @@ void type(recall::Index& index, const Project& project, std::size_t file, OtherM
     edits.push_back(us_since(start));
     std::array<double, 5> us{};
     for (double& one : us) {
+      if (&one != us.data()) other.read();
       start = Clock::now();
       const auto found = index.find({{project.name, path}, document.snapshot()->bytes(), at + 1});
       one = us_since(start);
