@@ -84,10 +84,16 @@ Batch::Batch(std::span<const File> files, const Between& between)
   });
   anchor_count_ = order.size();
   constexpr std::size_t kWord = sizeof(ranks_[0]);
-  ranks_.resize(samples_of(order.size()) + (order.size() * kAnchorBytes + kWord - 1) / kWord);
+  samples_ = LineTree<std::uint64_t>(samples_of(order.size()));
+  ranks_.resize(samples_.size() + (order.size() * kAnchorBytes + kWord - 1) / kWord);
   for (std::size_t rank = 0; rank < order.size(); rank += kSampledEvery)
-    ranks_[rank / kSampledEvery] = order[rank].key();
-  auto* next = reinterpret_cast<std::uint8_t*>(ranks_.data() + samples_of(order.size()));
+    ranks_[samples_.begin() + rank / kSampledEvery] = order[rank].key();
+  samples_.build(ranks_);
+  files_ = LineTree<std::uint32_t>(begins_.size());
+  file_lines_.resize(files_.size());
+  std::ranges::copy(begins_, file_lines_.begin() + static_cast<std::ptrdiff_t>(files_.begin()));
+  files_.build(file_lines_);
+  auto* next = reinterpret_cast<std::uint8_t*>(ranks_.data() + samples_.size());
   for (const Sortable& anchor : order)
     for (unsigned byte = 0; byte < kAnchorBytes; ++byte)
       *next++ = static_cast<std::uint8_t>(anchor.at >> 8U * byte);
@@ -107,11 +113,11 @@ std::size_t Batch::bytes() const {
   std::size_t bytes = sizeof(*this) + random_access_bytes(text_.capacity()) +
                       random_access_bytes(ranks_.capacity() * sizeof(ranks_[0]));
   for (const std::string& path : paths_) bytes += sizeof(path) + path.capacity();
-  return bytes + begins_.capacity() * sizeof(begins_[0]);
+  return bytes + (begins_.capacity() + file_lines_.capacity()) * sizeof(begins_[0]);
 }
 
 const std::uint8_t* Batch::anchor_bytes(std::size_t rank) const {
-  const std::uint64_t* const anchors = ranks_.data() + samples_of(anchor_count_);
+  const std::uint64_t* const anchors = ranks_.data() + samples_.size();
   return reinterpret_cast<const std::uint8_t*>(anchors) + rank * kAnchorBytes;
 }
 
@@ -120,25 +126,29 @@ std::size_t Batch::anchor(std::size_t rank) const {
   return at[0] | std::size_t{at[1]} << 8U | std::size_t{at[2]} << 16U;
 }
 
-// Branches on what memory answers would keep the processor from asking for the next batch's.
 std::vector<Batch::Narrowed> Batch::narrowed_by_samples(std::span<const Sought> sought) {
   struct Bounds {
+    std::uint64_t key = 0;
     std::size_t lower = 0, upper = 0;  ///< samples before the key, and not after it
   };
-  std::vector<Bounds> found(sought.size());
+  std::vector<Bounds> found;
+  found.reserve(sought.size());
   std::size_t most = 0;
-  for (const Sought& each : sought) most = std::max(most, each.batch->samples().size());
-  for (std::size_t step = std::bit_floor(most); step > 0; step /= 2)
+  for (const Sought& each : sought) {
+    found.push_back({.key = key_before(each.context->end())});
+    most = std::max(most, each.batch->samples_.levels());
+    each.batch->samples_.prefetch_top(each.batch->ranks_.data());
+  }
+  for (std::size_t level = most; level-- > 0;)
     for (std::size_t i = 0; i < sought.size(); ++i) {
-      const std::span<const std::uint64_t> samples = sought[i].batch->samples();
-      const std::uint64_t key = key_before(sought[i].context->end());
+      const Batch& batch = *sought[i].batch;
+      if (level >= batch.samples_.levels()) continue;
+      const std::uint64_t* all = batch.ranks_.data();
       Bounds& at = found[i];
-      // Both places where the next step may look, of which one is fetched in vain.
-      for (const std::size_t next : {at.lower + step / 2, at.lower + step + step / 2})
-        if (next < samples.size()) __builtin_prefetch(&samples[next - (next > 0 ? 1 : 0)]);
-      const std::size_t lower = at.lower + step - 1, upper = at.upper + step - 1;
-      at.lower += lower < samples.size() && samples[lower] < key ? step : 0;
-      at.upper += upper < samples.size() && samples[upper] <= key ? step : 0;
+      at.lower = batch.samples_.narrow(all, level, at.lower,
+                                       [&](std::uint64_t sample) { return sample < at.key; });
+      at.upper = batch.samples_.narrow(all, level, at.upper,
+                                       [&](std::uint64_t sample) { return sample <= at.key; });
     }
   std::vector<Narrowed> narrowed;
   narrowed.reserve(sought.size());
@@ -188,23 +198,16 @@ void Batch::prefetch(std::size_t rank) const {
   __builtin_prefetch(at - std::min(kLineBytes, anchor(rank)));
 }
 
-void Batch::prefetch_files() const {
-  constexpr std::size_t kInLine = kLineBytes / sizeof(begins_[0]);
-  for (std::size_t file = 0; file < begins_.size(); file += kInLine)
-    __builtin_prefetch(&begins_[file]);
-}
-
 std::size_t Batch::agreement(std::size_t rank, std::string_view context) const {
   // A zero byte ends the file before, so a match never runs over into it.
   return common_suffix(std::string_view(text_).substr(0, anchor(rank)), context);
 }
 
-// std::upper_bound() jumps at each step to where nobody can foresee.
 Batch::At Batch::file_at(std::size_t byte) const {
-  const std::uint32_t* begin = begins_.data();
-  for (std::size_t left = begins_.size(); left > 1; left -= left / 2)
-    begin += begin[left / 2] <= byte ? left / 2 : 0;
-  return {static_cast<std::size_t>(begin - begins_.data()), byte - *begin};
+  const std::size_t begun =
+      files_.count(file_lines_.data(), [&](std::uint32_t begin) { return begin <= byte; });
+  const std::size_t file = std::max<std::size_t>(begun, 1) - 1;
+  return {file, byte - file_lines_[files_.begin() + file]};
 }
 
 std::vector<std::string> paths_of(const Batch& batch) {
