@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/huge_pages.h"
+#include "base/line_tree.h"
 #include "daemon/recall/batch.h"
-#include "daemon/recall/line_tree.h"
 
 namespace efimd::recall {
 

@@ -5,14 +5,14 @@
 #include <cstddef>
 #include <span>
 
-namespace efimd::recall {
+namespace efimd {
 
 /// Where the levels of a search tree over sorted keys stand in one array. The lowest level is the
 /// keys; each level above has the first key of each line of the processor's cache below it.
 ///
-/// A search reads a line a level, and asks for the next one as soon as it is known: a binary search
-/// reads one a step, which from memory that was not read for long takes six times as long. A
-/// B+ tree without pointers: https://en.algorithmica.org/hpc/data-structures/s-tree/
+/// A search reads a line a level, and asks for the next one as soon as it is known. A binary search
+/// reads a line a step, and there are three steps to a level. It is a B+ tree without pointers:
+/// https://en.algorithmica.org/hpc/data-structures/s-tree/
 template <typename Key>
 class LineTree {
  public:
@@ -36,7 +36,6 @@ class LineTree {
   std::size_t levels() const { return levels_; }
   /// Where the lowest level is in the array.
   std::size_t begin() const { return levels_ == 0 ? 0 : begins_[0]; }
-  std::size_t keys() const { return sizes_[0]; }
 
   /// Writes the levels above the lowest one.
   void build(std::span<Key> all) const {
@@ -83,4 +82,4 @@ class LineTree {
   std::size_t levels_ = 0, size_ = 0;
 };
 
-}  // namespace efimd::recall
+}  // namespace efimd
