@@ -62,14 +62,14 @@ constexpr float least_model_confidence(Eagerness eagerness) {
 constexpr double least_first_probability(Eagerness eagerness) {
   switch (eagerness) {
     case Eagerness::kLow:
-      return 0.6;
+      return 0.7;
     case Eagerness::kHigh:
       return 0.3;
     case Eagerness::kMedium:
     case Eagerness::kAuto:
       break;
   }
-  return 0.5;
+  return 0.6;
 }
 
 struct Options {

@@ -252,7 +252,7 @@ constexpr std::array kKeys = {
         "for experts: the model's text ends before the product of its tokens' probabilities falls "
         "below this; 0: never. By eagerness: 0.3, 0.1, 0.03, and a first token behind a line's "
         "text "
-        "needs 0.6, 0.5, 0.3",
+        "needs 0.7, 0.6, 0.3",
         set_confidence},
     ConfigKey{
         "window.tokens", "\"auto\" | integer 256-131072", "\"auto\"",

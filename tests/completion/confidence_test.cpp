@@ -114,11 +114,11 @@ TEST_CASE("behind a line's text the first token must be likelier than the line's
     const std::vector<TokenChance> chances = {{first, 0}, {0.9, 3}};
     return may_be_finished(chances, place, options);
   };
-  CHECK(finished("f(a)^\n", 0.49));
-  CHECK_FALSE(finished("f(a)^\n", 0.51));
+  CHECK(finished("f(a)^\n", 0.59));
+  CHECK_FALSE(finished("f(a)^\n", 0.61));
   CHECK_FALSE(finished("  ^\n", 0.1));       // nothing stands there yet
   CHECK_FALSE(finished("f(^, b);\n", 0.1));  // the line goes on
-  CHECK(finished("f(a)^\n", 0.51, {.eagerness = Eagerness::kLow}));
+  CHECK(finished("f(a)^\n", 0.61, {.eagerness = Eagerness::kLow}));
   CHECK_FALSE(finished("f(a)^\n", 0.31, {.eagerness = Eagerness::kHigh}));
   CHECK_FALSE(finished("f(a)^\n", 0.1, {.confidence = 0.1F}));
   CHECK_FALSE(finished("f(a)^\n", 0.1, {.stop = StopRule::kNone}));

@@ -22,7 +22,7 @@ inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWei
     {{2.327, 0.6333, -0.3542}},
     {{0.06619, 0.5077, 0.1458}},
 }};
-inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.20, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
+inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.30, 0.10}, {0.25, 0.10}, {0.10, 0.10}}};
 // clang-format on
 
 }  // namespace efimd::completion
