@@ -59,20 +59,25 @@ Batch::Batch(std::span<const File> files, const Between& between)
   std::size_t bytes = text_.size();
   for (const File& file : files) bytes += file.text.size() + 1;
   text_.reserve(std::min(bytes, kBatchBytesMax + kFileBytesMax));
+  std::vector<std::uint32_t> begins;
   for (const File& file : files) {
     if (paths_.empty()) family_ = family_of(file.path);
     if (file.text.size() > kFileBytesMax || text_.size() > kBatchBytesMax ||
         family_of(file.path) != family_)
       continue;
-    begins_.push_back(static_cast<std::uint32_t>(text_.size()));
+    begins.push_back(static_cast<std::uint32_t>(text_.size()));
     paths_.push_back(file.path);
     text_ += file.text;
     text_ += '\0';
     between();
   }
+  files_ = LineTree<std::uint32_t>(begins.size());
+  begins_.resize(files_.size());
+  std::ranges::copy(begins, begins_.begin() + static_cast<std::ptrdiff_t>(files_.begin()));
+  files_.build(begins_);
   std::vector<Sortable> order;
-  for (std::size_t file = 0; file < begins_.size(); ++file) {
-    std::ranges::move(anchors_of(text(file), begins_[file]), std::back_inserter(order));
+  for (std::size_t file = 0; file < file_count(); ++file) {
+    std::ranges::move(anchors_of(text(file), begin_of(file)), std::back_inserter(order));
     between();
   }
   std::size_t compared = 0;
@@ -89,10 +94,6 @@ Batch::Batch(std::span<const File> files, const Between& between)
   for (std::size_t rank = 0; rank < order.size(); rank += kSampledEvery)
     ranks_[samples_.begin() + rank / kSampledEvery] = order[rank].key();
   samples_.build(ranks_);
-  files_ = LineTree<std::uint32_t>(begins_.size());
-  file_lines_.resize(files_.size());
-  std::ranges::copy(begins_, file_lines_.begin() + static_cast<std::ptrdiff_t>(files_.begin()));
-  files_.build(file_lines_);
   auto* next = reinterpret_cast<std::uint8_t*>(ranks_.data() + samples_.size());
   for (const Sortable& anchor : order)
     for (unsigned byte = 0; byte < kAnchorBytes; ++byte)
@@ -105,15 +106,16 @@ Batch::Context::Context(std::string_view before) {
 }
 
 std::string_view Batch::text(std::size_t file) const {
-  const std::size_t end = file + 1 < begins_.size() ? begins_[file + 1] : text_.size();
-  return std::string_view(text_).substr(begins_[file], end - 1 - begins_[file]);
+  const std::size_t begin = begin_of(file);
+  const std::size_t end = file + 1 < file_count() ? begin_of(file + 1) : text_.size();
+  return std::string_view(text_).substr(begin, end - 1 - begin);
 }
 
 std::size_t Batch::bytes() const {
   std::size_t bytes = sizeof(*this) + random_access_bytes(text_.capacity()) +
                       random_access_bytes(ranks_.capacity() * sizeof(ranks_[0]));
   for (const std::string& path : paths_) bytes += sizeof(path) + path.capacity();
-  return bytes + (begins_.capacity() + file_lines_.capacity()) * sizeof(begins_[0]);
+  return bytes + begins_.capacity() * sizeof(begins_[0]);
 }
 
 const std::uint8_t* Batch::anchor_bytes(std::size_t rank) const {
@@ -205,9 +207,9 @@ std::size_t Batch::agreement(std::size_t rank, std::string_view context) const {
 
 Batch::At Batch::file_at(std::size_t byte) const {
   const std::size_t begun =
-      files_.count(file_lines_.data(), [&](std::uint32_t begin) { return begin <= byte; });
+      files_.count(begins_.data(), [&](std::uint32_t begin) { return begin <= byte; });
   const std::size_t file = std::max<std::size_t>(begun, 1) - 1;
-  return {file, byte - file_lines_[files_.begin() + file]};
+  return {file, byte - begin_of(file)};
 }
 
 std::vector<std::string> paths_of(const Batch& batch) {

@@ -56,7 +56,7 @@ class Batch {
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
   /// The same for what file_at() will read first.
-  void prefetch_files() const { files_.prefetch_top(file_lines_.data()); }
+  void prefetch_files() const { files_.prefetch_top(begins_.data()); }
   /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
   /// backwards.
   std::size_t agreement(std::size_t rank, std::string_view context) const;
@@ -78,6 +78,7 @@ class Batch {
   /// What the samples say alone.
   static std::vector<Narrowed> narrowed_by_samples(std::span<const Sought> sought);
   const std::uint8_t* anchor_bytes(std::size_t rank) const;
+  std::size_t begin_of(std::size_t file) const { return begins_[files_.begin() + file]; }
 
   static constexpr std::size_t kAnchorBytes = 3;  ///< enough for kBatchBytesMax
   /// One anchor in so many has its context's last bytes as a sample. What is left of a search reads
@@ -89,10 +90,9 @@ class Batch {
 
   std::string family_;
   std::basic_string<char, std::char_traits<char>, RandomAccessAllocator<char>>
-      text_;                           ///< padding, then each file with a zero byte after it
-  std::vector<std::uint32_t> begins_;  ///< of the files in text_
+      text_;  ///< padding, then each file with a zero byte after it
   LineTree<std::uint32_t> files_;
-  std::vector<std::uint32_t> file_lines_;  ///< begins_ as a tree
+  std::vector<std::uint32_t> begins_;  ///< of the files in text_, as the tree files_
   std::vector<std::string> paths_;
   LineTree<std::uint64_t> samples_;
   /// The samples' tree, then kAnchorBytes for each anchor. In one table, so that huge pages hold both.

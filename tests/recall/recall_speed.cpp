@@ -167,7 +167,7 @@ int main(int argc, char** argv) try {
   print("look-up", finds);
   print("best of five", best);
   if (read_mib > 0)
-    std::printf("between two keys %llu words were read\n",
+    std::printf("%llu words of other memory were read\n",
                 static_cast<unsigned long long>(other.sum()));
   return 0;
 } catch (const std::exception& error) {
