@@ -43,33 +43,22 @@ enum class Eagerness : std::uint8_t {
   kAuto,  ///< by what the user takes (Taste); resolved before a request is served
 };
 
+/// What goes for the user's eagerness; kAuto is kMedium until it is resolved.
+template <typename Value>
+constexpr Value by_eagerness(Eagerness eagerness, Value low, Value medium, Value high) {
+  if (eagerness == Eagerness::kLow) return low;
+  return eagerness == Eagerness::kHigh ? high : medium;
+}
+
 /// The least confidence in text that the model wrote (Options::confidence).
 constexpr float least_model_confidence(Eagerness eagerness) {
-  switch (eagerness) {
-    case Eagerness::kLow:
-      return 0.3F;
-    case Eagerness::kHigh:
-      return 0.03F;
-    case Eagerness::kMedium:
-    case Eagerness::kAuto:
-      break;
-  }
-  return kConfidenceDefault;
+  return by_eagerness(eagerness, 0.3F, kConfidenceDefault, 0.03F);
 }
 
 /// The least probability of the first token that the model writes behind a line's text. There the
 /// line's end is its rival (unit_ends.cpp has the numbers).
 constexpr double least_first_probability(Eagerness eagerness) {
-  switch (eagerness) {
-    case Eagerness::kLow:
-      return 0.7;
-    case Eagerness::kHigh:
-      return 0.3;
-    case Eagerness::kMedium:
-    case Eagerness::kAuto:
-      break;
-  }
-  return 0.6;
+  return by_eagerness(eagerness, 0.7, 0.6, 0.3);
 }
 
 struct Options {

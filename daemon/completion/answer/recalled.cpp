@@ -78,8 +78,7 @@ double chance_at(const recall::Candidate& candidate, std::size_t bytes) {
 
 /// From which chance on a further line is shown: that all of the text up to its end is right.
 double least_chance_of_lines(Eagerness eagerness) {
-  if (eagerness == Eagerness::kLow) return 0.75;
-  return eagerness == Eagerness::kHigh ? 0.35 : 0.5;
+  return by_eagerness(eagerness, 0.75, 0.5, 0.35);
 }
 
 /// The text that is shown of a candidate, before it is fitted.
