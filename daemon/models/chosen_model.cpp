@@ -1,9 +1,9 @@
 #include "daemon/models/chosen_model.h"
 
-#include <fstream>
 #include <string>
 #include <system_error>
 
+#include "base/small_file.h"
 #include "daemon/config/local_socket.h"
 
 namespace efimd::service {
@@ -19,15 +19,9 @@ fs::path file_of(const Paths& paths) { return paths.state_dir / "model"; }
 }  // namespace
 
 Result<void> choose_model_for_good(const Paths& paths, const fs::path& model) {
-  std::error_code error;
   make_private_folder(paths.state_dir);
   const fs::path file = file_of(paths);
-  const fs::path next = file.string() + ".new";
-  std::ofstream stream(next, std::ios::binary | std::ios::trunc);
-  stream << model.string() << "\n";
-  stream.close();
-  if (!stream.fail()) fs::rename(next, file, error);
-  if (stream.fail() || error)
+  if (!replace_small_file(file, model.string() + "\n"))
     return fail(Fault::kIo, file.string() + ": cannot be written",
                 "check the state folder's permissions, or set model.file in config.toml");
   return {};
@@ -43,12 +37,7 @@ Result<void> forget_chosen_model(const Paths& paths) {
 
 void take_chosen_model(Config& config, const Paths& paths) {
   if (config.model_source == "EFIMD_MODEL") return;
-  std::error_code error;
-  if (!fs::is_regular_file(file_of(paths), error)) return;  // a pipe would wait for its writer
-  std::ifstream stream(file_of(paths), std::ios::binary);
-  std::string line(kPathBytesMax, '\0');
-  stream.read(line.data(), static_cast<std::streamsize>(line.size()));
-  line.resize(static_cast<std::size_t>(stream.gcount()));
+  std::string line = read_small_file(file_of(paths), kPathBytesMax);
   if (line.size() < 2 || line.front() != '/' || line.find('\n') != line.size() - 1) return;
   line.pop_back();
   config.model = line;

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
+#include "base/small_file.h"
 #include "daemon/models/sample_code.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -34,10 +32,7 @@ std::string key_of(const Digest& model, std::string_view kernels) {
 }
 
 Json read(const fs::path& file) {
-  std::error_code error;
-  if (fs::file_size(file, error) > kFileBytesMax || error) return Json::object();
-  std::ifstream stream(file, std::ios::binary);
-  Json json = Json::parse(std::string(std::istreambuf_iterator<char>(stream), {}), nullptr,
+  Json json = Json::parse(read_small_file(file, kFileBytesMax), nullptr,
                           /*allow_exceptions=*/false);
   return json.is_object() ? json : Json::object();
 }
@@ -136,13 +131,7 @@ void KvErrors::keep(const Digest& model, std::string_view kernels, const KvError
   Json kept = read(file_);
   if (kept.size() >= kKeptMax) kept.clear();
   kept[key_of(model, kernels)] = json_of(error);
-  std::error_code failed;
-  fs::create_directories(file_.parent_path(), failed);
-  const fs::path next = file_.string() + ".new";
-  std::ofstream stream(next, std::ios::binary | std::ios::trunc);
-  stream << kept.dump(1) << "\n";
-  stream.close();
-  if (!stream.fail()) fs::rename(next, file_, failed);
+  static_cast<void>(replace_small_file(file_, kept.dump(1) + "\n"));
 }
 
 std::string kv_kernels() {

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <span>
 #include <string>
 
+#include "base/small_file.h"
 #include "daemon/config/this_system.h"
 
 namespace efimd::service {
@@ -24,11 +24,7 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 constexpr std::size_t kFileBytesMax = std::size_t{1} << 16;
 
 Json read(const fs::path& file) {
-  std::error_code error;
-  if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kFileBytesMax || error)
-    return Json::object();
-  std::ifstream stream(file, std::ios::binary);
-  Json json = Json::parse(std::string(std::istreambuf_iterator<char>(stream), {}), nullptr,
+  Json json = Json::parse(read_small_file(file, kFileBytesMax), nullptr,
                           /*allow_exceptions=*/false);
   return json.is_object() ? json : Json::object();
 }
@@ -48,13 +44,7 @@ void keep(const fs::path& file, const std::string& stamp, const Digest& digest) 
   Json kept = read(file);
   if (kept.size() >= kDigestsMax) kept.clear();
   kept[stamp] = {digest.low, digest.high};
-  std::error_code failed;
-  fs::create_directories(file.parent_path(), failed);
-  const fs::path next = file.string() + ".new";
-  std::ofstream stream(next, std::ios::binary | std::ios::trunc);
-  stream << kept.dump(1) << "\n";
-  stream.close();
-  if (!stream.fail()) fs::rename(next, file, failed);
+  static_cast<void>(replace_small_file(file, kept.dump(1) + "\n"));
 }
 
 /// Brings one piece of the mapping into memory and into this process's page table.

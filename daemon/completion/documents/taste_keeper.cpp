@@ -1,19 +1,16 @@
 #include "daemon/completion/documents/taste_keeper.h"
 
-#include <fstream>
 #include <string>
+
+#include "base/small_file.h"
 
 namespace efimd::completion {
 
 namespace fs = std::filesystem;
 
 Result<void> TasteKeeper::load(Taste& taste) const {
-  std::error_code error;
-  if (!fs::is_regular_file(file_, error)) return {};
-  std::ifstream stream(file_, std::ios::binary);
-  std::string text(Taste::kFileBytesMax + 1, '\0');
-  stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(stream.gcount()));
+  const std::string text = read_small_file(file_, Taste::kFileBytesMax + 1);
+  if (text.empty()) return {};
   auto read = taste.read(text);
   if (read) return {};
   Error damaged = read.error();
@@ -22,25 +19,12 @@ Result<void> TasteKeeper::load(Taste& taste) const {
 }
 
 Result<void> TasteKeeper::save(const Taste& taste) const {
+  if (!taste.rows().empty()) return replace_small_file(file_, taste.to_text());
   std::error_code error;
-  if (taste.rows().empty()) {
-    fs::remove(file_, error);
-    if (error)
-      return fail(Fault::kIo, file_.string() + ": " + error.message(), "remove the file yourself");
-    return {};
-  }
-  const fs::path next = fs::path(file_).concat(".next");
-  fs::remove(next, error);  // a pipe would wait for its reader
-  {
-    std::ofstream stream(next, std::ios::binary | std::ios::trunc);
-    fs::permissions(next, fs::perms::owner_read | fs::perms::owner_write, error);
-    stream << taste.to_text();
-    if (!stream.flush())
-      return fail(Fault::kIo, next.string() + " cannot be written", "free some space");
-  }
-  fs::rename(next, file_, error);
-  if (!error) return {};
-  return fail(Fault::kIo, file_.string() + " cannot be replaced: " + error.message(), "");
+  fs::remove(file_, error);
+  if (error)
+    return fail(Fault::kIo, file_.string() + ": " + error.message(), "remove the file yourself");
+  return {};
 }
 
 }  // namespace efimd::completion
