@@ -163,6 +163,7 @@ class Engine {
   virtual KvUsage kv_usage() const = 0;
   virtual std::string device_kind() const = 0;
   virtual std::string device_name() const = 0;
+  virtual Digest model() const = 0;  ///< names the model and its weights
 };
 
 struct EngineOptions {

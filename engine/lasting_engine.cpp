@@ -42,6 +42,7 @@ Result<void> LastingEngine::use_device(const Error* lost) {
       step_tokens_ == 0 ? engine_->step_tokens() : std::min(step_tokens_, engine_->step_tokens());
   device_kind_ = engine_->device_kind();
   device_name_ = engine_->device_name();
+  model_ = engine_->model();
   const bool stands_in = device_kind_ == "cpu" && (lost != nullptr || lost_at_);
   lost_at_ = stands_in ? std::optional(std::chrono::steady_clock::now()) : std::nullopt;
   return {};

@@ -71,6 +71,7 @@ class LastingEngine final : public Engine {
   KvUsage kv_usage() const override;
   std::string device_kind() const override { return device_kind_; }
   std::string device_name() const override { return device_name_; }
+  Digest model() const override { return model_; }
 
  private:
   struct Sequence {
@@ -112,6 +113,7 @@ class LastingEngine final : public Engine {
   int ample_tokens_ = 0;
   int step_tokens_ = 0;
   std::string device_kind_, device_name_;
+  Digest model_;
   std::uint64_t next_id_ = 1;
   std::unordered_map<SequenceId, Sequence> sequences_;
 };

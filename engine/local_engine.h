@@ -93,6 +93,7 @@ class LocalEngine final : public Engine {
   KvUsage kv_usage() const override;
   std::string device_kind() const override;
   std::string device_name() const override;
+  Digest model() const override { return facts_.digest; }
 
   const KvPool& pool() const { return pool_; }
 

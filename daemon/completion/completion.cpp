@@ -217,7 +217,7 @@ struct CompletionService::Impl {
     if (!costs) return tl::unexpected(std::move(costs).error());
     budgets.costs = std::move(*costs);
     budgets.are_fixed = false;
-    set_pace(budgets, engine, settings.window_tokens);
+    set_pace(budgets, engine, settings.window_tokens, settings.pace.get());
     return budgets;
   }
 

@@ -19,6 +19,7 @@
 namespace efimd::completion {
 
 struct OpenedDocument;
+class PaceKeeper;
 class PageKeeper;
 class TasteKeeper;
 
@@ -46,9 +47,10 @@ class CompletionService {
     int prompt_tokens_max = 0;       ///< of a fixed window, for tests and benchmarks; 0: by A-4
     std::optional<int> window_tokens =
         std::nullopt;  ///< of text in the window (A-4); unset: the default
-    std::shared_ptr<PageKeeper> keeper = nullptr;  ///< the engine's store; null: none
-    std::shared_ptr<TasteKeeper> taste = nullptr;  ///< keeps what users take; null: not kept
-    RemoteSettings remote = {};                    ///< asked before the engine of this machine
+    std::shared_ptr<PageKeeper> keeper = nullptr;      ///< the engine's store; null: none
+    std::shared_ptr<TasteKeeper> taste = nullptr;      ///< keeps what users take; null: not kept
+    std::shared_ptr<const PaceKeeper> pace = nullptr;  ///< keeps what is measured; null: not kept
+    RemoteSettings remote = {};                        ///< asked before the engine of this machine
     /// Whether the machine has power to spare for work that nobody waits for. Called on the engine
     /// thread before each such work.
     std::function<bool()> background = [] { return true; };

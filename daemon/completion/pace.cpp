@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <initializer_list>
 #include <span>
 #include <string>
 #include <vector>
@@ -34,12 +33,33 @@ std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char st
   return tokens;
 }
 
+constexpr int kFirstSizes[] = {512, 2048, 8192};
+constexpr int kNearSizes[] = {96, 192, 384, 768};
+/// By how much a start must differ from those before to choose another size: a machine that does
+/// other work, too, measures half of its speed or less.
+constexpr double kLeeway = 1.5;
+
 /// The largest of growing `sizes` that is at most `affordable`, or the smallest.
-int largest_of(std::initializer_list<int> sizes, double affordable) {
-  int largest = *sizes.begin();
-  for (const int size : sizes)
-    if (size <= affordable) largest = size;
-  return largest;
+int largest_of(std::span<const int> sizes, double affordable) {
+  const auto above = std::ranges::upper_bound(sizes, affordable);
+  return above == sizes.begin() ? sizes.front() : *(above - 1);
+}
+
+/// The same, but the `kept` one within the leeway.
+int steady_of(std::span<const int> sizes, double affordable, int kept) {
+  const int smaller = largest_of(sizes, affordable / kLeeway);
+  const int larger = largest_of(sizes, affordable * kLeeway);
+  const bool is_near = std::ranges::find(sizes, kept) != sizes.end() && smaller <= kept;
+  return is_near && kept <= larger ? kept : largest_of(sizes, affordable);
+}
+
+double affordable_first(const prompt::StepCosts& costs) {
+  constexpr double kColdMs = 2000;
+  return prompt_tokens_per_s(costs) * kColdMs / 1000;
+}
+
+double affordable_near(const prompt::StepCosts& costs) {
+  return prompt_tokens_per_s(costs) * prompt::kFirstAnswerMs / 1000;
 }
 
 Result<double> hold_ms(engine::Engine& engine, engine::SequenceId sequence, char start, int count,
@@ -88,14 +108,9 @@ double prompt_tokens_per_s(const prompt::StepCosts& costs) {
   return last.tokens * 1000.0 / last.ms;
 }
 
-int first_tokens_for(const prompt::StepCosts& costs) {
-  constexpr double kColdMs = 2000;
-  return largest_of({512, 2048, 8192}, prompt_tokens_per_s(costs) * kColdMs / 1000);
-}
-
-int near_tokens_for(const prompt::StepCosts& costs) {
-  return largest_of({96, 192, 384, 768},
-                    prompt_tokens_per_s(costs) * prompt::kFirstAnswerMs / 1000);
+Pace pace_for(const prompt::StepCosts& costs, const Pace& kept) {
+  return {steady_of(kFirstSizes, affordable_first(costs), kept.first),
+          steady_of(kNearSizes, affordable_near(costs), kept.near)};
 }
 
 int window_tokens_by_default(std::string_view device_kind) {
@@ -114,12 +129,16 @@ int engine_window_for(int text_tokens) {
   return text_tokens + text_tokens / kIncrementShare + text_tokens / kHeadShare + kGenerated;
 }
 
-void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens) {
+void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens,
+              const PaceKeeper* keeper) {
   const int most = engine.window_tokens();
   const int ample = std::min(window_tokens_by_default(engine.device_kind()), engine.ample_tokens());
   budgets.wide_tokens_max = std::min(window_tokens.value_or(ample), most);
-  budgets.prompt_tokens_max = std::min(first_tokens_for(budgets.costs), budgets.wide_tokens_max);
-  budgets.near_tokens_max = near_tokens_for(budgets.costs);
+  const std::optional<Pace> kept = keeper == nullptr ? std::nullopt : keeper->find(engine);
+  const Pace pace = pace_for(budgets.costs, kept.value_or(Pace{}));
+  if (keeper != nullptr && pace != kept) keeper->keep(engine, pace);
+  budgets.prompt_tokens_max = std::min(pace.first, budgets.wide_tokens_max);
+  budgets.near_tokens_max = pace.near;
 }
 
 }  // namespace efimd::completion

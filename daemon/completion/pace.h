@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "daemon/completion/budgets.h"
+#include "daemon/completion/pace_keeper.h"
 #include "daemon/prompt/choose.h"
 #include "engine/engine.h"
 
@@ -19,13 +20,12 @@ Result<prompt::StepCosts> measure_step_costs(engine::Engine& engine, std::stop_t
 /// Prompt tokens per second by that table.
 double prompt_tokens_per_s(const prompt::StepCosts& costs);
 
-/// Most tokens of a prompt in the first window: 512, 2,048 or 8,192. It is the most that the device
-/// evaluates within two seconds. The steps are large, so that starts on one machine agree.
-int first_tokens_for(const prompt::StepCosts& costs);
-
-/// Tokens of a first prompt that must be answered at once: 96, 192, 384 or 768. It is the
-/// most that kFirstAnswerMs allow. Fewer than 96 do not show the lines around the cursor.
-int near_tokens_for(const prompt::StepCosts& costs);
+/// The sizes of prompts on a device of that speed. The first window's is the most of 512, 2,048 and
+/// 8,192 tokens that it evaluates within two seconds. That of a first prompt that must be answered at
+/// once is the most of 96, 192, 384 and 768 within kFirstAnswerMs. Fewer than 96 do not show
+/// the lines around the cursor. A size in `kept` stays if half as much again, or two thirds, of the
+/// speed would lead to it; 0: none was kept.
+Pace pace_for(const prompt::StepCosts& costs, const Pace& kept = {});
 
 /// What `window.tokens` is by default on a device of that kind (Engine::device_kind()).
 int window_tokens_by_default(std::string_view device_kind);
@@ -34,8 +34,10 @@ int window_tokens_by_default(std::string_view device_kind);
 int engine_window_for(int text_tokens);
 
 /// The budgets that `costs` and the engine allow. `window_tokens`: what the user wants; unset: the
-/// default, as far as the engine has ample room (Engine::ample_tokens()).
-void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens);
+/// default, as far as the engine has ample room (Engine::ample_tokens()). `keeper`: remembers the
+/// sizes until the next start; may be null.
+void set_pace(Budgets& budgets, const engine::Engine& engine, std::optional<int> window_tokens,
+              const PaceKeeper* keeper = nullptr);
 /// The most tokens of text in the window of a prompt that has `room_tokens` for text and increment.
 int wide_tokens_within(int room_tokens);
 

@@ -47,6 +47,7 @@ struct Paths {
   /// Outside the cache folder: pages that outlive a cache cleared under a daemon are found again.
   std::filesystem::path page_key_file() const { return state_dir / "page_key"; }
   std::filesystem::path taste_file() const { return state_dir / "taste"; }
+  std::filesystem::path pace_file() const { return state_dir / "pace"; }
   /// flock()ed by the efimd-http that serves by HTTP, for life; its pid is inside.
   std::filesystem::path http_lock() const { return runtime_dir / "http.lock"; }
   /// What clients of efimd-http must send; they keep it in their configuration, so it lasts.

@@ -63,6 +63,7 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   completion::CompletionService::Settings limits;
   limits.keeper = settings_.keeper;
   limits.taste = settings_.taste;
+  limits.pace = settings_.pace;
   limits.remote = settings_.remote;
   limits.window_tokens = settings_.config.window_tokens;
   limits.shows_edits = settings_.config.context_edits;

@@ -11,6 +11,7 @@
 #include "daemon/completion/completion.h"
 #include "daemon/completion/documents/page_keeper.h"
 #include "daemon/completion/documents/taste_keeper.h"
+#include "daemon/completion/pace_keeper.h"
 #include "daemon/config/config.h"
 #include "daemon/config/local_socket.h"
 #include "daemon/config/sandbox.h"
@@ -39,10 +40,11 @@ class Daemon {
     Config config;
     completion::EngineFactory engine;
     std::shared_ptr<OpenedModel> opened_model;
-    std::shared_ptr<store::StoreService> store;      ///< KV on disk; null: none is kept
-    std::shared_ptr<completion::PageKeeper> keeper;  ///< over it, for the engine's thread
-    std::shared_ptr<completion::TasteKeeper> taste;  ///< null: what is taken is not kept
-    completion::RemoteSettings remote;               ///< the engine elsewhere, if there is one
+    std::shared_ptr<store::StoreService> store;          ///< KV on disk; null: none is kept
+    std::shared_ptr<completion::PageKeeper> keeper;      ///< over it, for the engine's thread
+    std::shared_ptr<const completion::PaceKeeper> pace;  ///< null: a start measures for itself
+    std::shared_ptr<completion::TasteKeeper> taste;      ///< null: what is taken is not kept
+    completion::RemoteSettings remote;                   ///< the engine elsewhere, if there is one
     /// Made by open() where there are none. Tests stall `facts`.
     std::shared_ptr<FileThreads> file_threads;
     std::shared_ptr<FileThreads> project_threads;

@@ -122,6 +122,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.store = std::make_shared<store::StoreService>(std::move(of_store));
     settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
   }
+  settings.pace = std::make_shared<completion::PaceKeeper>(paths.pace_file());
   settings.taste = std::make_shared<completion::TasteKeeper>(paths.taste_file());
   if (!config.remote.url.empty()) {
     const RemoteConfig& remote = config.remote;

@@ -90,7 +90,7 @@ class LimitsTest(UserTest):
     def test_pipes_in_place_of_files_hold_nothing_up(self):
         state = self.folder / "state"
         state.mkdir(exist_ok=True)
-        for name in ("efimd.log", "model", "page_key", "taste"):
+        for name in ("efimd.log", "model", "pace", "page_key", "taste"):
             os.mkfifo(state / name)
         editor = self.ready_editor()
         self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])

@@ -178,6 +178,7 @@ class ScriptedEngine final : public engine::Engine {
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return script_->device_kind; }
   std::string device_name() const override { return "a script"; }
+  Digest model() const override { return {}; }
 
  private:
   struct Sequence {
