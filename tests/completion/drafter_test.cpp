@@ -105,6 +105,24 @@ TEST_CASE("the fitted chances are corrected by what the model chose") {
   CHECK(odds.chance(kGood, 0) >= before);
 }
 
+TEST_CASE("the rest of a draft is corrected apart from its beginning") {
+  DraftOdds odds;
+  const auto table = costs(10, 25);
+  const std::size_t begun = odds.worthwhile(table, kGood, 0, 16);
+  for (int i = 0; i < 300; ++i) {
+    odds.judged(kGood, 3, 8, 0);
+    odds.judged(0.9, 3, 8, 0);
+  }
+  CHECK(odds.worthwhile(table, kGood, 3, 16) == 0);
+  CHECK(odds.worthwhile(table, kGood, 0, 16) == begun);
+  CHECK(odds.worthwhile_with_prompt(table, 0.9, 3, 16) == 0);
+  CHECK(odds.worthwhile_with_prompt(table, 0.9, 0, 16) > 0);
+  CHECK(odds.worthwhile_with_prompt(table, 1, 3, 16) == 16);
+  for (int i = 0; i < 300; ++i) odds.judged(1, 3, 8, 0);  // it is no guess: nothing is learned
+  for (int i = 0; i < 900; ++i) odds.judged(0.9, 3, 8, 8);
+  CHECK(odds.worthwhile_with_prompt(table, 0.9, 3, 16) > 8);
+}
+
 TEST_CASE("look-ups that bring nothing become rare, but do not end") {
   DraftOdds odds;
   const auto table = costs(1, 1.2);

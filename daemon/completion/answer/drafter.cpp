@@ -44,7 +44,7 @@ void DraftOdds::Correction::add(bool is_accepted, double chance) {
 }
 
 double DraftOdds::chance(const DraftEvidence& evidence, std::size_t position) const {
-  return looked_up_.of(drafted_chance(evidence, position));
+  return looked_up_[which(position)].of(drafted_chance(evidence, position));
 }
 
 template <class Chance>
@@ -56,17 +56,20 @@ void DraftOdds::learn(Correction& correction, const Chance& chance, int drafted,
 void DraftOdds::judged(const DraftEvidence& evidence, std::size_t position, int drafted,
                        int accepted) {
   const auto fitted = [&](std::size_t at) { return drafted_chance(evidence, position + at); };
-  learn(looked_up_, fitted, drafted, accepted);
+  learn(looked_up_[which(position)], fitted, drafted, accepted);
+}
+
+void DraftOdds::judged(double chance, std::size_t position, int drafted, int accepted) {
+  if (chance >= 1) return;
+  const auto fitted = [&](std::size_t at) { return drafted_chance(chance, position + at); };
+  learn(of_prompt_[which(position)], fitted, drafted, accepted);
 }
 
 void DraftOdds::judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
                                    std::span<const prompt::CoveredToken> generated) {
-  if (chance >= 1) return;
   const auto parting =
       std::ranges::mismatch(draft, generated, {}, {}, &prompt::CoveredToken::id).in1;
-  learn(
-      of_prompt_, [&](std::size_t at) { return drafted_chance(chance, at); },
-      static_cast<int>(draft.size()), static_cast<int>(parting - draft.begin()));
+  judged(chance, 0, static_cast<int>(draft.size()), static_cast<int>(parting - draft.begin()));
 }
 
 bool DraftOdds::is_look_up_worthwhile(const prompt::StepCosts& costs, std::size_t most) {
@@ -125,15 +128,17 @@ DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, const Chanc
 
 std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, const DraftEvidence& evidence,
                                   std::size_t position, std::size_t most) const {
-  const auto of = [&](std::size_t at) { return chance(evidence, position + at); };
+  const Correction& correction = looked_up_[which(position)];
+  const auto of = [&](std::size_t at) {
+    return correction.of(drafted_chance(evidence, position + at));
+  };
   return worth_of(costs, of, most).tokens;
 }
 
 double DraftOdds::look_up_gain_ms(const prompt::StepCosts& costs, const DraftEvidence& evidence,
                                   std::size_t most) const {
-  return worth_of(
-             costs, [&](std::size_t at) { return chance(evidence, at); }, most)
-      .gain_ms;
+  const auto of = [&](std::size_t at) { return looked_up_[0].of(drafted_chance(evidence, at)); };
+  return worth_of(costs, of, most).gain_ms;
 }
 
 bool DraftOdds::can_pay(const prompt::StepCosts& costs, std::size_t most) {
@@ -151,8 +156,9 @@ bool DraftOdds::can_pay(const prompt::StepCosts& costs, std::size_t most) {
 std::size_t DraftOdds::worthwhile_with_prompt(const prompt::StepCosts& costs, double chance,
                                               std::size_t position, std::size_t most) const {
   if (chance >= 1) return most;
+  const Correction& correction = of_prompt_[which(position)];
   const auto of = [&](std::size_t at) {
-    return of_prompt_.of(drafted_chance(chance, position + at));
+    return correction.of(drafted_chance(chance, position + at));
   };
   return worth_of(costs, of, most).tokens;
 }
@@ -223,6 +229,7 @@ bool Drafter::look_up(std::string_view written, std::size_t most) {
 void Drafter::stepped(int drafted, int accepted, double ms) {
   if (uses_.learns_costs) uses_.odds.stepped(drafted, ms);
   if (drafted > 0 && evidence_) uses_.odds.judged(*evidence_, position_, drafted, accepted);
+  if (drafted > 0 && !evidence_) uses_.odds.judged(chance_, position_, drafted, accepted);
   position_ += static_cast<std::size_t>(accepted) + 1;
   if (drafted == 0) return;
   const double gain_ms = accepted * uses_.odds.step_ms(uses_.costs) -

@@ -26,10 +26,12 @@ class DraftOdds {
  public:
   /// That the token at `position` of a draft is chosen, if those before it were.
   double chance(const DraftEvidence& evidence, std::size_t position) const;
-  /// `drafted` tokens from `position` on were judged.
+  /// `drafted` tokens from `position` on were judged in one step.
   void judged(const DraftEvidence& evidence, std::size_t position, int drafted, int accepted);
-  /// The same of a draft in the prompt's own step, whose beginning is right with this chance; 1: it
-  /// is no guess, and nothing is learned.
+  /// The same of a draft that was made with the prompt, whose beginning is right with this chance; 1:
+  /// it is no guess, and nothing is learned.
+  void judged(double chance, std::size_t position, int drafted, int accepted);
+  /// The same in the prompt's own step.
   void judged_with_prompt(double chance, std::span<const engine::TokenId> draft,
                           std::span<const prompt::CoveredToken> generated);
 
@@ -75,7 +77,11 @@ class DraftOdds {
                          std::size_t most) const;
   template <class Chance>  ///< fitted, of a token by its place in the step
   static void learn(Correction& correction, const Chance& chance, int drafted, int accepted);
-  Correction looked_up_, of_prompt_;
+  /// For drafts from their beginning on, and for the rest of one whose beginning was right: that runs
+  /// past the place where the model ends more often than its chance says.
+  using Corrections = std::array<Correction, 2>;
+  static std::size_t which(std::size_t position) { return position > 0 ? 1 : 0; }
+  Corrections looked_up_, of_prompt_;
   double cost_ms_ = 0.15;
   std::optional<double> gain_ms_;  ///< unset: nothing was looked up yet
   std::optional<double> step_ms_, token_ms_;
