@@ -24,6 +24,8 @@ constexpr int kLookUpsSkippedMax = 24;
 constexpr int kUnpaidMax = 64;
 /// Tokens that a correction remembers: beyond it the older half is forgotten.
 constexpr double kExpectedMax = 200;
+/// Steps that the cost of other drafts counts for, where a count of tokens is new.
+constexpr double kTrusted = 2;
 /// Weight of the newest in the means of costs and gains.
 constexpr double kNewest = 0.05;
 
@@ -100,12 +102,13 @@ void DraftOdds::stepped(int drafted, double ms) {
   const auto count = static_cast<std::size_t>(drafted);
   if (count >= added_ms_.size()) return;
   // One step that was held up says little: a count begins with what the others cost.
-  if (!added_ms_[count]) added_ms_[count] = *token_ms_ * drafted;
-  learn(added_ms_[count], added);
+  Added& of = added_ms_[count];
+  if (of.steps == 0) of.ms = *token_ms_ * drafted;
+  of.ms += std::max(kNewest, 1.0 / (++of.steps + kTrusted)) * (added - of.ms);
 }
 
 double DraftOdds::added_ms(const prompt::StepCosts& costs, std::size_t drafted) const {
-  if (drafted < added_ms_.size() && added_ms_[drafted]) return *added_ms_[drafted];
+  if (drafted < added_ms_.size() && added_ms_[drafted].steps > 0) return added_ms_[drafted].ms;
   constexpr int kMeasured = 8;
   return static_cast<double>(drafted) *
          token_ms_.value_or((costs.ms(1 + kMeasured) - costs.ms(1)) / kMeasured);

@@ -86,7 +86,11 @@ class DraftOdds {
   std::optional<double> gain_ms_;  ///< unset: nothing was looked up yet
   std::optional<double> step_ms_, token_ms_;
   /// By the number of drafted tokens: kernels take some tokens together, so costs grow in stairs.
-  std::array<std::optional<double>, engine::Engine::kLogitsRowsMax> added_ms_ = {};
+  struct Added {
+    double ms = 0;
+    int steps = 0;  ///< that it was learned of
+  };
+  std::array<Added, engine::Engine::kLogitsRowsMax> added_ms_ = {};
   int skipped_ = 0;
   int unpaid_ = 0;  ///< in a row, of can_pay()
 };
