@@ -58,9 +58,10 @@ struct KvUsage {
 /// The daemon sees only this interface; tests implement it with a scripted engine.
 class Engine {
  public:
-  /// Logits rows that a sequence keeps: those of a healed tail and the one before it. If a
-  /// prefill() or a step() asked for more, they live until its next.
-  static constexpr int kLogitsRowsKept = 4;
+  /// Logits rows that a sequence keeps: those of a healed tail, the one before it, and one more,
+  /// so that a key that is taken back costs nothing. If a prefill() or a step() asked for more, they
+  /// live until its next.
+  static constexpr int kLogitsRowsKept = 5;
   /// Logits rows that one call gives: those of a draft and the one before it.
   static constexpr int kLogitsRowsMax = 17;
 

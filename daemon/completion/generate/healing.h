@@ -21,7 +21,7 @@ namespace efimd::completion {
 
 /// Tokens of a typed text's end that are healed. With 3, the tokens of the whole text stay possible
 /// at 99.99 % of 7,500 cursors in two BPE vocabularies; with 1 at 90 %.
-inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsKept - 1;
+inline constexpr int kHealedTokensMax = engine::Engine::kLogitsRowsKept - 2;
 
 /// How many tokens at the end of `increment` can be healed: at most kHealedTokensMax. Only typed
 /// tokens count, not generated ones, and only those that cover their own bytes.

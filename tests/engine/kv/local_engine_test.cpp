@@ -118,6 +118,25 @@ TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   CHECK(rows_cost(71) == 7);
 }
 
+TEST_CASE("A-8: a key that is taken back costs nothing, with all the rows of a healed tail") {
+  Bench bench;
+  const SequenceId sequence = bench.engine->open_sequence();
+  constexpr int kRows = Engine::kLogitsRowsKept - 1;
+  const auto cost = [&](int tokens) {
+    return bench.engine->prefill(sequence, counting(tokens), {.logits_rows = kRows})->evaluated;
+  };
+  CHECK(cost(70) == 70);
+  CHECK(cost(71) == 1);
+  REQUIRE(bench.engine->append(sequence, 9));
+  REQUIRE(bench.engine->append(sequence, 10));
+  CHECK(cost(70) == 0);
+  for (int back = 0; back < kRows; ++back) {
+    const auto logits = bench.engine->logits(sequence, back);
+    CHECK(std::vector<float>(logits.begin(), logits.end()) ==
+          FakeBackend::logits_behind(counting(70 - back), bench.options));
+  }
+}
+
 TEST_CASE("looking ahead leaves the rows that the next key needs, and has those of what it read") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
