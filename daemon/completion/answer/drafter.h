@@ -77,8 +77,8 @@ class DraftOdds {
                          std::size_t most) const;
   template <class Chance>  ///< fitted, of a token by its place in the step
   static void learn(Correction& correction, const Chance& chance, int drafted, int accepted);
-  /// For drafts from their beginning on, and for the rest of one whose beginning was right: that runs
-  /// past the place where the model ends more often than its chance says.
+  /// For drafts from their beginning on, and for the rest of one whose beginning was right. The model
+  /// ends within such a rest more often than its chances say.
   using Corrections = std::array<Correction, 2>;
   static std::size_t which(std::size_t position) { return position > 0 ? 1 : 0; }
   Corrections looked_up_, of_prompt_;

@@ -99,10 +99,10 @@ TEST_CASE("a prompt whose completion is given up costs nothing, for its logits a
 TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   Bench bench;
   const SequenceId sequence = bench.engine->open_sequence();
-  const auto rows_cost = [&](int tokens) {
-    const auto cost = bench.engine->prefill(sequence, counting(tokens), {.logits_rows = 3});
+  const auto rows_cost = [&](int tokens, int rows = 3) {
+    const auto cost = bench.engine->prefill(sequence, counting(tokens), {.logits_rows = rows});
     REQUIRE(cost.has_value());
-    for (int back = 0; back < 3; ++back) {
+    for (int back = 0; back < rows; ++back) {
       const auto logits = bench.engine->logits(sequence, back);
       CHECK(std::vector<float>(logits.begin(), logits.end()) ==
             FakeBackend::logits_behind(counting(tokens - back), bench.options));
@@ -113,28 +113,14 @@ TEST_CASE("logits of the last tokens cost those whose rows are not at hand") {
   CHECK(rows_cost(71) == 1);
   CHECK(rows_cost(70) == 0);
   CHECK(rows_cost(69) == 3);
+  // A-8: a key that is taken back costs nothing, with all the rows of a healed tail.
+  CHECK(rows_cost(72, Engine::kLogitsRowsKept - 1) == 3);
+  CHECK(rows_cost(73, Engine::kLogitsRowsKept - 1) == 1);
+  REQUIRE(bench.engine->append(sequence, 9));
+  CHECK(rows_cost(72, Engine::kLogitsRowsKept - 1) == 0);
   // The rows of another text are none of this one's.
   bench.prefill(sequence, counting(71, 5));
   CHECK(rows_cost(71) == 7);
-}
-
-TEST_CASE("A-8: a key that is taken back costs nothing, with all the rows of a healed tail") {
-  Bench bench;
-  const SequenceId sequence = bench.engine->open_sequence();
-  constexpr int kRows = Engine::kLogitsRowsKept - 1;
-  const auto cost = [&](int tokens) {
-    return bench.engine->prefill(sequence, counting(tokens), {.logits_rows = kRows})->evaluated;
-  };
-  CHECK(cost(70) == 70);
-  CHECK(cost(71) == 1);
-  REQUIRE(bench.engine->append(sequence, 9));
-  REQUIRE(bench.engine->append(sequence, 10));
-  CHECK(cost(70) == 0);
-  for (int back = 0; back < kRows; ++back) {
-    const auto logits = bench.engine->logits(sequence, back);
-    CHECK(std::vector<float>(logits.begin(), logits.end()) ==
-          FakeBackend::logits_behind(counting(70 - back), bench.options));
-  }
 }
 
 TEST_CASE("looking ahead leaves the rows that the next key needs, and has those of what it read") {
