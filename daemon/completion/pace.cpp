@@ -35,9 +35,9 @@ std::vector<engine::TokenId> sample_tokens(const engine::Engine& engine, char st
 
 constexpr int kFirstSizes[] = {512, 2048, 8192};
 constexpr int kNearSizes[] = {96, 192, 384, 768};
-/// By how much a start must differ from those before to choose another size: a machine that does
-/// other work, too, measures half of its speed or less.
-constexpr double kLeeway = 1.5;
+/// A machine that does other work, too, measures a part of its speed, and none measures more than it
+/// has. So a size stays down to half of the speed that led to it, and a larger one is taken at once.
+constexpr double kLeeway = 2;
 
 /// The largest of growing `sizes` that is at most `affordable`, or the smallest.
 int largest_of(std::span<const int> sizes, double affordable) {
@@ -45,12 +45,11 @@ int largest_of(std::span<const int> sizes, double affordable) {
   return above == sizes.begin() ? sizes.front() : *(above - 1);
 }
 
-/// The same, but the `kept` one within the leeway.
+/// The same, but the `kept` one if that is larger and within the leeway.
 int steady_of(std::span<const int> sizes, double affordable, int kept) {
-  const int smaller = largest_of(sizes, affordable / kLeeway);
-  const int larger = largest_of(sizes, affordable * kLeeway);
-  const bool is_near = std::ranges::find(sizes, kept) != sizes.end() && smaller <= kept;
-  return is_near && kept <= larger ? kept : largest_of(sizes, affordable);
+  const bool is_size = std::ranges::find(sizes, kept) != sizes.end();
+  const int largest = largest_of(sizes, affordable);
+  return is_size && kept <= affordable * kLeeway ? std::max(kept, largest) : largest;
 }
 
 double affordable_first(const prompt::StepCosts& costs) {

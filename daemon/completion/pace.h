@@ -23,8 +23,8 @@ double prompt_tokens_per_s(const prompt::StepCosts& costs);
 /// The sizes of prompts on a device of that speed. The first window's is the most of 512, 2,048 and
 /// 8,192 tokens that it evaluates within two seconds. That of a first prompt that must be answered at
 /// once is the most of 96, 192, 384 and 768 within kFirstAnswerMs. Fewer than 96 do not show
-/// the lines around the cursor. A size in `kept` stays if half as much again, or two thirds, of the
-/// speed would lead to it; 0: none was kept.
+/// the lines around the cursor. A larger size in `kept` stays if twice the speed would lead to it; 0:
+/// none was kept.
 Pace pace_for(const prompt::StepCosts& costs, const Pace& kept = {});
 
 /// What `window.tokens` is by default on a device of that kind (Engine::device_kind()).

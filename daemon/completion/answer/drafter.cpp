@@ -45,8 +45,9 @@ void DraftOdds::Correction::add(bool is_accepted, double chance) {
   expected /= 2;
 }
 
-double DraftOdds::chance(const DraftEvidence& evidence, std::size_t position) const {
-  return looked_up_[which(position)].of(drafted_chance(evidence, position));
+double DraftOdds::chance(const DraftEvidence& evidence, std::size_t position,
+                         std::size_t at) const {
+  return looked_up_[which(position)].of(drafted_chance(evidence, position + at));
 }
 
 template <class Chance>
@@ -131,16 +132,13 @@ DraftOdds::Worth DraftOdds::worth_of(const prompt::StepCosts& costs, const Chanc
 
 std::size_t DraftOdds::worthwhile(const prompt::StepCosts& costs, const DraftEvidence& evidence,
                                   std::size_t position, std::size_t most) const {
-  const Correction& correction = looked_up_[which(position)];
-  const auto of = [&](std::size_t at) {
-    return correction.of(drafted_chance(evidence, position + at));
-  };
+  const auto of = [&](std::size_t at) { return chance(evidence, position, at); };
   return worth_of(costs, of, most).tokens;
 }
 
 double DraftOdds::look_up_gain_ms(const prompt::StepCosts& costs, const DraftEvidence& evidence,
                                   std::size_t most) const {
-  const auto of = [&](std::size_t at) { return looked_up_[0].of(drafted_chance(evidence, at)); };
+  const auto of = [&](std::size_t at) { return chance(evidence, 0, at); };
   return worth_of(costs, of, most).gain_ms;
 }
 

@@ -24,8 +24,9 @@ namespace efimd::completion {
 /// Thread: engine.
 class DraftOdds {
  public:
-  /// That the token at `position` of a draft is chosen, if those before it were.
-  double chance(const DraftEvidence& evidence, std::size_t position) const;
+  /// That the token `at` places behind `position` of a draft is chosen, if those before it were, in a
+  /// step that begins at `position`.
+  double chance(const DraftEvidence& evidence, std::size_t position, std::size_t at = 0) const;
   /// `drafted` tokens from `position` on were judged in one step.
   void judged(const DraftEvidence& evidence, std::size_t position, int drafted, int accepted);
   /// The same of a draft that was made with the prompt, whose beginning is right with this chance; 1:
