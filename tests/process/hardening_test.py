@@ -94,6 +94,7 @@ class LimitsTest(UserTest):
             os.mkfifo(state / name)
         editor = self.ready_editor()
         self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
+        self.assertRegex((state / "pace").read_text() if (state / "pace").is_file() else "a pipe", r"^efimd pace 1\n[0-9a-f]{32} \d+ \d+\n$")
         self.assertEqual(self.run_efimd("doctor", "--json").stderr, "")
         self.assertEqual(self.run_efimd("stop").returncode, 0)
 
