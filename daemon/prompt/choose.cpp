@@ -37,12 +37,19 @@ void StepCosts::learn(int tokens, double ms) {
   }
 }
 
-bool has_grown(const Anchor& anchor) {
+namespace {
+
+std::size_t grown_tokens(const Anchor& anchor) {
   constexpr std::size_t kAfterShare = 8;
   const bool may_grow = !is_of_first_window(anchor.view);
-  return anchor.increment.size() >
-         std::max(kGrownTokens, may_grow ? anchor.after.size() / kAfterShare : 0);
+  return std::max(kGrownTokens, may_grow ? anchor.after.size() / kAfterShare : 0);
 }
+
+}  // namespace
+
+bool has_grown(const Anchor& anchor) { return anchor.increment.size() > grown_tokens(anchor); }
+
+bool has_room(const Anchor& anchor) { return 2 * anchor.increment.size() <= grown_tokens(anchor); }
 
 int view_rank(const Anchor& anchor) {
   const bool may_grow = anchor.view == View::kFull || anchor.view == View::kFirst;

@@ -59,6 +59,8 @@ constexpr int view_rank_of(View view) { return 2 * static_cast<int>(view); }
 /// Whether its increment is so long that a new anchor is worth its evaluation: kGrownTokens, and an
 /// eighth of after, which a new anchor evaluates again.
 bool has_grown(const Anchor& anchor);
+/// Whether it may double before it has grown: then a fuller view of the same hole lasts.
+bool has_room(const Anchor& anchor);
 
 /// "full, kept: 2 of 361 tokens, 31 ms", for `efimd status --why`.
 std::string describe(const Candidate& candidate);

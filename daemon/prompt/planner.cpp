@@ -137,11 +137,41 @@ Plan plan_for(Anchor anchor, const text::Snapshot& snapshot, std::size_t cursor,
   return plan;
 }
 
+/// The part of a text that an anchor leaves to its increment and tail.
+struct Hole {
+  std::size_t cut = 0;
+  std::size_t resume = 0;
+};
+
 /// Whether a poorer view shows what a full one would: all that follows, and all of before that the
 /// view's window has.
 bool shows_all(const Anchor& anchor, const text::Snapshot& snapshot) {
   return anchor.window_end == snapshot.bytes().size() &&
          (anchor.window_begin == 0 || !is_of_first_window(anchor.view));
+}
+
+Plan anchored_in(Hole hole, View view, const text::Snapshot& snapshot, std::size_t cursor,
+                 Spine& spine, const Tokenizer& tokenizer, const Windows& windows) {
+  Anchor anchor;
+  anchor.view = view;
+  anchor.path = spine.path();
+  anchor.serial = snapshot.serial();
+  anchor.cut = hole.cut;
+  anchor.resume = hole.resume;
+  if (view == View::kNear) {
+    take_near_before(anchor, snapshot, windows.near_before_max, tokenizer);
+  } else {
+    take_before(anchor, snapshot, spine, limits_of(view, windows));
+  }
+  int after_max = after_budget(view, windows);
+  // What the spine says of the whole text holds for what stands after the cursor, too.
+  if (view == View::kFull && windows.whole_max > 0 && spine.is_whole_text())
+    after_max = std::max(after_max, windows.whole_max - static_cast<int>(anchor.before.size()));
+  choose_after(anchor, snapshot, after_max, tokenizer);
+  if (windows.has_first() && shows_all(anchor, snapshot)) anchor.view = View::kFull;
+  const std::string_view text = snapshot.bytes();
+  anchor.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
+  return plan_for(std::move(anchor), snapshot, cursor, tokenizer);
 }
 
 }  // namespace
@@ -242,26 +272,14 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
 
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
               const Tokenizer& tokenizer, const Windows& windows) {
-  Anchor anchor;
-  anchor.view = view;
-  anchor.path = spine.path();
-  anchor.serial = snapshot.serial();
-  anchor.cut = choose_cut(snapshot.bytes(), cursor, tokenizer);
-  anchor.resume = choose_resume(snapshot, cursor);
-  if (view == View::kNear) {
-    take_near_before(anchor, snapshot, windows.near_before_max, tokenizer);
-  } else {
-    take_before(anchor, snapshot, spine, limits_of(view, windows));
-  }
-  int after_max = after_budget(view, windows);
-  // What the spine says of the whole text holds for what stands after the cursor, too.
-  if (view == View::kFull && windows.whole_max > 0 && spine.is_whole_text())
-    after_max = std::max(after_max, windows.whole_max - static_cast<int>(anchor.before.size()));
-  choose_after(anchor, snapshot, after_max, tokenizer);
-  if (windows.has_first() && shows_all(anchor, snapshot)) anchor.view = View::kFull;
-  const std::string_view text = snapshot.bytes();
-  anchor.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
-  return plan_for(std::move(anchor), snapshot, cursor, tokenizer);
+  const Hole hole{choose_cut(snapshot.bytes(), cursor, tokenizer), choose_resume(snapshot, cursor)};
+  return anchored_in(hole, view, snapshot, cursor, spine, tokenizer, windows);
+}
+
+Plan widened(View view, const Anchor& narrower, const text::Snapshot& snapshot, std::size_t cursor,
+             Spine& spine, const Tokenizer& tokenizer, const Windows& windows) {
+  return anchored_in({narrower.cut, narrower.resume}, view, snapshot, cursor, spine, tokenizer,
+                     windows);
 }
 
 Plan with_edits(Plan plan, std::vector<TokenId> edits, const Tokenizer& tokenizer) {

@@ -95,6 +95,11 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
 Plan anchored(View view, const text::Snapshot& snapshot, std::size_t cursor, Spine& spine,
               const engine::Tokenizer& tokenizer, const Windows& windows);
 
+/// The same for a cursor in the hole of `narrower`, an anchor of a poorer view over the same spine.
+/// Before and after begin where its own do, so their KV serves, too.
+Plan widened(View view, const Anchor& narrower, const text::Snapshot& snapshot, std::size_t cursor,
+             Spine& spine, const engine::Tokenizer& tokenizer, const Windows& windows);
+
 /// The same plan with what was edited elsewhere behind its after, see edited_texts().
 Plan with_edits(Plan plan, std::vector<engine::TokenId> edits, const engine::Tokenizer& tokenizer);
 

@@ -54,21 +54,25 @@ class Person {
   }
 
   Receipt ask() {
-    Request request;
-    request.document = {1, uri};
-    request.snapshot = document.snapshot();
-    request.cursor = cursor;
-    request.options.recall = false;
-    request.options.tokens_max = 8;
-    request.arrived = std::chrono::steady_clock::now();
     seen = {};
-    const Job job(request, [](const Outcome&) {});
+    const Job job(request(), [](const Outcome&) {});
     Answer answer = worker.serve(job);
     REQUIRE_FALSE(answer.outcome.superseded);
     const Receipt receipt = answer.outcome.receipt;
     // KV-5 stands on it: a prompt shows the text, whatever was evaluated for it before.
     if (receipt.prompt_tokens > 0) check_prompt();
     return receipt;
+  }
+  /// Asks, but the next key comes before anything is evaluated.
+  void ask_in_vain() {
+    Job job(request(), [](const Outcome&) {});
+    script->hold_gate.close();
+    std::jthread next([&] {
+      script->hold_gate.wait_until_reached();
+      job.stop.request_stop();
+      script->hold_gate.open();
+    });
+    CHECK(worker.serve(job).outcome.superseded);
   }
   void type(const std::string& text) {
     REQUIRE(document.replace(cursor, cursor, text));
@@ -109,6 +113,16 @@ class Person {
   int steps_after_stop = 0;
 
  private:
+  Request request() const {
+    Request request;
+    request.document = {1, uri};
+    request.snapshot = document.snapshot();
+    request.cursor = cursor;
+    request.options.recall = false;
+    request.options.tokens_max = 8;
+    request.arrived = std::chrono::steady_clock::now();
+    return request;
+  }
   void to_line_end() {
     const std::string_view text = document.snapshot()->bytes();
     cursor = std::min(text.find('\n', cursor), text.size());
@@ -159,6 +173,42 @@ TEST_CASE("I-5: every stage serves as soon as it is there") {
   }
   CHECK(views ==
         std::vector<std::string>{"near", "first window", "short after", "part of after", "full"});
+}
+
+TEST_CASE("I-5: a fuller stage evaluates only more of after, also where text was typed meanwhile") {
+  Person person(lines(700));
+  person.ask();
+  int keys = 0;
+  Receipt receipt;
+  while (receipt.view != "full" && keys < 500) {
+    person.idle_for(16);
+    person.type(keys % 4 == 3 ? "\n" : "x");
+    receipt = person.ask();
+    ++keys;
+  }
+  REQUIRE(receipt.view == "full");
+  // The near view, the first window, and the short after that the wide stages begin with.
+  const int else_evaluated = 90 + 300 + 64;
+  CAPTURE(keys, receipt.prompt_tokens);
+  CHECK(person.script->evaluated <= receipt.prompt_tokens + else_evaluated + 3 * keys);
+}
+
+TEST_CASE("I-1: typed text that no request evaluated is added to the wide window's anchor") {
+  Budgets with = wide_budgets();
+  with.settle = std::chrono::hours(1);  // only what is at the cursor
+  Person person(lines(350), with);
+  person.ask();
+  person.worker.idle({});
+  // The first window's anchor outgrows its increment.
+  for (int key = 0; key < 80; ++key) {
+    person.type(key % 4 == 3 ? "\n" : "x");
+    person.ask();
+  }
+  person.type("a + b");
+  person.ask_in_vain();
+  const int before = person.script->evaluated;
+  person.worker.idle({});
+  CHECK(person.script->evaluated - before <= 8);
 }
 
 TEST_CASE("I-5: a keystroke ends widening within one step, at whichever step it comes") {

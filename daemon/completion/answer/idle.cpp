@@ -68,34 +68,44 @@ Idle::Wanted Idle::anchor_for(DocumentState& document, prompt::View view) {
         prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, tokenizer, document.windows);
     if (plan && !prompt::has_grown(plan->anchor)) return {&kept, std::move(plan->tokens)};
   }
-  prompt::Plan plan = prompt::anchored(view, *asked.snapshot, asked.cursor,
-                                       document.newest_spine_of(view), tokenizer, document.windows);
-  if (plan.anchor.view == prompt::View::kFull && view == prompt::View::kFull &&
-      !document.edits.empty())
-    plan = prompt::with_edits(std::move(plan), document.edits, tokenizer);
+  prompt::Plan plan = new_plan(view, document, tokenizer);
   if (plan.tokens.size() > static_cast<std::size_t>(engine_.window_tokens())) return {};
   // A view that shows all has become another one, which may be there.
   if (plan.anchor.view != view) return anchor_for(document, plan.anchor.view);
   return {&documents_.add_behind(document, plan), std::move(plan.tokens)};
 }
 
-int Idle::poverty_at_cursor(const DocumentState& document) const {
-  int least = std::numeric_limits<int>::max();
+std::vector<Idle::Serving> Idle::serving_cursor(DocumentState& document) {
+  std::vector<Serving> found;
   const Request& asked = *document.asked;
-  for (const KeptAnchor& kept : document.anchors) {
-    const auto plan = prompt::continued(kept.anchor, *asked.snapshot, asked.cursor,
-                                        engine_.tokenizer(), document.windows);
-    if (plan && is_whole(engine_, kept, plan->tokens))
-      least = std::min(least, prompt::view_rank(plan->anchor));
+  for (KeptAnchor& kept : document.anchors) {
+    auto plan = prompt::continued(kept.anchor, *asked.snapshot, asked.cursor, engine_.tokenizer(),
+                                  document.windows);
+    if (!plan) continue;
+    const int missing = tokens_missing(engine_, &kept, plan->tokens);
+    found.push_back({{&kept, std::move(plan->tokens)}, prompt::view_rank(plan->anchor), missing});
   }
-  return least;
+  std::ranges::stable_sort(found, {}, &Serving::poverty);
+  return found;
+}
+
+int Idle::poverty_at_cursor(DocumentState& document) {
+  for (const Serving& anchor : serving_cursor(document))
+    if (anchor.missing <= kMissingMax) return anchor.poverty;
+  return std::numeric_limits<int>::max();
 }
 
 Idle::Wanted Idle::wanted_anchor(DocumentState& document) {
   if (!document.asked) return {};
   const prompt::View view = first_view(document);
-  if (poverty_at_cursor(document) <= prompt::view_rank_of(view)) return {};
-  return anchor_for(document, view);
+  std::vector<Serving> serving = serving_cursor(document);
+  std::erase_if(serving, [&](const Serving& anchor) {
+    return anchor.poverty > prompt::view_rank_of(view) || anchor.missing > engine::kPageTokens;
+  });
+  if (serving.empty()) return anchor_for(document, view);
+  // A request that the next key ended leaves tokens missing.
+  const auto least = std::ranges::min_element(serving, {}, &Serving::missing);
+  return least->missing <= kMissingMax ? Wanted{} : std::move(serving.front().wanted);
 }
 
 Idle::Wanted Idle::wanted_stage(DocumentState& document) {
@@ -176,8 +186,7 @@ bool Idle::prepare_anchor(DocumentState& document, const std::stop_token& stop) 
   if (!complete_recalled(document, stop)) return false;
   Wanted wanted = wanted_anchor(document);
   if (wanted.kept == nullptr) return true;
-  const engine::SequenceId sequence = documents_.sequence_of(*wanted.kept);
-  const Done done = evaluate(sequence, wanted.tokens, stop);
+  const Done done = evaluate(documents_.sequence_of(*wanted.kept), wanted.tokens, stop);
   if (done == Done::kWhole) take_head(document);
   return done != Done::kStopped;
 }
@@ -215,7 +224,7 @@ bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
     std::size_t cursor = kept.anchor.cut;
     for (const prompt::CoveredToken& token : kept.anchor.increment) cursor += token.bytes;
     cursor = std::min(cursor, kept.anchor.resume);
-    if (&kept != &document.anchors.front() && is_served(document, cursor)) {
+    if (&kept != &document.anchors.front() && is_served(document, cursor, tokenizer)) {
       kept.anchor.state = prompt::Anchor::State::kLost;
       continue;
     }
@@ -230,14 +239,6 @@ bool Idle::renew_stale(DocumentState& document, const std::stop_token& stop) {
     return kept.anchor.state == prompt::Anchor::State::kLost;
   });
   return true;
-}
-
-bool Idle::is_served(const DocumentState& document, std::size_t cursor) const {
-  return std::ranges::any_of(document.anchors, [&](const KeptAnchor& kept) {
-    const auto plan = prompt::continued(kept.anchor, *document.asked->snapshot, cursor,
-                                        engine_.tokenizer(), document.windows);
-    return plan && prompt::view_rank(plan->anchor) <= prompt::view_rank_of(prompt::View::kFirst);
-  });
 }
 
 std::vector<engine::TokenId> Idle::spine_tokens(DocumentState& document) {

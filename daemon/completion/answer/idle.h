@@ -95,23 +95,29 @@ class Idle {
   /// Sets `later` if the text has not settled for long enough.
   bool prepare_spine(DocumentState& document, const std::stop_token& stop,
                      Clock::time_point& later);
-  /// Whether an anchor of the first window or better serves `cursor`, whatever of it is in KV.
-  bool is_served(const DocumentState& document, std::size_t cursor) const;
   /// The document's spine for its cursor, as tokens to evaluate; empty if there is nothing to do.
   std::vector<engine::TokenId> spine_tokens(DocumentState& document);
-  /// The full anchor for the document's cursor, made if there is none; null when it is whole, or the
-  /// document's cursor is not known.
+  /// An anchor, and the prompt to evaluate for it; null when there is nothing to do.
   struct Wanted {
     KeptAnchor* kept = nullptr;
     std::vector<engine::TokenId> tokens;
   };
+  struct Serving {
+    Wanted wanted;
+    int poverty = 0;  ///< prompt::view_rank()
+    int missing = 0;  ///< tokens, at least 1
+  };
+  /// The anchors that serve the document's cursor, the fullest first.
+  std::vector<Serving> serving_cursor(DocumentState& document);
+  /// What I-1 evaluates for the document's cursor, if that is known: an anchor that lacks some typed
+  /// tokens only, or the first window's, made if there is none.
   Wanted wanted_anchor(DocumentState& document);
   /// I-5's next stage for the document's cursor; null when the window is whole.
   Wanted wanted_stage(DocumentState& document);
   /// The document's anchor of that view for its cursor, made if there is none.
   Wanted anchor_for(DocumentState& document, prompt::View view);
   /// The least of anchors that serve the document's cursor and are whole in KV.
-  int poverty_at_cursor(const DocumentState& document) const;
+  int poverty_at_cursor(DocumentState& document);
   /// the newer head serves all requests once the cursor's anchor is whole with it.
   void take_head(DocumentState& document);
   /// Drops the stages that a whole, fuller anchor made needless.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "daemon/prompt/places.h"
@@ -53,7 +54,50 @@ bool cannot_be_better(const prompt::Candidate& candidate) {
   return prompt::view_rank(candidate.plan.anchor) == 0 && candidate.evaluated <= kCheapTokens;
 }
 
+/// The plan of that view in the hole of the fullest narrower stage; nullopt if none serves the cursor,
+/// or its increment would soon have grown.
+std::optional<prompt::Plan> widened_stage(prompt::View view, DocumentState& document,
+                                          const engine::Tokenizer& tokenizer) {
+  const Request& asked = *document.asked;
+  const KeptAnchor* best = nullptr;
+  for (const KeptAnchor& kept : document.anchors) {
+    const prompt::Anchor& anchor = kept.anchor;
+    const bool narrower = anchor.view > view && !prompt::is_of_first_window(anchor.view);
+    if (narrower && !anchor.lacks_head && (best == nullptr || anchor.view < best->anchor.view) &&
+        prompt::continued(anchor, *asked.snapshot, asked.cursor, tokenizer, document.windows))
+      best = &kept;
+  }
+  if (best == nullptr) return std::nullopt;
+  prompt::Plan plan = prompt::widened(view, best->anchor, *asked.snapshot, asked.cursor,
+                                      document.newest_spine_of(view), tokenizer, document.windows);
+  if (!prompt::has_room(plan.anchor)) return std::nullopt;
+  return plan;
+}
+
 }  // namespace
+
+prompt::Plan new_plan(prompt::View view, DocumentState& document,
+                      const engine::Tokenizer& tokenizer) {
+  const Request& asked = *document.asked;
+  std::optional<prompt::Plan> stage = widened_stage(view, document, tokenizer);
+  prompt::Plan plan =
+      stage ? std::move(*stage)
+            : prompt::anchored(view, *asked.snapshot, asked.cursor, document.newest_spine_of(view),
+                               tokenizer, document.windows);
+  if (plan.anchor.view == prompt::View::kFull && view == prompt::View::kFull &&
+      !document.edits.empty())
+    return prompt::with_edits(std::move(plan), document.edits, tokenizer);
+  return plan;
+}
+
+bool is_served(const DocumentState& document, std::size_t cursor,
+               const engine::Tokenizer& tokenizer) {
+  return std::ranges::any_of(document.anchors, [&](const KeptAnchor& kept) {
+    const auto plan = prompt::continued(kept.anchor, *document.asked->snapshot, cursor, tokenizer,
+                                        document.windows);
+    return plan && prompt::view_rank(plan->anchor) <= prompt::view_rank_of(prompt::View::kFirst);
+  });
+}
 
 int tokens_missing(const engine::Engine& engine, const KeptAnchor* kept,
                    std::span<const engine::TokenId> tokens) {
