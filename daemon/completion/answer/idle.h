@@ -21,10 +21,11 @@ inline constexpr auto kNever = std::chrono::steady_clock::time_point::max();
 ///   I-0  the part of noted anchors that filled no page and so was not stored, for documents that
 ///        were opened again; the first keystroke then finds them whole;
 ///   I-1  the full anchor for the cursor, or the first window's: before, then after, then what is
-///        typed so far;
+///        typed so far. A wider one that lacks some typed tokens only is completed instead;
 ///   I-5  for the document used last, the wide window in stages: its before, with a short after, then
-///        with more, then with all of it. Each stage is an anchor that the next request may take. For
-///        one document this takes CPU time up to Budgets::widening_cpu_s_max, of which each request
+///        with more, then with all of it. Each stage is an anchor that the next request may take, and
+///        keeps the hole of the one before, so that only more of after is evaluated. For one document
+///        this takes CPU time up to Budgets::widening_cpu_s_max, of which each request
 ///        gives kWideningBackS back;
 ///   I-2  anchors that an edit elsewhere made stale, at their old places;
 ///   I-3  the spine after the cursor, when the text has settled (Budgets::settle; a wide window: for
