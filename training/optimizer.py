@@ -12,16 +12,24 @@ WEIGHT_DECAY = 0.05
 ADAM_BETAS = (0.9, 0.95)
 
 
-def orthogonal(matrix, precision):
-    """About U V^T of the matrix's singular value decomposition."""
+def orthogonal(matrices, precision):
+    """About U V^T of each matrix's singular value decomposition. [...][R][C] -> the same."""
     a, b, c = NEWTON_SCHULZ
-    wide = matrix.shape[0] <= matrix.shape[1]
-    x = (matrix if wide else matrix.T).to(precision)
-    x = x / (x.float().norm() + 1e-7).to(precision)
+    wide = matrices.shape[-2] <= matrices.shape[-1]
+    x = (matrices if wide else matrices.mT).to(precision)
+    x = x / (x.float().norm(dim=(-2, -1), keepdim=True) + 1e-7).to(precision)
     for _ in range(5):
-        square = x @ x.T
+        square = x @ x.mT
         x = a * x + (b * square + c * square @ square) @ x
-    return (x if wide else x.T).to(matrix.dtype)
+    return (x if wide else x.mT).to(matrices.dtype)
+
+
+def batches(weights: list) -> list:
+    """Lists of weights that are computed together: on a card those of a shape, because small kernels one by one keep it waiting."""
+    out = {}
+    for number, weight in enumerate(weights):
+        out.setdefault((tuple(weight.shape),) if weight.is_cuda else number, []).append(weight)
+    return list(out.values())
 
 
 class Muon(torch.optim.Optimizer):
@@ -32,12 +40,21 @@ class Muon(torch.optim.Optimizer):
     @torch.no_grad()
     def step(self):
         for group in self.param_groups:
-            for weight in group["params"]:
-                momentum = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
-                momentum.lerp_(weight.grad, 1 - MUON_MOMENTUM)
-                move = orthogonal(weight.grad.lerp(momentum, MUON_MOMENTUM), self.precision)
-                weight.mul_(1 - group["lr"] * WEIGHT_DECAY)
-                weight.add_(move, alpha=-group["lr"] * max(1.0, weight.shape[0] / weight.shape[1]) ** 0.5)
+            for weights in batches(group["params"]):
+                moves = self._moves(weights)
+                rows, columns = weights[0].shape
+                torch._foreach_mul_(weights, 1 - group["lr"] * WEIGHT_DECAY)
+                torch._foreach_add_(weights, moves, alpha=-group["lr"] * max(1.0, rows / columns) ** 0.5)
+
+    def _moves(self, weights: list) -> list:
+        looking_ahead = []
+        for weight in weights:
+            momentum = self.state[weight].setdefault("momentum", torch.zeros_like(weight))
+            momentum.lerp_(weight.grad, 1 - MUON_MOMENTUM)
+            looking_ahead.append(weight.grad.lerp(momentum, MUON_MOMENTUM))
+        if len(weights) == 1:
+            return [orthogonal(looking_ahead[0], self.precision)]
+        return list(orthogonal(torch.stack(looking_ahead), self.precision).unbind())
 
 
 class Optimizers:

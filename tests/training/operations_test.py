@@ -1,12 +1,13 @@
 """A layer's operations: their own backward passes are the derivatives of what they compute, and attention is the plain formula."""
 import unittest
+import unittest.mock
 
 import support  # noqa: F401 (finds training/)
 
 import torch
 from torch.autograd import gradcheck
 
-from training import operations, plain
+from training import operations, optimizer, plain
 from training.model import Model, Shape
 
 
@@ -48,6 +49,24 @@ class Operations(unittest.TestCase):
             q, k, v = drawn(2, 2, 3, tokens, 8), drawn(2, 2, tokens, 8, seed=2), drawn(2, 2, tokens, 8, seed=3)
             torch.testing.assert_close(operations.attention(q, k, v), plain_attention(q, k, v))
             torch.testing.assert_close(plain.built_in_attention(q, k, v), plain_attention(q, k, v))
+
+    def test_matrices_of_a_shape_move_together_as_they_would_alone(self):
+        results = []
+        for batches in (optimizer.batches, lambda weights: [weights[:3], weights[3:]]):
+            weights = [torch.nn.Parameter(drawn(*shape, precision=torch.float32, seed=seed).detach())
+                       for seed, shape in enumerate([(12, 8)] * 3 + [(8, 20)] * 2)]
+            muon = optimizer.Muon(weights, 0.01, torch.float32)
+            with unittest.mock.patch.object(optimizer, "batches", batches):
+                for step in range(3):
+                    for number, weight in enumerate(weights):
+                        weight.grad = drawn(*weight.shape, precision=torch.float32, seed=10 * step + number).detach()
+                    muon.step()
+            results.append(weights)
+        for alone, together in zip(*results):
+            torch.testing.assert_close(together, alone)
+        moved = optimizer.orthogonal(torch.stack([weight.detach() for weight in results[0][:3]]), torch.float32)
+        singular = torch.linalg.svdvals(moved)
+        self.assertTrue(bool(((singular > 0.6) & (singular < 1.3)).all()), singular)
 
     def test_a_model_in_plain_operations_has_the_same_losses_and_gradients(self):
         for architecture in ("llama", "qwen2"):
