@@ -33,6 +33,7 @@ kRunS = 600  # of one manager with all that is asked of it
 kUnit, kPlainUnit = "efimd.service", "efimd-plain.service"
 kRuntime = pathlib.Path("/run/user/0")
 kSocket = kRuntime / "efimd/daemon.sock"
+kModel = kRoot / "tests/support/efim-8m.gguf"  # a hundred daemons load it
 
 
 def run(*command, status=0):
@@ -84,7 +85,8 @@ def inside(efimd, unit, port):
     kRuntime.mkdir(mode=0o700, parents=True)
     configuration = pathlib.Path(os.environ["HOME"], ".config/efimd/config.toml")
     configuration.parent.mkdir(parents=True)
-    configuration.write_text(f"[daemon]\nidle_exit_s = {kIdleExitS}\n[http]\nenable = true\nport = {port}\n", encoding="utf-8")
+    configuration.write_text(f"[daemon]\nidle_exit_s = {kIdleExitS}\n[http]\nenable = true\nport = {port}\n"
+                             f"[model]\nfile = {json.dumps(str(kModel))}\n", encoding="utf-8")
     with open(pathlib.Path(os.environ["HOME"], "manager.log"), "wb") as log:
         manager = subprocess.Popen(["/lib/systemd/systemd", "--user", "--log-target=console"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     poll((kRuntime / "systemd/private").exists, "the manager")
