@@ -146,8 +146,8 @@ def drafts(options):
 
 
 def opening(options):
-    """Whether keys are answered later while a project is read, bundled model: `efimd-bench opening PROJECT --rounds 9`"""
-    return block(bench("opening", options.large, "--rounds", 9, model=BUNDLED))
+    """Whether keys are answered later while a project is read, bundled model: `efimd-bench opening PROJECT --rounds 15`"""
+    return block(bench("opening", options.large, "--rounds", 15, model=BUNDLED))
 
 
 def visits_of(clone, folder):

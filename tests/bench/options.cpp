@@ -177,7 +177,7 @@ void Grammar::add_opening() {
   opening->add_option("PROJECT", line_.files, "A folder with source files")
       ->required()
       ->expected(1);
-  opening->add_option("--rounds", line_.rounds, "Times that the same keys are typed, in turn")
+  opening->add_option("--rounds", line_.rounds, "Places; at each the same keys are typed in turn")
       ->check(CLI::Range(1, 100))
       ->capture_default_str();
   opening->add_option("--keys", line_.keys, "Keys of a round: before, meanwhile and after")

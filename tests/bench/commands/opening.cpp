@@ -5,6 +5,7 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <random>
 #include <string>
 #include <thread>
 #include <utility>
@@ -107,19 +108,21 @@ class Opening {
 /// Somebody who types the same keys in the same file each time, as a new document.
 class Keys {
  public:
-  Keys(BenchService& bench, fs::path root, recall::File file, const CommandLine& options)
+  Keys(BenchService& bench, const fs::path& root, const recall::File& file, std::uint32_t seed,
+       const CommandLine& options)
       : bench_(bench),
-        root_(std::move(root)),
-        file_(std::move(file)),
-        exercise_(exercise_of(file_.text, 1000, options.seed)),
-        options_(options) {}
+        root_(root),
+        path_((root / file.path).generic_string()),
+        exercise_(exercise_of(file.text, 1000, seed)),
+        options_(options),
+        documents_(std::uint64_t{seed} << 32U) {}
 
   void type(Opening& opening, When when, Costs& costs) {
     opening.prepare(when);
     text::Document document(exercise_.open);
     std::size_t cursor = exercise_.cursor;
     std::string_view rest = exercise_.typed;
-    const completion::DocumentKey key{++documents_, lsp::file_uri(file_.path)};
+    const completion::DocumentKey key{++documents_, lsp::file_uri(path_)};
     for (int typed = 0; typed < options_.keys && !rest.empty(); ++typed) {
       std::this_thread::sleep_for(std::chrono::milliseconds(options_.key_pause_ms));
       opening.go_on(when);
@@ -142,7 +145,7 @@ class Keys {
                           std::size_t cursor) {
     completion::Request request;
     request.document = key;
-    request.home = {root_.generic_string(), file_.path};
+    request.home = {root_.generic_string(), path_};
     request.snapshot = std::move(snapshot);
     request.cursor = cursor;
     request.options = bench_.options();
@@ -151,29 +154,42 @@ class Keys {
 
   BenchService& bench_;
   const fs::path root_;
-  const recall::File file_;
+  const std::string path_;
   const Exercise exercise_;
   const CommandLine& options_;
-  std::uint64_t documents_ = 0;
+  std::uint64_t documents_;  ///< no two of all rounds have the same number
 };
 
 /// Neither the smallest nor the largest: as long as somebody works at.
-const recall::File* typed_file(const std::vector<recall::File>& files) {
+std::vector<recall::File> typed_files(std::vector<recall::File> files) {
   constexpr std::size_t kBytesMin = 2048, kBytesMax = 65536;
-  const auto found = std::ranges::find_if(files, [](const recall::File& file) {
-    return file.text.size() >= kBytesMin && file.text.size() <= kBytesMax;
+  std::erase_if(files, [](const recall::File& file) {
+    return file.text.size() < kBytesMin || file.text.size() > kBytesMax;
   });
-  return found == files.end() ? nullptr : &*found;
+  return files;
 }
 
 struct Round {
   std::array<Costs, kAll.size()> of;
+  const Costs& costs(When when) const { return of[static_cast<std::size_t>(when)]; }
   double ratio(double percent, When base) const {
-    const double value = of[static_cast<std::size_t>(base)].ms.percentile(percent);
-    return value > 0 ? of[static_cast<std::size_t>(When::kMeanwhile)].ms.percentile(percent) / value
-                     : 0;
+    const double value = costs(base).ms.percentile(percent);
+    return value > 0 ? costs(When::kMeanwhile).ms.percentile(percent) / value : 0;
   }
 };
+
+/// All keys of all rounds.
+Round together(const std::vector<Round>& rounds) {
+  Round all;
+  for (const Round& round : rounds)
+    for (std::size_t when = 0; when < kAll.size(); ++when) {
+      all.of[when].ms.add(round.of[when].ms);
+      all.of[when].first_ms.add(round.of[when].first_ms);
+      all.of[when].steps.add(round.of[when].steps);
+      all.of[when].drafted.add(round.of[when].drafted);
+    }
+  return all;
+}
 
 Samples ratios(const std::vector<Round>& rounds, double percent, When base) {
   Samples all;
@@ -183,20 +199,15 @@ Samples ratios(const std::vector<Round>& rounds, double percent, When base) {
 
 void print(const std::string& description, const Opening& opening,
            const std::vector<Round>& rounds) {
+  const Round all = together(rounds);
   std::vector<std::vector<std::string>> rows;
   for (std::size_t when = 0; when < kAll.size(); ++when) {
+    const Costs& costs = all.of[when];
     std::vector<std::string> row = {kNames[when]};
-    const auto add = [&](auto&& value_of) {
-      Samples each;
-      for (const Round& round : rounds) each.add(value_of(round.of[when]));
-      row.push_back(fmt::format("{:.2f}", each.percentile(50)));
-    };
-    add([](const Costs& costs) { return costs.ms.percentile(50); });
-    add([](const Costs& costs) { return costs.ms.percentile(95); });
-    add([](const Costs& costs) { return costs.first_ms.percentile(50); });
-    add([](const Costs& costs) { return costs.first_ms.percentile(95); });
-    add([](const Costs& costs) { return costs.steps.mean(); });
-    add([](const Costs& costs) { return costs.drafted.mean(); });
+    for (const double value :
+         {costs.ms.percentile(50), costs.ms.percentile(95), costs.first_ms.percentile(50),
+          costs.first_ms.percentile(95), costs.steps.mean(), costs.drafted.mean()})
+      row.push_back(fmt::format("{:.2f}", value));
     rows.push_back(std::move(row));
   }
   fmt::print("{}: {}\n{}", description, opening.description(),
@@ -210,10 +221,12 @@ void print(const std::string& description, const Opening& opening,
                             rows));
   for (const When base : {When::kBefore, When::kAfter})
     for (const double percent : {50.0, 95.0}) {
-      const Samples all = ratios(rounds, percent, base);
-      fmt::print("p{:.0f} meanwhile is {:.2f} times that {} it ({:.2f} to {:.2f} in {} rounds)\n",
-                 percent, all.percentile(50), kNames[static_cast<std::size_t>(base)],
-                 all.percentile(0), all.percentile(100), rounds.size());
+      const Samples each = ratios(rounds, percent, base);
+      fmt::print(
+          "p{:.0f} meanwhile is {:.2f} times that {} it ({} rounds: {:.2f} to {:.2f}, half of them "
+          "up to {:.2f})\n",
+          percent, all.ratio(percent, base), kNames[static_cast<std::size_t>(base)], rounds.size(),
+          each.percentile(0), each.percentile(100), each.percentile(50));
     }
 }
 
@@ -241,22 +254,24 @@ int run_opening(const service::Paths& paths, const CommandLine& options) {
   if (error || !fs::is_directory(root, error))
     return failed({Fault::kNotFound, options.files.front().string() + ": no folder is there",
                    "name a folder with source files"});
-  const recall_places::Project project = recall_places::read_project(root);
-  const recall::File* file = typed_file(project.files);
-  if (file == nullptr)
+  const std::vector<recall::File> files = typed_files(recall_places::read_project(root).files);
+  if (files.empty())
     return failed({Fault::kNotFound, root.string() + " holds no source file of 2 to 64 KiB", ""});
   const auto bench = BenchService::open(paths, 0);
   if (!bench) return failed(bench.error());
   Opening opening(**bench, root);
-  Keys keys(**bench, root, {(root / file->path).generic_string(), file->text}, options);
-  Costs unheard;
-  keys.type(opening, When::kBefore, unheard);  // so that all find the same KV
   std::vector<Round> rounds(static_cast<std::size_t>(options.rounds));
-  for (std::size_t round = 0; round < rounds.size(); ++round)
+  for (std::size_t round = 0; round < rounds.size(); ++round) {
+    // Each at a place of its own: what recall drafts there differs with how much is read.
+    const auto seed = options.seed + static_cast<std::uint32_t>(round);
+    Keys keys(**bench, root, files[std::mt19937(seed)() % files.size()], seed, options);
+    Costs unheard;
+    keys.type(opening, When::kBefore, unheard);  // so that all find the same KV
     for (std::size_t turn = 0; turn < kAll.size(); ++turn) {
       const std::size_t when = (round + turn) % kAll.size();
       keys.type(opening, kAll[when], rounds[round].of[when]);
     }
+  }
   if (options.json)
     fmt::print("{}\n", lsp::json_text({{"model", (*bench)->description()},
                                        {"opened", opening.description()},

@@ -12,6 +12,9 @@ namespace efimd::bench {
 class Samples {
  public:
   void add(double value) { values_.push_back(value); }
+  void add(const Samples& others) {
+    values_.insert(values_.end(), others.values_.begin(), others.values_.end());
+  }
   std::size_t count() const { return values_.size(); }
   double sum() const;
   double mean() const;
