@@ -47,7 +47,7 @@ class Mixture:
     short_after: float = 0.3  # show little behind the hole
     newline: float = 0.6  # of holes that may end before or behind a newline hold it
     fragments: float = 0.5  # of samples are tokenized in fragments
-    holes: tuple = (("typed", 0.4), ("edit", 0.1), ("rest", 0.2), ("lines", 0.1), ("block", 0.1), ("span", 0.1))
+    holes: tuple = (("typed", 0.6), ("edit", 0.15), ("rest", 0.15), ("block", 0.1))
     languages: tuple = ()  # (language, how often its text is taken), for those that are not taken once
 
 
