@@ -191,6 +191,14 @@ void Daemon::Impl::forget_recalled(const std::string& uri) {
   service_->change_index([path](recall::Index& index) { index.forget_everywhere(path); });
 }
 
+void Daemon::Impl::leave_project(const std::string& project) {
+  const auto is_in = [&](const auto& each) { return each.second->session().is_in(project); };
+  if (!projects_ || std::ranges::any_of(connections_, is_in)) return;
+  projects_->leave(project);  // first, so that no text of it comes after
+  if (heads_) heads_->project_changed(project);
+  service_->change_index([project](recall::Index& index) { index.remove_project(project); });
+}
+
 void Daemon::Impl::ask_store(const CacheRequest& request, Answered done) {
   const store::StoreStatus status = settings_.store->status();
   if (!settings_.store->is_usable()) return done(fail(Fault::kIo, status.trouble));

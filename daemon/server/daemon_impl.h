@@ -61,6 +61,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   TextBudget& text_budget() override { return text_budget_; }
   void judge(const completion::DocumentKey& document, FileJudge::Judged judged) override;
   void look_at_project(const completion::TextHome& home) override;
+  void leave_project(const std::string& project) override;
   void file_changed(const std::string& path) override;
   void forget_text(const completion::TextHome& home) override;
   void cache(std::uint64_t session, CacheRequest request,

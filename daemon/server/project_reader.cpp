@@ -9,8 +9,6 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/files/known_files.h"
-
 #ifdef __linux__
 #include <sys/resource.h>
 #endif
@@ -28,6 +26,7 @@ constexpr std::chrono::milliseconds kFarewell{500};
 
 using Job = ProjectJob;
 using completion::MakingWay;
+using Project = KnownProjects::Project;
 using Files = std::vector<std::pair<std::string, FileStamp>>;
 
 /// On Linux this is the calling thread's own; reading ahead must not slow down the user.
@@ -52,19 +51,13 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void ask(Job job);
   void merge(recall::Merge merge);
   void forget(const recall::Dropped& dropped);
-  std::vector<std::string> roots_of(const std::string& file) const;
+  void leave(const std::string& root);
   void stop();
   bool wait_until_done(std::chrono::milliseconds time);
   std::vector<ProjectStatus> status() const;
-  std::vector<std::string> files(const std::string& root) const;
+  const KnownProjects& projects() const { return projects_; }
 
  private:
-  struct Project {
-    KnownFiles files;
-    bool nested = false;   ///< has other repositories below it
-    ProjectStatus status;  ///< but for what is told of the files
-  };
-
   void serve(Job job);
   void work(const Job& job);
   void look(const Job& job, MakingWay& way);
@@ -72,8 +65,6 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   void read(const std::string& root, const Files& files, MakingWay& way);
   bool has_room(const std::string& root, const Files::value_type& file, bool is_late);
   void remove(const std::string& root, const std::string& path);
-  Files news(const std::string& root, const ProjectListing& listing) const;
-  void note(const std::string& root, const std::function<void(Project&)>& change);
   void deliver(ProjectUpdate update);
   void deliver_batch(const std::string& root, recall::BatchPtr batch);
 
@@ -84,10 +75,10 @@ struct ProjectReader::State : std::enable_shared_from_this<ProjectReader::State>
   const std::shared_ptr<completion::InFlight> requests_;
   ProjectJobs jobs_;
 
-  std::mutex delivering_;     ///< held while deliver_ runs, so that stop() outlasts it
-  mutable std::mutex mutex_;  ///< guards all below; the file system is never asked under it
+  KnownProjects projects_;
+  std::mutex delivering_;  ///< held while deliver_ runs, so that leave() and stop() outlast it
+  std::mutex mutex_;       ///< guards all below
   std::condition_variable changed_;
-  std::map<std::string, Project> projects_;
   bool done_ = false;
 };
 
@@ -104,6 +95,7 @@ void ProjectReader::State::run() {
 }
 
 void ProjectReader::State::serve(Job job) {
+  if (!projects_.has(job.root)) return;  // left meanwhile
   if (job.kind == Job::Kind::kMerge) {
     MakingWay way(requests_);
     return deliver({.project = job.root,
@@ -138,33 +130,20 @@ void ProjectReader::State::merge(recall::Merge merge) {
 
 /// They are read again at the next look.
 void ProjectReader::State::forget(const recall::Dropped& dropped) {
-  const std::lock_guard lock(mutex_);
-  const auto project = projects_.find(dropped.project);
-  if (project == projects_.end()) return;
-  for (const std::string& path : dropped.paths) project->second.files.drop(path);
+  projects_.note(dropped.project, [&](Project& project) {
+    for (const std::string& path : dropped.paths) project.files.drop(path);
+  });
 }
 
 void ProjectReader::State::ask(Job job) {
-  if (job.kind == Job::Kind::kLook) {
-    const std::lock_guard lock(mutex_);
-    Project& project = projects_[job.root];
-    project.status.project = job.root;
-    project.nested |= job.nested;
-  }
+  if (job.kind == Job::Kind::kLook) projects_.add(job.root, job.nested);
   jobs_.add(std::move(job));
 }
 
-/// The innermost known project with the file; all projects for an empty name.
-std::vector<std::string> ProjectReader::State::roots_of(const std::string& file) const {
-  const std::lock_guard lock(mutex_);
-  std::vector<std::string> roots;
-  for (const auto& [root, project] : projects_) {
-    if (file.empty())
-      roots.push_back(root);
-    else if (file.starts_with(root + "/") && (roots.empty() || root.size() > roots.front().size()))
-      roots.assign(1, root);
-  }
-  return roots;
+/// What is read of it meanwhile is not delivered.
+void ProjectReader::State::leave(const std::string& root) {
+  const std::lock_guard delivering(delivering_);
+  projects_.leave(root);
 }
 
 void ProjectReader::State::stop() {
@@ -178,32 +157,14 @@ bool ProjectReader::State::wait_until_done(std::chrono::milliseconds time) {
 }
 
 std::vector<ProjectStatus> ProjectReader::State::status() const {
-  const std::lock_guard lock(mutex_);
-  std::vector<ProjectStatus> rows;
-  for (const auto& [root, project] : projects_) {
-    ProjectStatus& row = rows.emplace_back(project.status);
-    row.files = project.files.count();
-    row.bytes = project.files.bytes();
-    row.stalled = jobs_.is_stalled(root);
-  }
+  std::vector<ProjectStatus> rows = projects_.status();
+  for (ProjectStatus& row : rows) row.stalled = jobs_.is_stalled(row.project);
   return rows;
-}
-
-std::vector<std::string> ProjectReader::State::files(const std::string& root) const {
-  const std::lock_guard lock(mutex_);
-  const auto project = projects_.find(root);
-  return project == projects_.end() ? std::vector<std::string>() : project->second.files.paths();
-}
-
-void ProjectReader::State::note(const std::string& root,
-                                const std::function<void(Project&)>& change) {
-  const std::lock_guard lock(mutex_);
-  change(projects_.at(root));
 }
 
 void ProjectReader::State::deliver(ProjectUpdate update) {
   const std::lock_guard delivering(delivering_);
-  if (jobs_.is_stopped()) return;
+  if (jobs_.is_stopped() || !projects_.has(update.project)) return;
   update.merger = [weak = weak_from_this()](recall::Merge merge) {
     if (const auto state = weak.lock()) state->merge(std::move(merge));
   };
@@ -213,41 +174,31 @@ void ProjectReader::State::deliver(ProjectUpdate update) {
   deliver_(std::move(update));
 }
 
-/// Files that are new or were changed.
-Files ProjectReader::State::news(const std::string& root, const ProjectListing& listing) const {
-  const std::lock_guard lock(mutex_);
-  Files found;
-  const KnownFiles& known = projects_.at(root).files;
-  for (const auto& [path, stamp] : listing.files)
-    if (!known.is_known_as(path, stamp)) found.emplace_back(path, stamp);
-  return found;
-}
-
 void ProjectReader::State::look(const Job& job, MakingWay& way) {
   ProjectLimits limits = limits_;
-  note(job.root, [&](Project& project) {
+  projects_.note(job.root, [&](Project& project) {
     project.status.reading = true;
     limits.nested = project.nested;
   });
   const auto stopped = [&] {
     way.between_pieces();
-    return !jobs_.step(job.root);
+    return !jobs_.step(job.root) || !projects_.has(job.root);
   };
   const ProjectListing listing = list_project(job.root, exclusions_, limits, stopped);
   ProjectUpdate gone{.project = job.root, .files = nullptr, .removed = {}};
-  note(job.root, [&](Project& project) {
+  projects_.note(job.root, [&](Project& project) {
     project.status.left_out = listing.left_out;
     for (const std::string& path : project.files.paths())
       if (!listing.files.contains(path)) gone.removed.push_back(path);
     for (const std::string& path : gone.removed) project.files.forget(path);
   });
   if (!gone.removed.empty()) deliver(std::move(gone));
-  Files files = news(job.root, listing);
+  Files files = projects_.news(job.root, listing);
   std::stable_partition(files.begin(), files.end(), [&](const auto& file) {
     return recall::family_of(file.first) == job.family;
   });
   read(job.root, files, way);
-  note(job.root, [](Project& project) { project.status.reading = false; });
+  projects_.note(job.root, [](Project& project) { project.status.reading = false; });
 }
 
 void ProjectReader::State::read(const std::string& root, const Files& files, MakingWay& way) {
@@ -260,7 +211,7 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
   recall::Gathering gathering(between);
   for (const auto& file : files) {
     between();
-    if (jobs_.is_stopped()) break;
+    if (jobs_.is_stopped() || !projects_.has(root)) break;
     const bool is_late = Clock::now() > deadline + way.waited();
     std::optional<std::string> text;
     if (has_room(root, file, is_late)) text = read_code(file.first);
@@ -268,7 +219,7 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
       remove(root, file.first);  // what it was is wrong by now, if it was known
       continue;
     }
-    note(root, [&](Project& project) { project.files.know(file.first, file.second); });
+    projects_.note(root, [&](Project& project) { project.files.know(file.first, file.second); });
     deliver_batch(root, gathering.add({file.first, std::move(*text)}));
   }
   for (recall::BatchPtr& batch : gathering.rest()) deliver_batch(root, std::move(batch));
@@ -277,7 +228,7 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
 bool ProjectReader::State::has_room(const std::string& root, const Files::value_type& file,
                                     bool is_late) {
   bool room = false;
-  note(root, [&](Project& project) {
+  projects_.note(root, [&](Project& project) {
     room = !is_late && project.files.bytes_without(file.first) + file.second.bytes <= limits_.bytes;
     if (!room) project.status.left_out = is_late ? "time" : "bytes";
   });
@@ -286,7 +237,7 @@ bool ProjectReader::State::has_room(const std::string& root, const Files::value_
 
 void ProjectReader::State::remove(const std::string& root, const std::string& path) {
   bool was_known = false;
-  note(root, [&](Project& project) { was_known = project.files.forget(path); });
+  projects_.note(root, [&](Project& project) { was_known = project.files.forget(path); });
   if (was_known) deliver({.project = root, .files = nullptr, .removed = {path}});
 }
 
@@ -296,7 +247,7 @@ void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchP
 
 void ProjectReader::State::look_at_file(const Job& job, MakingWay& way) {
   bool was_folder = false, was_file = false, nested = false;
-  note(job.root, [&](Project& project) {
+  projects_.note(job.root, [&](Project& project) {
     was_folder = project.files.has_below(job.file), was_file = project.files.has(job.file);
     nested = project.nested;
   });
@@ -333,17 +284,19 @@ void ProjectReader::look_at(const fs::path& root, std::string_view family, bool 
 
 void ProjectReader::changed(const fs::path& file) {
   const std::string path = file.generic_string();
-  for (std::string& root : state_->roots_of(path))
+  for (std::string& root : state_->projects().roots_of(path))
     state_->ask({.kind = path.empty() ? Job::Kind::kLook : Job::Kind::kChanged,
                  .root = std::move(root),
                  .family = recall::family_of(path),
                  .file = path});
 }
 
+void ProjectReader::leave(const std::string& root) { state_->leave(root); }
+
 std::vector<ProjectStatus> ProjectReader::status() const { return state_->status(); }
 
 std::vector<std::string> ProjectReader::files(const std::string& root) const {
-  return state_->files(root);
+  return state_->projects().files(root);
 }
 
 }  // namespace efimd::service

@@ -12,21 +12,12 @@
 #include "daemon/completion/in_flight.h"
 #include "daemon/files/exclusions.h"
 #include "daemon/files/file_threads.h"
+#include "daemon/files/known_projects.h"
 #include "daemon/files/project_files.h"
 #include "daemon/files/project_jobs.h"
 #include "daemon/files/project_update.h"
 
 namespace efimd::service {
-
-/// The result of reading a project, for people.
-struct ProjectStatus {
-  std::string project;
-  std::size_t files = 0;
-  std::size_t bytes = 0;
-  bool reading = false;
-  bool stalled = false;       ///< its file system does not answer; it is read on once that does
-  std::string_view left_out;  ///< the limit that ended it; empty if all was read
-};
 
 /// Reads the files of projects and hands their text over, ready to be searched. Files of the
 /// family that is asked for come first, in small batches first.
@@ -64,6 +55,8 @@ class ProjectReader {
   /// A file was made, changed or removed, says the editor. It belongs to the innermost known project
   /// that holds it; of any other nothing is read. An empty path: look at all known projects again.
   void changed(const std::filesystem::path& file);
+  /// Forgets the project. Nothing of it is delivered after this returns, unless it is looked at again.
+  void leave(const std::string& root);
 
   std::vector<ProjectStatus> status() const;
   /// The files of the project that were read, absolute.

@@ -75,6 +75,8 @@ class SessionHost {
   /// A document of this project was opened or closed, so the project's files are looked at, beside
   /// all other work.
   virtual void look_at_project(const completion::TextHome& home) = 0;
+  /// A workspace folder was removed: recall forgets it, unless some session is in it still.
+  virtual void leave_project(const std::string& project) = 0;
   /// This file of a project was made, changed or removed; all of them if `path` is empty.
   virtual void file_changed(const std::string& path) = 0;
   /// Recall forgets this text at once: it became secret or excluded.
@@ -150,6 +152,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// The open document that is most like what is sought, if it is more so than `best`.
   void find_document(const lsp::FindDocumentParams& sought,
                      std::optional<FoundDocument>& best) const;
+  /// Whether the project is a workspace folder, or a document's.
+  bool is_in(const std::string& project) const;
 
  private:
   enum class State { kFresh, kServing, kShutDown, kEnded };
@@ -247,6 +251,8 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Tells the user, once for a document, why it gets no completions.
   void tell_unusable(const std::string& uri, const OpenDocument& open);
   void add_folder(const std::string& uri);
+  /// Its documents are of other projects now.
+  void leave_folder(const std::string& folder);
   /// The project of a file that `facts` are of: a workspace folder, if one holds it.
   completion::TextHome home_of(const FileFacts& facts) const;
   /// A client that watches no files tells of none that others change: while its user types, the project

@@ -2,6 +2,7 @@
 // around its documents: recall follows them.
 #include <spdlog/logger.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <optional>
 #include <utility>
@@ -74,9 +75,46 @@ completion::TextHome Session::home_of(const FileFacts& facts) const {
 void Session::did_change_workspace_folders(const lsp::Message& message) {
   const auto params = params_of<lsp::DidChangeWorkspaceFoldersParams>(message);
   if (!params) return;
+  std::vector<std::string> left;
   for (const std::string& uri : params->removed)
-    if (const auto folder = folder_of(uri)) std::erase(folders_, *folder);
+    if (const auto folder = folder_of(uri); folder && std::erase(folders_, *folder) > 0)
+      left.push_back(folder->string());
   for (const std::string& uri : params->added) add_folder(uri);
+  for (const std::string& folder : left) leave_folder(folder);
+}
+
+void Session::leave_folder(const std::string& folder) {
+  // Called while this session lives, and again where a file system answers late.
+  const auto move = [this](const std::string& uri, const FileFacts& facts, OpenDocument& open) {
+    const completion::TextHome home = home_of(facts);
+    if (open.exclusion.reason == Exclusions::Reason::kSecret || home.project == open.home.project)
+      return;
+    const completion::TextHome before = std::exchange(open.home, home);
+    if (!before.path.empty()) host_.forget_text(before);
+    if (home.path.empty()) return;
+    if (open.unusable.empty()) host_.revise_document({id_, uri}, home, open.document.snapshot());
+    if (home.project != home.path) host_.look_at_project(home);
+  };
+  for (const auto& [uri, open] : documents_) {
+    if (open.home.project != folder) continue;
+    host_.judge({id_, uri}, [self = weak_from_this(), uri = uri, opening = open.opening, folder,
+                             move](const FileFacts& facts) {
+      const auto session = self.lock();
+      if (!session) return;
+      const auto found = session->documents_.find(uri);
+      if (found != session->documents_.end() && found->second.opening == opening)
+        move(uri, facts, found->second);
+      session->host_.leave_project(folder);
+    });
+  }
+  host_.leave_project(folder);
+}
+
+bool Session::is_in(const std::string& project) const {
+  return std::ranges::find(folders_, std::filesystem::path(project)) != folders_.end() ||
+         std::ranges::any_of(documents_, [&](const auto& document) {
+           return document.second.home.project == project;
+         });
 }
 
 void Session::look_again(const completion::TextHome& home) {

@@ -1,4 +1,4 @@
-"""Where the socket lives: without $XDG_RUNTIME_DIR, in a folder open to others, in one that is not ours to use."""
+"""Where the socket lives: without $XDG_RUNTIME_DIR, in a folder open to others, in one that is not ours to use. And workspace folders."""
 
 import json
 import os
@@ -9,7 +9,7 @@ import sys
 import unittest
 
 from lsp_peer import LspError
-from user import UserTest, kCursor, kPatienceS, kText, kUri
+from user import UserTest, kCursor, kPatienceS, kText, kUri, poll
 
 
 class RuntimeFolderTest(UserTest):
@@ -102,6 +102,30 @@ class RuntimeFolderTest(UserTest):
             capture_output=True, text=True, timeout=kPatienceS, check=False)
         self.assertEqual((asked.stdout, asked.stderr), ("closed\n", ""))
         self.assertIsNotNone(self.status())
+
+
+class WorkspaceFolderTest(UserTest):
+    def test_a_folder_that_is_removed_leaves_recall(self):
+        projects = [self.folder / "one", self.folder / "two"]
+        editor = self.editor()
+        editor.initialize()
+        self.change_folders(editor, added=projects)
+        for project in projects:
+            project.mkdir()
+            (project / "other.py").write_text("def other():\n    return 1\n")
+            (project / "a.py").write_text(kText)
+            editor.open((project / "a.py").as_uri(), kText)
+        poll(lambda: len(self.recall()["folders"]) == 2 and self.recall()["files"] == 4, "both are read")
+        self.change_folders(editor, removed=projects[:1])
+        poll(lambda: [row["project"] for row in self.recall()["folders"]] == [str(projects[1])], "one of them is left")
+        poll(lambda: self.recall()["files"] == 2, "its text is gone")
+
+    def recall(self):
+        return self.status()["recall"]
+
+    def change_folders(self, editor, **changed):
+        event = {kind: [{"uri": project.as_uri(), "name": project.name} for project in changed.get(kind, [])] for kind in ("added", "removed")}
+        editor.notify("workspace/didChangeWorkspaceFolders", {"event": event})
 
 
 kAskAsNobody = """

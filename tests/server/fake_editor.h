@@ -54,6 +54,7 @@ class FakeHost : public service::SessionHost {
                        text::SnapshotPtr snapshot) override {
     revised.emplace_back(home.path, std::move(snapshot));
   }
+  void leave_project(const std::string& project) override { left.push_back(project); }
   void file_changed(const std::string& path) override { changed_files.push_back(path); }
   void forget_text(const completion::TextHome& home) override { forgotten.push_back(home.path); }
   std::optional<service::FoundDocument> find_document(
@@ -82,6 +83,7 @@ class FakeHost : public service::SessionHost {
   std::vector<std::string> silences;
   std::optional<service::FoundDocument> found;
   std::vector<std::string> projects;
+  std::vector<std::string> left;
   std::vector<std::string> changed_files;
   std::vector<std::pair<std::string, text::SnapshotPtr>> revised;
   std::vector<std::string> forgotten;

@@ -30,6 +30,15 @@ struct Folder {
 
 Json folder_json(const std::string& uri) { return {{"uri", uri}, {"name", "folder"}}; }
 
+void change_folders(FakeEditor& editor, const Json& added, const Json& removed) {
+  editor.notify("workspace/didChangeWorkspaceFolders",
+                {{"event", {{"added", added}, {"removed", removed}}}});
+}
+
+void remove_folder(FakeEditor& editor, const std::string& uri) {
+  change_folders(editor, Json::array(), Json::array({folder_json(uri)}));
+}
+
 std::string project_of_last(const FakeEditor& editor) {
   return editor.host.opened.back().home.project;
 }
@@ -54,17 +63,56 @@ TEST_CASE("workspace folders that come and go count for the next file that is op
   const Folder folder;
   FakeEditor editor;
   editor.initialize();
-  const auto change = [&](const Json& added, const Json& removed) {
-    editor.notify("workspace/didChangeWorkspaceFolders",
-                  {{"event", {{"added", added}, {"removed", removed}}}});
-  };
-  const Json one = Json::array({folder_json(folder.uri("one"))});
-  change(one, Json::array());
+  change_folders(editor, Json::array({folder_json(folder.uri("one"))}), Json::array());
   editor.open("int a;", folder.uri("one/a.c"));
   CHECK(project_of_last(editor) == folder.root / "one");
-  change(Json::array(), Json::array({folder_json(folder.uri("one/"))}));
+  remove_folder(editor, folder.uri("one/"));
   editor.open("int b;", folder.uri("one/b.c"));
   CHECK(project_of_last(editor) == folder.root / "one/b.c");
+}
+
+TEST_CASE("the documents of a workspace folder that is removed move to another project") {
+  const Folder folder;
+  FakeEditor editor;
+  editor.folders = Json::array({folder_json(folder.uri("")), folder_json(folder.uri("one"))});
+  editor.initialize();
+  editor.open("int a;", folder.uri("one/a.c"));
+  editor.open("int b;", folder.uri("two/b.c"));
+  REQUIRE(editor.session->is_in(folder.root / "one"));
+  editor.host.judges_at_once = false;
+  remove_folder(editor, folder.uri("one"));
+  CHECK(editor.session->is_in(folder.root / "one"));  // until its documents are judged
+  REQUIRE(editor.host.waiting_judgements.size() == 1);
+  editor.host.waiting_judgements.front()({});  // its file system does not answer
+  CHECK_FALSE(editor.session->is_in(folder.root / "one"));
+  editor.host.waiting_judgements.front()(
+      service::facts_of(editor.host.excluded, folder.uri("one/a.c")));
+  CHECK_FALSE(editor.session->is_in(folder.root / "one"));
+  CHECK(editor.session->is_in(folder.root));
+  CHECK(editor.host.forgotten == std::vector<std::string>{folder.root / "one/a.c"});
+  CHECK(editor.host.revised.back().first == folder.root / "one/a.c");
+  CHECK(editor.host.projects.back() == folder.root);
+  CHECK(editor.host.left == std::vector<std::string>(3, folder.root / "one"));
+
+  const std::size_t revised = editor.host.revised.size();
+  remove_folder(editor, folder.uri("three"));  // which was none
+  CHECK(editor.host.left.size() == 3);
+  editor.host.judges_at_once = true;
+  remove_folder(editor, folder.uri(""));
+  CHECK_FALSE(editor.session->is_in(folder.root));
+  CHECK(editor.host.revised.size() == revised + 2);
+}
+
+TEST_CASE("a document stays in its project if that is a git repository, too") {
+  const Folder folder;
+  fs::create_directory(folder.root / ".git");
+  FakeEditor editor;
+  editor.folders = Json::array({folder_json(folder.uri(""))});
+  editor.initialize();
+  editor.open("int a;", folder.uri("one/a.c"));
+  remove_folder(editor, folder.uri(""));
+  CHECK(editor.session->is_in(folder.root));
+  CHECK(editor.host.forgotten.empty());
 }
 
 TEST_CASE("an editor that can is asked for notices of files, one that cannot is not") {
