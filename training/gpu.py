@@ -171,7 +171,7 @@ def main(words: list) -> int:
     parser.add_argument("--total-seconds", type=float, default=1500, help="of all calls")
     parser.add_argument("--plan", action="store_true", help="say what fits, and train nothing")
     parser.add_argument("--speed", type=float, default=0, help="tokens a second; 0: measured")
-    for name, value in (("width", 768), ("layers", 14), ("heads", 12), ("kv-heads", 3), ("feed-forward", 2304), ("batch", 256),
+    for name, value in (("width", 768), ("layers", 14), ("heads", 12), ("kv-heads", 3), ("feed-forward", 2304), ("batch", 128),
                         ("microbatch", 32), ("seed", 1), ("threads", 0)):
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--order", type=lambda text: [int(word) for word in text.split(",")], metavar="0,0,1,...",
