@@ -90,7 +90,10 @@ void Session::leave_folder(const std::string& folder) {
     if (open.exclusion.reason == Exclusions::Reason::kSecret || home.project == open.home.project)
       return;
     const completion::TextHome before = std::exchange(open.home, home);
-    if (!before.path.empty()) host_.forget_text(before);
+    if (!before.path.empty()) {
+      host_.forget_text(before);
+      host_.file_changed(before.path);  // another editor's folder has its file still
+    }
     if (home.path.empty()) return;
     if (open.unusable.empty()) host_.revise_document({id_, uri}, home, open.document.snapshot());
     if (home.project != home.path) host_.look_at_project(home);

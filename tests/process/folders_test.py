@@ -120,6 +120,22 @@ class WorkspaceFolderTest(UserTest):
         poll(lambda: [row["project"] for row in self.recall()["folders"]] == [str(projects[1])], "one of them is left")
         poll(lambda: self.recall()["files"] == 2, "its text is gone")
 
+    def test_a_folder_stays_as_long_as_another_editor_has_it(self):
+        project = self.folder / "one"
+        project.mkdir()
+        (project / "a.py").write_text(kText)
+        editors = [self.editor(), self.editor()]
+        for editor in editors:
+            editor.initialize()
+            self.change_folders(editor, added=[project])
+        editors[0].open((project / "a.py").as_uri(), kText)
+        poll(lambda: self.recall()["files"] == 1, "it is read")
+        for editor, left in zip(editors, (1, 0)):
+            self.change_folders(editor, removed=[project])
+            editor.ask("efim/version", None)  # what was sent before is done
+            poll(lambda: len(self.recall()["folders"]) == left, f"{left} are left")
+            poll(lambda: self.recall()["files"] == left, "the index has as many")
+
     def recall(self):
         return self.status()["recall"]
 

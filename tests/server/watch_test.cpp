@@ -90,6 +90,7 @@ TEST_CASE("the documents of a workspace folder that is removed move to another p
   CHECK_FALSE(editor.session->is_in(folder.root / "one"));
   CHECK(editor.session->is_in(folder.root));
   CHECK(editor.host.forgotten == std::vector<std::string>{folder.root / "one/a.c"});
+  CHECK(editor.host.changed_files == editor.host.forgotten);
   CHECK(editor.host.revised.back().first == folder.root / "one/a.c");
   CHECK(editor.host.projects.back() == folder.root);
   CHECK(editor.host.left == std::vector<std::string>(3, folder.root / "one"));
