@@ -28,7 +28,7 @@ def batches(weights: list) -> list:
     """Lists of weights that are computed together: on a card those of a shape, because small kernels one by one keep it waiting."""
     out = {}
     for number, weight in enumerate(weights):
-        out.setdefault((tuple(weight.shape),) if weight.is_cuda else number, []).append(weight)
+        out.setdefault(weight.shape if weight.is_cuda else number, []).append(weight)
     return list(out.values())
 
 
