@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "daemon/files/reading_time.h"
 #include "daemon/files/repository.h"
 #include "daemon/files/secrets.h"
 #include "daemon/files/tracked_files.h"
@@ -17,8 +18,6 @@ namespace efimd::service {
 namespace fs = std::filesystem;
 
 namespace {
-
-using SteadyClock = std::chrono::steady_clock;
 
 /// A text whose lines are longer on average was not written by hand.
 constexpr std::size_t kMeanLineBytesMax = 300;
@@ -48,10 +47,7 @@ class Lister {
  public:
   Lister(const Exclusions& exclusions, const ProjectLimits& limits,
          const std::function<bool()>& stopped)
-      : exclusions_(exclusions),
-        limits_(limits),
-        stopped_(stopped),
-        deadline_(SteadyClock::now() + limits.time) {}
+      : exclusions_(exclusions), limits_(limits), stopped_(stopped), time_(limits) {}
 
   ProjectListing list(const fs::path& root) {
     tracked_ = TrackedFiles::of(root);
@@ -118,17 +114,15 @@ class Lister {
     if (ended_) return true;
     if (listing_.files.size() >= limits_.files) listing_.left_out = "files";
     if (++entries_ > limits_.entries) listing_.left_out = "entries";
-    if (SteadyClock::now() > deadline_) listing_.left_out = "time";
-    const SteadyClock::time_point asked = SteadyClock::now();
+    if (time_.is_over()) listing_.left_out = "time";
     ended_ = stopped_() || !listing_.left_out.empty();
-    deadline_ += SteadyClock::now() - asked;
     return ended_;
   }
 
   const Exclusions& exclusions_;
   const ProjectLimits& limits_;
   const std::function<bool()>& stopped_;
-  SteadyClock::time_point deadline_;
+  const ReadingTime time_;
   TrackedFiles tracked_;
   ProjectListing listing_;
   std::size_t entries_ = 0;

@@ -21,10 +21,13 @@ namespace efimd::service {
 struct ProjectLimits {
   std::size_t bytes = std::size_t{64} << 20;  ///< of text
   std::size_t files = 20'000;
-  std::size_t entries = 200'000;           ///< of folders, looked at
-  std::size_t depth = 24;                  ///< folders below the root
-  std::chrono::milliseconds time{30'000};  ///< for the listing, and again for the reading
-  bool nested = true;                      ///< else other repositories below the root are left out
+  std::size_t entries = 200'000;  ///< of folders, looked at
+  std::size_t depth = 24;         ///< folders below the root
+  /// For the listing, and again for the reading. The thread gives way to all others, the model's too, and
+  /// may get a tenth of a processor. So its own time counts; the clock's ends what a slow disk holds up.
+  std::chrono::milliseconds processor_time{30'000};
+  std::chrono::milliseconds time{900'000};
+  bool nested = true;  ///< else other repositories below the root are left out
 };
 
 /// A file's attributes when it was listed. Another look shows whether to read it again.
@@ -43,8 +46,7 @@ struct ProjectListing {
 /// Lists a project's files: regular ones of a code file's size, which `exclusions` leaves alone or git
 /// tracks although it would ignore them. Links are not followed, so that there are no loops and nothing
 /// outside is read. Of hidden folders, and of those that package managers fill, only what git tracks is
-/// listed. `stopped` is asked before each entry. It may wait,
-/// which does not count as time of the listing.
+/// listed. `stopped` is asked before each entry, and may wait.
 ///
 /// Asks the file system; hangs if that does.
 ProjectListing list_project(const std::filesystem::path& root, const Exclusions& exclusions,

@@ -9,6 +9,8 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/files/reading_time.h"
+
 #ifdef __linux__
 #include <sys/resource.h>
 #endif
@@ -18,8 +20,6 @@ namespace efimd::service {
 namespace fs = std::filesystem;
 
 namespace {
-
-using Clock = std::chrono::steady_clock;
 
 /// How long a destructor waits for the thread. A stalled file system may hold it for minutes.
 constexpr std::chrono::milliseconds kFarewell{500};
@@ -202,8 +202,7 @@ void ProjectReader::State::look(const Job& job, MakingWay& way) {
 }
 
 void ProjectReader::State::read(const std::string& root, const Files& files, MakingWay& way) {
-  // Making way does not count as time of the reading.
-  const auto deadline = Clock::now() + limits_.time - way.waited();
+  const ReadingTime time(limits_);
   const auto between = [&] {
     way.between_pieces();
     static_cast<void>(jobs_.step(root));
@@ -212,7 +211,7 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
   for (const auto& file : files) {
     between();
     if (jobs_.is_stopped() || !projects_.has(root)) break;
-    const bool is_late = Clock::now() > deadline + way.waited();
+    const bool is_late = time.is_over();
     std::optional<std::string> text;
     if (has_room(root, file, is_late)) text = read_code(file.first);
     if (!text) {

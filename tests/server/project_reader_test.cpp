@@ -220,6 +220,15 @@ TEST_CASE("what a project may cost is bounded, and the bound is told") {
     CHECK(owner.files(folder).size() <= 3);
     CHECK(owner.reader().status()[0].left_out == "entries");
   }
+  SECTION("in time") {
+    const bool of_processor = GENERATE(true, false);
+    ProjectLimits limits;
+    (of_processor ? limits.processor_time : limits.time) = std::chrono::milliseconds(0);
+    Owner owner(limits);
+    owner.look_at(folder);
+    CHECK(owner.files(folder).empty());
+    CHECK(owner.reader().status()[0].left_out == "time");
+  }
 }
 
 TEST_CASE("where a project is at its limit, a file that changes is read anew or leaves") {
@@ -419,7 +428,9 @@ TEST_CASE("reading makes way for a request, and ends although it is never answer
   for (int i = 0; i < 8; ++i) folder.write("f" + std::to_string(i) + ".c", "int a;\n");
   const auto requests = std::make_shared<completion::InFlight>();
   requests->began();
-  Owner owner({}, nullptr, ProjectReader::kStallMax, requests);
+  ProjectLimits limits;
+  limits.processor_time = completion::MakingWay::kWaitMin;  // to wait takes none of it
+  Owner owner(limits, nullptr, ProjectReader::kStallMax, requests);
   const auto begin = std::chrono::steady_clock::now();
   owner.look_at(folder);
   CHECK(std::chrono::steady_clock::now() - begin >= completion::MakingWay::kWaitMin);
