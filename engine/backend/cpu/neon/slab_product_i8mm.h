@@ -12,6 +12,10 @@
 namespace efimd::engine::cpu {
 namespace {
 
+/// Up to this many tokens, panels are multiplied as they are; not measured.
+template <class Type>
+constexpr int kPanelTokensMax = 16;
+
 template <class Type>
 constexpr int kGroupsAtOnce = kSlabGroups;
 

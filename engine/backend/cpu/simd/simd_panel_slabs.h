@@ -12,9 +12,6 @@
 namespace efimd::engine::cpu {
 namespace {
 
-/// Up to this many tokens, panels are multiplied as they are. 16 tokens against slabs, in turn:
-/// Q8_0 1.6, Q4_0 1.03 to 1.1, Q5_0 1.1, Q4_K 1.2 times as fast; 24 tokens are even.
-constexpr int kPanelTokensMax = 16;
 constexpr int kSlabTokens = 4;
 /// Rows of the slabs that are multiplied together: two panels, or one, or a half of one.
 constexpr int kSlabsRows = kSlabsAtOnce * kRows;
@@ -93,7 +90,8 @@ void panel_matmul(const Weights& weights, RowRange rows, const Inputs& in, const
   for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
     const RowRange tokens{t, in.tokens - t < kTokensPerSlab ? in.tokens : t + kTokensPerSlab};
     int row = rows.first;
-    for (; tokens.last - t > kPanelTokensMax && row + kTogether <= rows.last; row += kTogether) {
+    for (; tokens.last - t > kPanelTokensMax<Type> && row + kTogether <= rows.last;
+         row += kTogether) {
       for (int part = 0; part < kTogether / kSlabsRows; ++part) {
         const std::size_t ahead = part == 0 ? kTogether / kPanelRows * bytes : 0;
         multiply_by_slabs<Type>({panel_of(row), groups, part, row + part * kRows, 0, ahead}, tokens,
