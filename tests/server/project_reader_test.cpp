@@ -225,9 +225,10 @@ TEST_CASE("what a project may cost is bounded, and the bound is told") {
     ProjectLimits limits;
     (of_processor ? limits.processor_time : limits.time) = std::chrono::milliseconds(0);
     Owner owner(limits);
-    owner.look_at(folder);
-    CHECK(owner.files(folder).empty());
+    owner.look_at(folder);  // which has no time to list
     CHECK(owner.reader().status()[0].left_out == "time");
+    owner.changed(folder, "d/f0.c");  // which is not listed, and has no time to be read
+    CHECK(owner.files(folder).empty());
   }
 }
 
