@@ -72,7 +72,7 @@ std::size_t open_conditions(std::string_view text) {
 }  // namespace
 
 std::string import_part(Grammar grammar, std::string_view text) {
-  text = text.substr(0, kTextBytesMax);
+  text = part_read(text);
   std::size_t end = 0;
   for (const std::string_view word : words_of(grammar)) end = std::max(end, last_end(text, word));
   if (end == 0) return {};

@@ -57,11 +57,9 @@ ParserPtr parser_of(Grammar grammar) {
 std::optional<Tree> Tree::of(Grammar grammar, std::string_view text, std::uint64_t time_us) {
   const ParserPtr parser = parser_of(grammar);
   if (parser == nullptr) return std::nullopt;
-  if (text.size() > kTextBytesMax) {
-    const std::size_t line_end = text.rfind('\n', kTextBytesMax - 1);
-    if (line_end == std::string_view::npos) return std::nullopt;
-    text = text.substr(0, line_end + 1);
-  }
+  const bool is_long = text.size() > kTextBytesMax;
+  text = part_read(text);
+  if (is_long && text.empty()) return std::nullopt;
   TimedText timed(text, time_us);
   const auto read = [](void* self, std::uint32_t at, TSPoint, std::uint32_t* size) {
     return static_cast<TimedText*>(self)->piece(at, *size);

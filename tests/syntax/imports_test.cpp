@@ -98,3 +98,13 @@ TEST_CASE("imports stay while a line after or between them is half typed") {
       "import { a } from \"./a\";\nconst b = {\nimport { c } from \"./c\";\n";
   CHECK(imports_of(Grammar::kTypescript, script).at(0) == Import{Kind::kQuoted, "./a", {"a"}});
 }
+
+TEST_CASE("an import that the limit of a text cuts is none") {
+  const std::string before = "import a\n", cut = "from b import c_and_more\n";
+  for (std::size_t kept = 0; kept < cut.size(); ++kept) {
+    const std::string text =
+        before + std::string(kTextBytesMax - before.size() - kept - 1, '#') + "\n" + cut;
+    CHECK(imports_of(Grammar::kPython, text) == std::vector<Import>{{Kind::kModule, "a"}});
+  }
+  CHECK(imports_of(Grammar::kPython, "import " + std::string(kTextBytesMax, 'a')).empty());
+}
