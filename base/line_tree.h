@@ -66,13 +66,6 @@ class LineTree {
     return found;
   }
 
-  /// Asks for the line that count() reads last.
-  template <typename Before>
-  void prefetch_lowest(const Key* all, const Before& before) const {
-    std::size_t found = 0;
-    for (std::size_t level = levels_; level-- > 1;) found = narrow(all, level, found, before);
-  }
-
   /// How many keys come before.
   template <typename Before>
   std::size_t count(const Key* all, const Before& before) const {

@@ -1,6 +1,7 @@
 #include "daemon/recall/search.h"
 
 #include <algorithm>
+#include <queue>
 #include <utility>
 
 #include "daemon/recall/scan.h"
@@ -15,8 +16,6 @@ constexpr std::size_t kNeighboursMax = 48;
 constexpr std::size_t kNeedleBytes = 4;
 /// Neighbours that are fetched from memory before they are looked at.
 constexpr std::size_t kAhead = 4;
-/// Neighbours that are looked at together.
-constexpr std::size_t kTogether = 16;
 /// A line above must agree in more than a closing bracket's bytes.
 constexpr std::size_t kAgreedAboveMin = 4;
 
@@ -139,116 +138,65 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
   scanned_floor_ = std::ranges::min(scanned_, {}, &Match::agreed).agreed;
 }
 
-void Search::seek(std::vector<const HeldBatch*> batches, const PlacedFile& own) {
+void Search::look_up(std::span<const HeldBatch* const> batches, const PlacedFile& own) {
   own_ = own;
-  batches_ = std::move(batches);
   std::vector<Batch::Context> contexts;
   for (const Probe& probe : asked_.probes()) contexts.emplace_back(asked_.context(probe));
   std::vector<Batch::Sought> sought;
   for (const Batch::Context& context : contexts)
-    for (const HeldBatch* held : batches_) sought.push_back({held->batch.get(), &context});
-  for (const HeldBatch* held : batches_) held->batch->prefetch_files();
-  ranks_ = Batch::ranks_of(sought);
+    for (const HeldBatch* held : batches) sought.push_back({held->batch.get(), &context});
+  for (const HeldBatch* held : batches) held->batch->prefetch_files();
+  const std::vector<std::size_t> ranks = Batch::ranks_of(sought);
   for (std::size_t i = 0; i < sought.size(); ++i)
     for (std::size_t ahead = 0; ahead < kAhead; ++ahead) {
-      sought[i].batch->prefetch(ranks_[i] + ahead);
-      sought[i].batch->prefetch(ranks_[i] - std::min(ranks_[i], ahead + 1));
+      sought[i].batch->prefetch(ranks[i] + ahead);
+      sought[i].batch->prefetch(ranks[i] - std::min(ranks[i], ahead + 1));
     }
-}
-
-/// An anchor that agrees with a probe.
-struct Search::Near {
-  const HeldBatch* held;
-  std::size_t anchor, agreed;
-  Batch::At place = {};
-};
-
-/// The anchors that agree best with a probe, the best first.
-class Search::Neighbours {
- public:
-  /// `ranks`: where the probe would stand in each batch.
-  Neighbours(std::span<const HeldBatch* const> batches, std::span<const std::size_t> ranks,
-             const Asked& asked, const Probe& probe)
-      : typed_(asked.typed_since(probe)) {
-    const std::string_view context = asked.context(probe);
-    comparable_ = context.substr(context.rfind('\0') + 1);
-    sides_.reserve(2 * batches.size() + 1);
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      push(batches[i], ranks[i], true);
-      if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);
-    }
-  }
-
-  /// The next ones that go on as was typed, and agree with the probe's context over `least` bytes.
-  std::vector<Near> next(std::size_t most, std::size_t least) {
-    std::vector<Near> found;
-    found.reserve(most);
-    while (!sides_.empty() && seen_ < kNeighboursMax && found.size() < most &&
-           sides_.front().agreed >= least) {
-      ++seen_;
-      std::pop_heap(sides_.begin(), sides_.end());
-      const Side side = sides_.back();
-      sides_.pop_back();
-      if (side.held->batch->text_from(side.anchor).starts_with(typed_))
-        found.push_back({side.held, side.anchor, side.agreed});
-      if (side.up || side.rank > 0)
-        push(side.held, side.up ? side.rank + 1 : side.rank - 1, side.up);
-    }
-    return found;
-  }
-
- private:
-  /// The next neighbour of the probe's rank, on one side in one batch.
-  struct Side {
-    const HeldBatch* held;
-    std::size_t rank, anchor, agreed;
-    bool up;
-    bool operator<(const Side& other) const { return agreed < other.agreed; }
-  };
-
-  void push(const HeldBatch* held, std::size_t rank, bool up) {
-    const Batch& batch = *held->batch;
-    if (rank >= batch.anchor_count()) return;
-    batch.prefetch(up ? rank + kAhead : rank - std::min(rank, kAhead));
-    const std::size_t anchor = batch.anchor(rank), agreed = batch.agreement(anchor, comparable_);
-    if (agreed == 0) return;
-    batch.prefetch_file(anchor);
-    sides_.push_back({held, rank, anchor, agreed, up});
-    std::push_heap(sides_.begin(), sides_.end());
-  }
-
-  std::string_view typed_, comparable_;
-  std::vector<Side> sides_;  ///< a heap, the best at its front
-  std::size_t seen_ = 0;
-};
-
-/// Each step is done for several anchors before the next one, so that they wait for memory together.
-void Search::look_up() {
-  std::span<const std::size_t> left = ranks_;
-  std::size_t floor = 0;  // a match that agrees less is none of the best
+  std::span<const std::size_t> left = ranks;
   for (const Probe& probe : asked_.probes()) {
-    Neighbours neighbours(batches_, left.first(batches_.size()), asked_, probe);
-    left = left.subspan(batches_.size());
-    while (true) {
-      const std::size_t since = asked_.bytes_since(probe);
-      std::vector<Near> found = neighbours.next(kTogether, floor - std::min(floor, since));
-      if (found.empty()) break;
-      for (Near& each : found) {
-        each.place = each.held->batch->file_at(each.anchor);
-        __builtin_prefetch(&each.held->states[each.place.file]);
-        __builtin_prefetch(&each.held->batch->path(each.place.file));
-      }
-      for (const Near& each : found) add_from(each, probe);
-      if (looked_up_.size() < kBatchMatchesMax) continue;
-      keep_best(looked_up_, kBatchMatchesMax);
-      floor = std::ranges::min(looked_up_, {}, &Match::agreed).agreed + 1;
-    }
+    look_up(probe, batches, left.first(batches.size()));
+    left = left.subspan(batches.size());
   }
 }
 
-void Search::add_from(const Near& near, const Probe& probe) {
-  const HeldBatch& held = *near.held;
-  const auto [file, at] = near.place;
+/// The next neighbour of the query's rank, on one side in one batch.
+struct Search::Side {
+  const HeldBatch* held;
+  std::size_t rank;
+  bool up;
+  std::size_t agreed;
+  bool operator<(const Side& other) const { return agreed < other.agreed; }
+};
+
+void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
+                     std::span<const std::size_t> ranks) {
+  const std::string_view context = asked_.context(probe);
+  const std::string_view comparable = context.substr(context.rfind('\0') + 1);
+  std::priority_queue<Side> sides;
+  const auto push = [&](const HeldBatch* held, std::size_t rank, bool up) {
+    if (rank >= held->batch->anchor_count()) return;
+    held->batch->prefetch(up ? rank + kAhead : rank - std::min(rank, kAhead));
+    const std::size_t agreed = held->batch->agreement(rank, comparable);
+    if (agreed > 0) sides.push({held, rank, up, agreed});
+  };
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    push(batches[i], ranks[i], true);
+    if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);
+  }
+  for (std::size_t seen = 0; !sides.empty() && seen < kNeighboursMax; ++seen) {
+    const Side side = sides.top();
+    sides.pop();
+    add_from(*side.held, side.rank, side.agreed, probe);
+    if (side.up || side.rank > 0) push(side.held, side.up ? side.rank + 1 : side.rank - 1, side.up);
+  }
+  keep_best(looked_up_, 2 * kBatchMatchesMax);
+}
+
+void Search::add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed,
+                      const Probe& probe) {
+  const std::size_t anchor = held.batch->anchor(rank);
+  if (!held.batch->text_from(anchor).starts_with(asked_.typed_since(probe))) return;
+  const auto [file, at] = held.batch->file_at(anchor);
   const HeldBatch::State state = held.states[file];
   if (state == HeldBatch::State::kRemoved || (&held == own_.held && file == own_.file)) return;
   const std::string& path = held.batch->path(file);
@@ -259,7 +207,7 @@ void Search::add_from(const Near& near, const Probe& probe) {
     return;
   }
   add_looked_up(
-      asked_.match(probe, held.batch->text(file), at, near.agreed), probe,
+      asked_.match(probe, held.batch->text(file), at, agreed), probe,
       {held.batch->text(file), Source::kProject, path, state == HeldBatch::State::kEdited});
 }
 

@@ -70,27 +70,23 @@ class Search {
   void scan(const Scanned& scanned, std::size_t centre = 0);
   /// The document where it differs from its file. look_up() finds the rest through the file's batch.
   void scan(const ChangedFile& changed);
-  /// Begins to look up all that batches have, but for the cursor's own file: finds where the query would
-  /// stand in each, and asks for the memory there. What is scanned next takes about as long as that.
-  void seek(std::vector<const HeldBatch*> batches, const PlacedFile& own);
-  /// Looks at the places that were sought.
-  void look_up();
+  /// All that batches have, but for the cursor's own file.
+  void look_up(std::span<const HeldBatch* const> batches, const PlacedFile& own);
 
   /// The best matches, judged. No place comes twice.
   std::vector<Match> take();
 
  private:
+  struct Side;
   void scan_window(const Scanned& scanned, std::size_t begin, std::size_t end);
-  struct Near;
-  class Neighbours;
-  void add_from(const Near& near, const Probe& probe);
+  void look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
+               std::span<const std::size_t> ranks);
+  void add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed, const Probe& probe);
   void add_from(const ChangedFile& changed, std::size_t place, const Probe& probe);
   void add_looked_up(std::optional<Match> match, const Probe& probe, const Scanned& from);
 
   const Asked& asked_;
   PlacedFile own_;
-  std::vector<const HeldBatch*> batches_;
-  std::vector<std::size_t> ranks_;  ///< of each probe in each batch
   std::vector<ChangedFile> changed_;
   std::vector<Match> scanned_, looked_up_;
   std::size_t scanned_bytes_ = 0;

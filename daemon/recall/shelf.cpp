@@ -225,12 +225,11 @@ std::vector<const HeldBatch*> Shelf::batches_of(std::string_view family) const {
 
 void Shelf::search(Search& search, std::string_view path) const {
   const std::string family = family_of(path);
-  const auto own = files_.find(std::string(path));
-  search.seek(batches_of(family), own == files_.end() ? PlacedFile{} : own->second);
   search.scan_own(path);
   for (const Scanned& text : session_.of_family(family)) search.scan(text);
   scan_documents(search, path, family);
-  search.look_up();
+  const auto own = files_.find(std::string(path));
+  search.look_up(batches_of(family), own == files_.end() ? PlacedFile{} : own->second);
 }
 
 /// Goes over the documents again and again, so that it waits for the memory of all at the same time.

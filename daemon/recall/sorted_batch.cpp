@@ -200,13 +200,9 @@ void Batch::prefetch(std::size_t rank) const {
   __builtin_prefetch(at - std::min(kLineBytes, anchor(rank)));
 }
 
-std::size_t Batch::agreement(std::size_t anchor, std::string_view context) const {
+std::size_t Batch::agreement(std::size_t rank, std::string_view context) const {
   // A zero byte ends the file before, so a match never runs over into it.
-  return common_suffix(std::string_view(text_).substr(0, anchor), context);
-}
-
-void Batch::prefetch_file(std::size_t byte) const {
-  files_.prefetch_lowest(begins_.data(), [&](std::uint32_t begin) { return begin <= byte; });
+  return common_suffix(std::string_view(text_).substr(0, anchor(rank)), context);
 }
 
 Batch::At Batch::file_at(std::size_t byte) const {

@@ -55,12 +55,11 @@ class Batch {
   static std::vector<std::size_t> ranks_of(std::span<const Sought> sought);
   /// Brings what agreement() will read of the anchor's surroundings into the processor's cache.
   void prefetch(std::size_t rank) const;
-  /// The same for what file_at() will read first, and for what it will read of one byte.
+  /// The same for what file_at() will read first.
   void prefetch_files() const { files_.prefetch_top(begins_.data()); }
-  void prefetch_file(std::size_t byte) const;
-  /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor at this byte,
-  /// both read backwards.
-  std::size_t agreement(std::size_t anchor, std::string_view context) const;
+  /// Equal bytes of `context`, which holds no zero byte, and what stands before the anchor, both read
+  /// backwards.
+  std::size_t agreement(std::size_t rank, std::string_view context) const;
 
   /// The file that a byte of the batch's text is in, and where in it.
   struct At {

@@ -78,8 +78,7 @@ TEST_CASE("a search finds the places that agree best, as reading all of them doe
     const std::string text = random_lines(random, 120);
     const Asked asked(text, 60 + random() % 60);
     Search search(asked);
-    search.seek(pointers, {});
-    search.look_up();
+    search.look_up(pointers, {});
     Places found;
     const std::vector<Match> matches = search.take();
     // Both probes may have found each place: half as many as are kept tell that none was left out.
