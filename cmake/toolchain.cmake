@@ -39,7 +39,7 @@ set(efimd_quick $<$<CONFIG:Release>:-O1> $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uni
 
 # To be called once, after every target is there: rooms that work at a start, for a command, for a download. No keystroke comes by.
 function(efimd_tune_release)
-  foreach(room cli config get http_program models setup_text bench_parts)
+  foreach(room cli config get http_program models setup_text bench_parts bench_commands)
     if(TARGET efimd_${room})
       target_compile_options(efimd_${room} PRIVATE ${efimd_quick})
     endif()
@@ -49,13 +49,6 @@ function(efimd_tune_release)
       target_compile_options(${program} PRIVATE ${efimd_quick})
     endif()
   endforeach()
-  if(TARGET efimd-bench)
-    # Its loops over memory and operations are measured.
-    get_target_property(sources efimd-bench SOURCES)
-    list(FILTER sources INCLUDE REGEX "^(main|commands/|completion/)")
-    efimd_sources(efimd-bench sources ${sources})
-    set_property(SOURCE ${sources} TARGET_DIRECTORY efimd-bench APPEND PROPERTY COMPILE_OPTIONS "${efimd_quick}")
-  endif()
 endfunction()
 
 # The program efimd-NAME, which efimd looks for beside itself. efimd's manual page has its commands.

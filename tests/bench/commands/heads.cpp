@@ -12,6 +12,7 @@
 #include "daemon/cli/commands/table.h"
 #include "lsp/json_rpc.h"
 #include "tests/bench/commands/commands.h"
+#include "tests/bench/completion/samples.h"
 
 namespace efimd::bench {
 
@@ -20,12 +21,8 @@ using service::Align;
 
 namespace {
 
-constexpr std::array<std::string_view, kNamings> kNames = {
+constexpr std::array<std::string_view, kNamings> kNamingNames = {
     "all cursors", "names what another file declares", "and nothing else here names it"};
-
-double percent(double part, std::size_t whole) {
-  return whole == 0 ? 0 : 100.0 * part / static_cast<double>(whole);
-}
 
 /// Half of the 95 % interval of a difference in pairs, in points.
 double half_interval(const HeadTally& tally) {
@@ -37,8 +34,8 @@ double half_interval(const HeadTally& tally) {
 }
 
 double gain(const HeadTally& tally) {
-  return percent(static_cast<double>(tally.exact_with) - static_cast<double>(tally.exact_without),
-                 tally.cursors);
+  return percent_of(tally.exact_with, tally.cursors) -
+         percent_of(tally.exact_without, tally.cursors);
 }
 
 Json json_of(const HeadTally& tally) {
@@ -58,9 +55,9 @@ void print(const HeadTallies& tallies) {
   for (std::size_t naming = 0; naming < kNamings; ++naming) {
     const HeadTally& of = tallies[naming];
     const auto share = [](std::size_t part, std::size_t whole) {
-      return fmt::format("{:.1f}", percent(static_cast<double>(part), whole));
+      return fmt::format("{:.1f}", percent_of(part, whole));
     };
-    rows.push_back({std::string(kNames[naming]), std::to_string(of.cursors),
+    rows.push_back({std::string(kNamingNames[naming]), std::to_string(of.cursors),
                     share(of.with_head, of.cursors), share(of.exact_without, of.cursors),
                     share(of.exact_with, of.cursors),
                     fmt::format("{:+.1f} ± {:.1f}", gain(of), half_interval(of)),

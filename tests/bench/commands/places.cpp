@@ -10,6 +10,7 @@
 #include "daemon/cli/commands/table.h"
 #include "lsp/json_rpc.h"
 #include "tests/bench/commands/commands.h"
+#include "tests/bench/completion/samples.h"
 
 namespace efimd::bench {
 
@@ -21,10 +22,6 @@ namespace {
 constexpr std::array<std::string_view, recall_places::kKinds> kKindNames = {"inside", "start",
                                                                             "finished"};
 
-double percent(std::size_t part, std::size_t whole) {
-  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
-}
-
 double median_ms(std::vector<double> ms) {
   if (ms.empty()) return 0;
   const auto middle = ms.begin() + static_cast<std::ptrdiff_t>(ms.size() / 2);
@@ -32,7 +29,7 @@ double median_ms(std::vector<double> ms) {
   return *middle;
 }
 
-struct Measured {
+struct MeasuredPlaces {
   std::string_view name;
   Asked asked;
   PlacesTallies tallies = {};
@@ -44,15 +41,15 @@ std::vector<std::string> row_of(std::string_view kind, std::string_view name,
   return {std::string(kind),
           std::string(name),
           std::to_string(tally.cursors),
-          text(percent(tally.shown, tally.cursors)),
-          text(percent(tally.exact, tally.cursors)),
-          text(percent(tally.saved, tally.chars)),
-          text(percent(tally.begins, tally.shown)),
-          text(percent(tally.wrong, tally.shown)),
-          text(percent(tally.cursors - tally.shown, tally.cursors)),
-          text(percent(tally.from_recall, tally.shown)),
+          text(percent_of(tally.shown, tally.cursors)),
+          text(percent_of(tally.exact, tally.cursors)),
+          text(percent_of(tally.saved, tally.chars)),
+          text(percent_of(tally.begins, tally.shown)),
+          text(percent_of(tally.wrong, tally.shown)),
+          text(percent_of(tally.cursors - tally.shown, tally.cursors)),
+          text(percent_of(tally.from_recall, tally.shown)),
           std::to_string(tally.further),
-          text(percent(tally.further_right, tally.further)),
+          text(percent_of(tally.further_right, tally.further)),
           text(median_ms(tally.ms))};
 }
 
@@ -73,10 +70,10 @@ Json json_of(const PlacesTally& tally) {
           {"msP50", median_ms(tally.ms)}};
 }
 
-void print(const std::vector<Measured>& all) {
+void print(const std::vector<MeasuredPlaces>& all) {
   std::vector<std::vector<std::string>> rows;
   for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
-    for (const Measured& measured : all)
+    for (const MeasuredPlaces& measured : all)
       rows.push_back(row_of(kKindNames[kind], measured.name, measured.tallies[kind]));
   fmt::print("{}", service::table({{"cursors", Align::kLeft},
                                    {"recall", Align::kLeft},
@@ -94,22 +91,16 @@ void print(const std::vector<Measured>& all) {
                                   rows));
 }
 
-void print_json(std::string_view description, const std::vector<Measured>& all) {
+void print_json(std::string_view description, const std::vector<MeasuredPlaces>& all) {
   Json places = Json::array();
   for (std::size_t kind = 0; kind < kKindNames.size(); ++kind)
-    for (const Measured& measured : all) {
+    for (const MeasuredPlaces& measured : all) {
       Json row = json_of(measured.tallies[kind]);
       row["cursorKind"] = kKindNames[kind];
       row["recall"] = measured.name;
       places.push_back(std::move(row));
     }
   fmt::print("{}\n", lsp::json_text({{"model", description}, {"places", std::move(places)}}));
-}
-
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
 int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& projects,
@@ -130,9 +121,9 @@ int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& p
                                        {"acceptedTokens", pairs.accepted},
                                        {"differing", pairs.differing},
                                        {"unlike", pairs.unlike},
-                                       {"msMeanWithout", mean(pairs.ms_without)},
-                                       {"msMeanWith", mean(pairs.ms_with)},
-                                       {"msMeanCandidates", mean(pairs.ms_candidates)},
+                                       {"msMeanWithout", mean_of(pairs.ms_without)},
+                                       {"msMeanWith", mean_of(pairs.ms_with)},
+                                       {"msMeanCandidates", mean_of(pairs.ms_candidates)},
                                        {"msP50Without", median_ms(pairs.ms_without)},
                                        {"msP50With", median_ms(pairs.ms_with)}}));
     return 0;
@@ -149,8 +140,8 @@ int run_drafts(BenchService& bench, const std::vector<recall_places::Project>& p
       pairs.steps_with == 0
           ? 0
           : static_cast<double>(pairs.steps_without) / static_cast<double>(pairs.steps_with),
-      pairs.drafted, percent(pairs.accepted, pairs.drafted), mean(pairs.ms_without),
-      mean(pairs.ms_with), mean(pairs.ms_candidates), median_ms(pairs.ms_without),
+      pairs.drafted, percent_of(pairs.accepted, pairs.drafted), mean_of(pairs.ms_without),
+      mean_of(pairs.ms_with), mean_of(pairs.ms_candidates), median_ms(pairs.ms_without),
       median_ms(pairs.ms_with));
   return 0;
 }
@@ -171,13 +162,13 @@ int run_places(const service::Paths& paths, const CommandLine& options) {
     return dumped ? 0 : failed(dumped.error());
   }
   if (options.places.drafts) return run_drafts(**bench, projects, options);
-  std::vector<Measured> all = {{"without", Asked::kWithout}};
+  std::vector<MeasuredPlaces> all = {{"without", Asked::kWithout}};
   if (!options.places.alone) {
     all.push_back({"with", Asked::kWith});
     all.push_back({"alone", Asked::kRecallAlone});
   }
   for (const recall_places::Project& project : projects) {
-    for (Measured& measured : all) {
+    for (MeasuredPlaces& measured : all) {
       const PlacesTallies tallies =
           measure_places(**bench, project, options.places, measured.asked);
       for (std::size_t kind = 0; kind < tallies.size(); ++kind)

@@ -129,28 +129,28 @@ struct Replayed {
 };
 
 /// One treatment's answers, and under what they were given.
-struct Measured {
+struct MeasuredReplay {
   std::string description;
   int window = 0;
   std::vector<Answered> answers;
 };
 
-Result<Measured> measure(const service::Paths& paths, Treatment treatment, int window,
-                         const Replayed& replayed) {
+Result<MeasuredReplay> measure(const service::Paths& paths, Treatment treatment, int window,
+                               const Replayed& replayed) {
   if (treatment.is_usual()) {
     const auto bench = BenchService::open(paths, window);
     if (!bench) return tl::unexpected(bench.error());
     const int used = (*bench)->status().window_tokens;
     auto answers = replay(**bench, replayed.trace, replayed.options);
     if (!answers) return tl::unexpected(answers.error());
-    return Measured{(*bench)->description(), used, std::move(*answers)};
+    return MeasuredReplay{(*bench)->description(), used, std::move(*answers)};
   }
   auto opened = open_baseline(paths, {.treatment = treatment, .prompt_tokens_max = window});
   if (!opened) return tl::unexpected(opened.error());
   auto answers = replay(*opened->baseline, replayed.trace, replayed.options);
   if (!answers) return tl::unexpected(answers.error());
-  return Measured{std::move(opened->description), opened->baseline->window_tokens(),
-                  std::move(*answers)};
+  return MeasuredReplay{std::move(opened->description), opened->baseline->window_tokens(),
+                        std::move(*answers)};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "daemon/cli/commands/table.h"
 #include "lsp/json_rpc.h"
 #include "tests/bench/commands/commands.h"
+#include "tests/bench/completion/samples.h"
 
 namespace efimd::bench {
 
@@ -18,7 +19,7 @@ using lsp::Json;
 
 namespace {
 
-struct Row {
+struct ReturnsRow {
   std::string trace;
   Tier tier = Tier::kMemory;
   int capacity_tokens = 0;
@@ -28,13 +29,9 @@ struct Row {
 constexpr std::array kOrders = {KeepOrder::kOldest, KeepOrder::kReturns, KeepOrder::kBest};
 constexpr std::array kOrderNames = {"oldest", "returns", "best"};
 
-double percent(std::size_t part, std::size_t all) {
-  return all == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(all);
-}
-
 const char* name_of(Tier tier) { return tier == Tier::kMemory ? "memory" : "disk"; }
 
-Json json_of(const Row& row) {
+Json json_of(const ReturnsRow& row) {
   Json json = {{"trace", row.trace},
                {"tier", name_of(row.tier)},
                {"capacityTokens", row.capacity_tokens},
@@ -45,20 +42,20 @@ Json json_of(const Row& row) {
   return json;
 }
 
-std::string text_of(const std::vector<Row>& rows) {
+std::string text_of(const std::vector<ReturnsRow>& rows) {
   std::vector<service::Column> columns = {
       {"trace", service::Align::kLeft}, {"tier", service::Align::kLeft}, {"room for"}, {"returns"}};
   for (const char* what : {"whole", "anew"})
     for (const char* order : kOrderNames) columns.push_back({fmt::format("{}: {}", what, order)});
   std::vector<std::vector<std::string>> lines;
-  for (const Row& row : rows) {
+  for (const ReturnsRow& row : rows) {
     std::vector<std::string> line = {row.trace, name_of(row.tier),
                                      fmt::format("{}k", row.capacity_tokens >> 10),
                                      std::to_string(row.of[0].returns)};
     for (const Returned& each : row.of)
-      line.push_back(fmt::format("{:.1f} %", percent(each.whole, each.returns)));
+      line.push_back(fmt::format("{:.1f} %", percent_of(each.whole, each.returns)));
     for (const Returned& each : row.of)
-      line.push_back(fmt::format("{:.1f} %", percent(each.anew, each.tokens)));
+      line.push_back(fmt::format("{:.1f} %", percent_of(each.anew, each.tokens)));
     lines.push_back(std::move(line));
   }
   return service::table(columns, lines);
@@ -67,7 +64,7 @@ std::string text_of(const std::vector<Row>& rows) {
 }  // namespace
 
 int run_returns(const CommandLine& options) {
-  std::vector<Row> rows, sums;
+  std::vector<ReturnsRow> rows, sums;
   for (const std::filesystem::path& file : options.files) {
     const auto text = service::read_text(file);
     if (!text) return failed(text.error());
@@ -81,7 +78,7 @@ int run_returns(const CommandLine& options) {
     std::size_t sum = 0;
     for (const Tier tier : {Tier::kMemory, Tier::kDisk})
       for (const int capacity : options.room_tokens) {
-        Row row{file.stem().string(), tier, capacity};
+        ReturnsRow row{file.stem().string(), tier, capacity};
         if (sums.size() == sum) sums.push_back({"all", tier, capacity});
         for (std::size_t order = 0; order < kOrders.size(); ++order) {
           row.of[order] =
@@ -95,7 +92,7 @@ int run_returns(const CommandLine& options) {
   if (options.files.size() > 1) rows.insert(rows.end(), sums.begin(), sums.end());
   if (options.json) {
     Json all = Json::array();
-    for (const Row& row : rows) all.push_back(json_of(row));
+    for (const ReturnsRow& row : rows) all.push_back(json_of(row));
     fmt::print("{}\n", lsp::json_text(all));
   } else {
     fmt::print("{}", text_of(rows));

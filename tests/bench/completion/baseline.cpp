@@ -10,6 +10,7 @@
 #include "daemon/models/chosen_model.h"
 #include "engine/decode/sampler.h"
 #include "tests/bench/completion/configured_model.h"
+#include "tests/bench/completion/samples.h"
 
 namespace efimd::bench {
 
@@ -17,10 +18,6 @@ using Clock = std::chrono::steady_clock;
 using engine::TokenId;
 
 namespace {
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
 
 /// What the user set, else what the device's speed allows.
 Result<int> prompt_tokens_for(engine::Engine& engine, const Baseline::Setup& setup) {

@@ -10,6 +10,7 @@
 #include "daemon/completion/generate/healing.h"
 #include "daemon/prompt/planner.h"
 #include "lsp/json_rpc.h"
+#include "tests/bench/completion/samples.h"
 
 namespace efimd::bench {
 
@@ -46,10 +47,6 @@ Result<FillCursor> parse_cursor(std::string_view text, std::size_t line) {
   if (!take("repository", false, cursor.file.repository))
     return bad(line, "\"repository\" must be a string");
   return cursor;
-}
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
 }
 
 }  // namespace

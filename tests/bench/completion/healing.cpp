@@ -15,6 +15,7 @@
 #include "engine/local_engine.h"
 #include "engine/model/model.h"
 #include "tests/bench/completion/healing_places.h"
+#include "tests/bench/completion/samples.h"
 #include "tests/support/model_writer.h"
 #include "tests/support/temp_dir.h"
 
@@ -184,12 +185,6 @@ void time_keystroke(HealedModel& model, const HealingPlace& place, Tally& tally)
   }
 }
 
-double mean(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double value : values) sum += value;
-  return sum / static_cast<double>(values.size());
-}
-
 void print(const Tally& tally, int cursors) {
   const auto percent = [&](int count) { return 100.0 * count / cursors; };
   std::printf(
@@ -202,7 +197,8 @@ void print(const Tally& tally, int cursors) {
       cursors, percent(tally.exact_psm), percent(tally.exact_efim), percent(tally.exact_healed),
       percent(cursors - tally.finished - tally.respelled), percent(tally.finished),
       percent(tally.respelled), static_cast<double>(tally.replaced) / cursors,
-      static_cast<double>(tally.steps) / cursors, mean(tally.ms_healed), mean(tally.ms_plain));
+      static_cast<double>(tally.steps) / cursors, mean_of(tally.ms_healed),
+      mean_of(tally.ms_plain));
 }
 
 }  // namespace

@@ -10,9 +10,7 @@ namespace efimd::bench {
 
 double Samples::sum() const { return std::accumulate(values_.begin(), values_.end(), 0.0); }
 
-double Samples::mean() const {
-  return values_.empty() ? 0 : sum() / static_cast<double>(values_.size());
-}
+double Samples::mean() const { return mean_of(values_); }
 
 double Samples::percentile(double percent) const {
   if (values_.empty()) return 0;
@@ -22,6 +20,21 @@ double Samples::percentile(double percent) const {
   const std::size_t at = std::clamp<std::size_t>(rank, 1, sorted.size()) - 1;
   std::ranges::nth_element(sorted, sorted.begin() + static_cast<std::ptrdiff_t>(at));
   return sorted[at];
+}
+
+double ms_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
+}
+
+double mean_of(const std::vector<double>& values) {
+  return values.empty() ? 0
+                        : std::accumulate(values.begin(), values.end(), 0.0) /
+                              static_cast<double>(values.size());
+}
+
+double percent_of(std::size_t part, std::size_t whole) {
+  return whole == 0 ? 0 : 100.0 * static_cast<double>(part) / static_cast<double>(whole);
 }
 
 Interval median_interval(std::vector<double> values) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +36,11 @@ Interval median_interval(std::vector<double> values);
 /// Milliseconds from the request to the first token of its answer; to the answer where no token was
 /// generated for it.
 double first_ms(const completion::Receipt& receipt);
+double ms_since(std::chrono::steady_clock::time_point begin);
+/// 0 of none.
+double mean_of(const std::vector<double>& values);
+/// 0 of nothing.
+double percent_of(std::size_t part, std::size_t whole);
 /// "12.3 times", or "-" where there is nothing to compare with.
 std::string times_text(double value, double base);
 /// "-47 %", "+88 %": `value` against `base`.
