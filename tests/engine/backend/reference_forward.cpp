@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <numbers>
 #include <numeric>
+#include <unordered_map>
 
 #include "tests/engine/backend/memory_model.h"
 
@@ -17,16 +18,32 @@ using engine::TensorView;
 using Vector = std::vector<double>;
 using Rows = std::vector<Vector>;
 
-Vector times(const TensorView& matrix, const Vector& x, const TensorView& bias = {}) {
-  Vector out;
-  for (std::int64_t n = 0; n < matrix.rows; ++n) {
-    double sum = bias.present() ? element(bias, 0, n) : 0;
-    for (std::int64_t k = 0; k < matrix.cols; ++k)
-      sum += element(matrix, n, k) * x[static_cast<std::size_t>(k)];
-    out.push_back(sum);
+/// Products, for which each matrix is decoded once: reading an element takes far longer than
+/// multiplying by it, above all under sanitizers.
+class Matrices {
+ public:
+  Vector times(const TensorView& matrix, const Vector& x, const TensorView& bias = {}) {
+    const Vector& elements = decoded(matrix);
+    Vector out;
+    for (std::int64_t n = 0; n < matrix.rows; ++n) {
+      const auto row = elements.begin() + static_cast<std::ptrdiff_t>(n * matrix.cols);
+      out.push_back(
+          std::inner_product(x.begin(), x.end(), row, bias.present() ? element(bias, 0, n) : 0));
+    }
+    return out;
   }
-  return out;
-}
+
+ private:
+  const Vector& decoded(const TensorView& matrix) {
+    Vector& elements = of_[matrix.data];
+    if (elements.empty())
+      for (std::int64_t n = 0; n < matrix.rows; ++n)
+        for (std::int64_t k = 0; k < matrix.cols; ++k) elements.push_back(element(matrix, n, k));
+    return elements;
+  }
+
+  std::unordered_map<const std::byte*, Vector> of_;
+};
 
 /// RMS norm; with a bias layer norm.
 Vector normed(Vector x, const TensorView& weight, double epsilon, const TensorView& bias = {}) {
@@ -109,23 +126,24 @@ Vector attend(const ModelShape& shape, std::size_t position, const Vector& q, co
 }
 
 /// Feed-forward through the matrices of one expert (0 where dense).
-Vector feed_forward(const ModelShape& shape, const LayerWeights& layer, const Vector& input,
-                    std::int64_t expert) {
+Vector feed_forward(Matrices& matrices, const ModelShape& shape, const LayerWeights& layer,
+                    const Vector& input, std::int64_t expert) {
   const auto part = [&](const TensorView& matrix, std::int64_t rows) {
     return matrix.present() ? TensorView{matrix.type, matrix.row(expert * rows), rows, matrix.cols}
                             : matrix;
   };
-  const Vector up = times(part(layer.up, shape.feed_forward), input, layer.up_bias);
+  const Vector up = matrices.times(part(layer.up, shape.feed_forward), input, layer.up_bias);
   Vector hidden = up;
   if (layer.gate.present())
-    hidden = times(part(layer.gate, shape.feed_forward), input, layer.gate_bias);
+    hidden = matrices.times(part(layer.gate, shape.feed_forward), input, layer.gate_bias);
   for (std::size_t i = 0; i < hidden.size(); ++i)
     hidden[i] = activated(shape.activation, hidden[i]) * (layer.gate.present() ? up[i] : 1);
-  return times(part(layer.down, shape.width), hidden, layer.down_bias);
+  return matrices.times(part(layer.down, shape.width), hidden, layer.down_bias);
 }
 
-Vector mixture(const ModelShape& shape, const LayerWeights& layer, const Vector& input) {
-  const Vector logits = times(layer.router, input);
+Vector mixture(Matrices& matrices, const ModelShape& shape, const LayerWeights& layer,
+               const Vector& input) {
+  const Vector logits = matrices.times(layer.router, input);
   std::vector<std::size_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, [&](auto a, auto b) { return logits[a] > logits[b]; });
@@ -134,20 +152,20 @@ Vector mixture(const ModelShape& shape, const LayerWeights& layer, const Vector&
   for (const std::size_t expert : order) sum += std::exp(logits[expert]);
   Vector out(input.size());
   for (const std::size_t expert : order)
-    add(out, feed_forward(shape, layer, input, static_cast<std::int64_t>(expert)),
+    add(out, feed_forward(matrices, shape, layer, input, static_cast<std::int64_t>(expert)),
         std::exp(logits[expert]) / sum);
   return out;
 }
 
-void run_layer(const ModelShape& shape, const TensorView& factors, const LayerWeights& layer,
-               Rows& x) {
+void run_layer(Matrices& matrices, const ModelShape& shape, const TensorView& factors,
+               const LayerWeights& layer, Rows& x) {
   Rows queries, keys, values;
   const double epsilon = shape.norm_epsilon;
   for (std::size_t t = 0; t < x.size(); ++t) {
     const Vector input = normed(x[t], layer.attention_norm, epsilon, layer.attention_norm_bias);
-    queries.push_back(times(layer.query, input, layer.query_bias));
-    keys.push_back(times(layer.key, input, layer.key_bias));
-    values.push_back(times(layer.value, input, layer.value_bias));
+    queries.push_back(matrices.times(layer.query, input, layer.query_bias));
+    keys.push_back(matrices.times(layer.key, input, layer.key_bias));
+    values.push_back(matrices.times(layer.value, input, layer.value_bias));
     norm_heads(queries.back(), layer.query_norm, epsilon);
     norm_heads(keys.back(), layer.key_norm, epsilon);
     rotate(shape, factors, t, queries.back());
@@ -155,13 +173,14 @@ void run_layer(const ModelShape& shape, const TensorView& factors, const LayerWe
   }
   for (std::size_t t = 0; t < x.size(); ++t) {
     add(x[t],
-        times(layer.attention_output, attend(shape, t, queries[t], keys, values),
-              layer.attention_output_bias),
+        matrices.times(layer.attention_output, attend(shape, t, queries[t], keys, values),
+                       layer.attention_output_bias),
         shape.residual_scale);
     const Vector input =
         normed(x[t], layer.feed_forward_norm, epsilon, layer.feed_forward_norm_bias);
     add(x[t],
-        shape.experts > 0 ? mixture(shape, layer, input) : feed_forward(shape, layer, input, 0),
+        shape.experts > 0 ? mixture(matrices, shape, layer, input)
+                          : feed_forward(matrices, shape, layer, input, 0),
         shape.residual_scale);
   }
 }
@@ -171,16 +190,18 @@ void run_layer(const ModelShape& shape, const TensorView& factors, const LayerWe
 std::vector<std::vector<double>> reference_forward(const ModelShape& shape,
                                                    const engine::ModelWeights& weights,
                                                    const std::vector<engine::TokenId>& tokens) {
+  Matrices matrices;
   Rows x;
   for (const engine::TokenId token : tokens) {
     x.emplace_back();
     for (int k = 0; k < shape.width; ++k)
       x.back().push_back(shape.embedding_scale * element(weights.token_embedding, token, k));
   }
-  for (const LayerWeights& layer : weights.layers) run_layer(shape, weights.rope_factors, layer, x);
+  for (const LayerWeights& layer : weights.layers)
+    run_layer(matrices, shape, weights.rope_factors, layer, x);
   for (Vector& row : x) {
-    row = times(weights.output,
-                normed(row, weights.output_norm, shape.norm_epsilon, weights.output_norm_bias));
+    row = matrices.times(weights.output, normed(row, weights.output_norm, shape.norm_epsilon,
+                                                weights.output_norm_bias));
     for (double& logit : row) logit *= shape.logit_scale;
   }
   return x;
