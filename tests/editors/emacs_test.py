@@ -18,7 +18,7 @@ import unittest
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
 from neovim import kSettings  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402
 from terminal_picture import svg  # noqa: E402
 
 kSkipped = 77
@@ -47,7 +47,7 @@ class Emacs(unittest.TestCase):
     efimd = lisp = pictures = None
 
     def setUp(self):
-        environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
+        environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n", kSmallModel))
         self.home = pathlib.Path(environment["HOME"])
         self.environment = environment | {"TERM": "xterm-256color", "COLORTERM": "truecolor", "LSP_MODE": str(self.lisp)}
         (self.home / "init.el").write_text(kInit % self.written_by_setup(), encoding="utf-8")

@@ -21,6 +21,8 @@ from hub_server import Hub, cut_off_after, serve_catalogue  # noqa: E402
 
 
 class Offer(Plugin):
+    model = None  # the bundled one
+
     def setUp(self):
         super().setUp()
         self.hub = Hub()

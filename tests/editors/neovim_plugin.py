@@ -11,7 +11,7 @@ kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support")]
 from lsp_recorder import Recording, recorded_program  # noqa: E402
 from neovim import Neovim, kGhosts, kSettings  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402
 
 kSkipped = 77
 kPlugin = kRoot / "editors" / "neovim"
@@ -60,11 +60,12 @@ def lua_string(text):
 
 class Plugin(unittest.TestCase):
     efimd = neovim_program = mode = directory = None
+    model = kSmallModel
     options = ""  # further ones of setup(), as Lua
 
     def setUp(self):
         # What is shown is the subject here, not whether it is worth showing.
-        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
+        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n", self.model))
         self.home = pathlib.Path(self.environment["HOME"])
         self.recording_file = self.home / "said.jsonl"
 

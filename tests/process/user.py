@@ -14,11 +14,10 @@ sys.path.insert(0, str(kRoot / "tests" / "support"))
 sys.path.insert(0, str(kRoot / "tests" / "process"))
 from lsp_peer import Editor, LspPeer, kPatienceS  # noqa: E402
 from polling import poll  # noqa: E402,F401  for the tests
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon  # noqa: E402,F401
 
 kEfimd = os.environ["EFIMD_BINARY"]  # set by ctest
 kModel = kRoot / "models" / "efim-boot.gguf"  # the bundled one
-kSmallModel = kRoot / "tests" / "support" / "efim-8m.gguf"  # for tests that only want some trained model, soon
 # The longest that one editor may hold another one up. On a quiet machine it is 50 ms; here others compile meanwhile.
 kDelayMs = float(os.environ.get("EFIMD_DELAY_MS", "1000"))
 kUri = "file:///project/fibonacci.py"
@@ -36,9 +35,7 @@ class UserTest(unittest.TestCase):
     def setUp(self):
         stack = contextlib.ExitStack()
         self.addCleanup(stack.close)
-        self.environment = stack.enter_context(private_daemon(kEfimd, self.config))
-        if self.model is not None:
-            self.environment["EFIMD_MODEL"] = str(self.model)
+        self.environment = stack.enter_context(private_daemon(kEfimd, self.config, self.model))
         self.folder = pathlib.Path(self.environment["HOME"])
         self.runtime = pathlib.Path(self.environment["EFIMD_RUNTIME_DIR"])
         self.addCleanup(self.kill_daemon)

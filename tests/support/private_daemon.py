@@ -8,13 +8,16 @@ import subprocess
 import tempfile
 import time
 
+# For tests that only want some trained model, soon. A daemon spends a quarter of the bundled one's CPU time on it.
+kSmallModel = pathlib.Path(__file__).resolve().parent / "efim-8m.gguf"
 kEndS = 30  # what those that are still there may take to end by themselves
 kStopS = 120  # of `efimd stop`, on a busy machine
 
 
 @contextlib.contextmanager
-def private_daemon(efimd, config=""):
+def private_daemon(efimd, config="", model=None):
     """Gives an environment in which `efimd` talks to a daemon of its own, whose config.toml is `config`.
+    Its model is `model`; without one it has the bundled one, as users have it.
 
     The commands in it find `efimd` on their PATH and a home folder, $HOME, that is empty. At the end the daemon is asked to
     finish, every process with that home has ended, and then the folders go away, even after failures.
@@ -32,6 +35,8 @@ def private_daemon(efimd, config=""):
             "EFIMD_CACHE_DIR": str(home / "cache"),
             "EFIMD_STATE_DIR": str(home / "state"),
         }
+        if model is not None:
+            environment["EFIMD_MODEL"] = str(model)
         (home / "config.toml").write_text(config, encoding="utf-8")
         try:
             yield environment

@@ -419,7 +419,7 @@ test("a file's cache is purged", async () => {
 
 test('a model that fails to load is told once, however often a daemon starts', async () => {
   const config = readFileSync(EFIMD_CONFIG, 'utf8');
-  writeFileSync(EFIMD_CONFIG, `${config}[model]\nfile = "/no/model.gguf"\n`);
+  writeFileSync(EFIMD_CONFIG, config.replace(/^file = .*$/m, 'file = "/no/model.gguf"'));
   await vscode.edit('failing.py', kPython);
   for (const key of ['a', 'b', 'c']) {
     efimd('stop');
