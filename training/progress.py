@@ -6,7 +6,7 @@ import time
 from training.files import whole_file
 
 LINE_EVERY_S = 1.0
-LOG_EVERY_S = 30.0  # where nobody looks at a terminal
+LOG_EVERY_S = 30.0  # where nobody looks at a terminal, after a first line that says that it trains
 
 
 class ProgressLine:
@@ -15,13 +15,15 @@ class ProgressLine:
         self._begin = self._shown = time.monotonic()
         self._done = 0
         self._live = sys.stderr.isatty()
+        self._every = LINE_EVERY_S
 
     def step(self, step: int, loss: float, validation) -> None:
         self._done += 1
         now = time.monotonic()
-        if now - self._shown < (LINE_EVERY_S if self._live else LOG_EVERY_S):
+        if now - self._shown < self._every:
             return
         self._shown = now
+        self._every = LINE_EVERY_S if self._live else LOG_EVERY_S
         speed = self._done / (now - self._begin)
         left = (self._steps - step) / speed
         line = (f"step {step} of {self._steps}  loss {loss:.3f}" + (f"  validation {validation:.3f}" if validation else "")
