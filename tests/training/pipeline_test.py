@@ -32,7 +32,7 @@ class Pipeline(support.TrainingTest):
             words = [replaced.get(word, word.replace("small/", f"{self.folder}/")) for word in command[3:]]
             # One thread: where cores are busy, two that wait for each other take fifteen times its CPU time.
             words += {"train": ["--threads", "1"], "evaluate": ["--bench", support.BENCH]}.get(words[0], [])
-            self.last = training(*words)
+            self.last = training(*words, program=True)
 
     def check_result(self) -> None:
         model = self.folder / "model.gguf"
@@ -49,7 +49,7 @@ class Pipeline(support.TrainingTest):
         packages = self.folder / "packages.txt"
         packages.write_text("\n".join(f"folder {support.ROOT / room} MIT {split}" for room, split in (
             ("daemon", "train"), ("engine", "train"), ("editors", "train"), ("lsp", "validation"), ("cache_store", "test"))))
-        self.run_all({"training/packages-small.txt": str(packages), "1000": "150", "2048": "1024", "200": "25"})
+        self.run_all({"training/packages-small.txt": str(packages), "1000": "50", "2048": "1024", "200": "25"})
         self.check_result()
 
     @unittest.skipUnless(LONG, "EFIMD_TRAINING=long runs it, with scripts/test --long")
