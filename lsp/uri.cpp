@@ -34,7 +34,7 @@ std::optional<int> hex_value(char c) {
 }
 
 /// The byte that "%XX" at `at` stands for.
-std::optional<char> escape_at(std::string_view text, std::size_t at) {
+std::optional<char> escaped_byte_at(std::string_view text, std::size_t at) {
   if (at + 2 >= text.size() || text[at] != '%') return std::nullopt;
   const auto high = hex_value(text[at + 1]);
   const auto low = hex_value(text[at + 2]);
@@ -46,7 +46,7 @@ std::optional<char> escape_at(std::string_view text, std::size_t at) {
 std::string decoded(std::string_view text) {
   std::string out;
   for (std::size_t at = 0; at < text.size(); ++at) {
-    const std::optional<char> byte = escape_at(text, at);
+    const std::optional<char> byte = escaped_byte_at(text, at);
     out += byte.value_or(text[at]);
     if (byte) at += 2;
   }
@@ -55,7 +55,7 @@ std::string decoded(std::string_view text) {
 
 Result<void> check_escapes(std::string_view uri) {
   for (std::size_t at = uri.find('%'); at != std::string_view::npos; at = uri.find('%', at + 1)) {
-    const std::optional<char> byte = escape_at(uri, at);
+    const std::optional<char> byte = escaped_byte_at(uri, at);
     if (!byte)
       return fail(Fault::kBadInput, "URI " + excerpt(uri) + ": broken escape " +
                                         excerpt(uri.substr(at, 3)) + " at byte " +

@@ -18,8 +18,6 @@ using namespace efimd::test;
 
 namespace {
 
-const std::string kA = "file:///a.py";
-const std::string kB = "file:///b.py";
 constexpr std::size_t kSlotBytes = 3 * 4096;
 
 std::size_t budget_for(std::size_t pages) {

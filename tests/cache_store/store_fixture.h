@@ -24,6 +24,7 @@ class ScratchFolder {
   std::filesystem::path path_;
 };
 
+inline const std::string kA = "file:///a.py", kB = "file:///b.py";
 inline constexpr std::size_t kPageBytes = 3 * 4096 - 100;  ///< a slot has a rest
 
 store::ArenaKey test_arena(std::uint64_t model = 7);

@@ -14,7 +14,6 @@ namespace {
 
 using store::StoreService;
 
-const std::string kA = "file:///a.py";
 constexpr auto kPatience = 180s;
 constexpr auto kLate = 20s;  // what a busy machine may add to a wait
 

@@ -13,9 +13,6 @@ using namespace efimd::test;
 
 namespace {
 
-const std::string kA = "file:///a.py";
-const std::string kB = "file:///b.py";
-
 unsigned mode(const std::filesystem::path& path) {
   struct stat info {};
   REQUIRE(::stat(path.c_str(), &info) == 0);

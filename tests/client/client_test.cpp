@@ -6,7 +6,6 @@
 
 #include <array>
 #include <catch2/catch.hpp>
-#include <csignal>
 #include <fstream>
 #include <future>
 #include <iterator>
@@ -22,9 +21,6 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 namespace {
-
-/// As main() does: an end that has gone is an error of the write to it.
-[[maybe_unused]] const auto kIgnoresBrokenPipes = std::signal(SIGPIPE, SIG_IGN);
 
 Deadline in(std::chrono::milliseconds time) { return std::chrono::steady_clock::now() + time; }
 

@@ -10,7 +10,7 @@ using test::Harness;
 
 namespace {
 
-constexpr char kUri[] = "file:///golden";
+constexpr char kGoldenUri[] = "file:///golden";
 
 std::map<std::size_t, double> chances_of(const GoldenCase& golden) {
   std::map<std::size_t, double> chances;
@@ -53,8 +53,8 @@ std::string described(const std::string& replaces, const std::string& text) {
 }
 
 std::string described(const completion::Item& item, const Harness& harness) {
-  const std::string_view bytes = harness.documents.at(kUri).snapshot()->bytes();
-  const std::size_t cursor = harness.cursors.at(kUri);
+  const std::string_view bytes = harness.documents.at(kGoldenUri).snapshot()->bytes();
+  const std::size_t cursor = harness.cursors.at(kGoldenUri);
   return described(std::string(bytes.substr(item.replace_begin, cursor - item.replace_begin)) +
                        "^" + std::string(bytes.substr(cursor, item.replace_end - cursor)),
                    item.text);
@@ -66,17 +66,17 @@ void check(const GoldenCase& golden) {
   script->continuation = [&](const auto&) { return says; };
   if (!golden.selected.empty()) says_behind_selected(golden, *script);
   Harness harness(script);
-  harness.set(golden.buffer, kUri);
+  harness.set(golden.buffer, kGoldenUri);
   harness.options.tokens_max = 1000;
   if (!golden.rejected.empty()) {
-    CHECK(harness.ask(kUri).item);
-    harness.type("~", kUri);
-    harness.ask(kUri);
-    harness.erase(1, kUri);
+    CHECK(harness.ask(kGoldenUri).item);
+    harness.type("~", kGoldenUri);
+    harness.ask(kGoldenUri);
+    harness.erase(1, kGoldenUri);
   }
   says = golden.raw;
   script->chances = chances_of(golden);
-  completion::Request request = harness.request(kUri);
+  completion::Request request = harness.request(kGoldenUri);
   request.language_id = golden.language;
   request.selected = selected_in(golden, request.cursor);
   script->alternatives = golden.alternatives;

@@ -12,9 +12,9 @@ using namespace efimd::completion;
 namespace {
 
 #ifdef EFIMD_SANITIZED
-constexpr unsigned kSeeds = 2;
+constexpr unsigned kHeadSeeds = 2;
 #else
-constexpr unsigned kSeeds = 6;
+constexpr unsigned kHeadSeeds = 6;
 #endif
 
 /// What a keystroke may evaluate at the most: a near view.
@@ -98,7 +98,7 @@ TEST_CASE("A-13: an empty head, and one for a closed document, change nothing") 
 TEST_CASE("A-13: whatever changes a head, the next prompts are right and no keystroke waits") {
   const std::vector<std::string> heads = {"", "int area(int);\n", "int area(long);\n",
                                           "struct Shape { int sides; };\nint area(long);\n"};
-  for (unsigned seed = 0; seed < kSeeds; ++seed) {
+  for (unsigned seed = 0; seed < kHeadSeeds; ++seed) {
     std::mt19937 random(seed);
     test::Person person(250);
     person.ask();

@@ -12,7 +12,7 @@ using test::says;
 
 namespace {
 
-constexpr char kUri[] = "file:///project/a.cpp";
+constexpr char kRecalledUri[] = "file:///project/a.cpp";
 
 /// A file that says a line three times already, with the cursor in a fourth.
 const std::string kRepeated =
@@ -29,7 +29,7 @@ std::shared_ptr<test::EngineScript> says_nothing_sure() {
 }
 
 Outcome ask(Harness& harness, TextHome home = {"/project", "/project/a.cpp"}) {
-  Request request = harness.request(kUri);
+  Request request = harness.request(kRecalledUri);
   request.home = std::move(home);
   return harness.submit(std::move(request)).get();
 }
@@ -39,7 +39,7 @@ Outcome ask(Harness& harness, TextHome home = {"/project", "/project/a.cpp"}) {
 TEST_CASE(
     "A-12: a line that the file says already is suggested where the model says something else") {
   Harness harness(says("xyz"));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   const Outcome outcome = ask(harness);
   REQUIRE(outcome.item);
   CHECK(outcome.item->text == kRest);
@@ -49,7 +49,7 @@ TEST_CASE(
 
 TEST_CASE("A-12: where the model says the same, the receipt names both") {
   Harness harness(says(kRest));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   const Outcome outcome = ask(harness);
   REQUIRE(outcome.item);
   CHECK(outcome.item->text == kRest);
@@ -58,7 +58,7 @@ TEST_CASE("A-12: where the model says the same, the receipt names both") {
 
 TEST_CASE("A-12: a document without a home, or with recall off, has the model's text alone") {
   Harness harness(says("xyz"));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   CHECK(ask(harness, {}).item->text == "xyz");
   harness.options.recall = false;
   CHECK(ask(harness).item->text == "xyz");
@@ -70,7 +70,7 @@ TEST_CASE("A-12: text of a project's files is suggested in that project alone") 
   harness.service->change_index([batch = recall::make_batch({&file, 1})](recall::Index& index) {
     index.add_files("/project", batch);
   });
-  harness.set("void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set("void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   CHECK(ask(harness).item->text == kRest);
   CHECK(ask(harness, {"/other", "/other/a.cpp"}).item->text == "xyz");
 }
@@ -85,7 +85,7 @@ TEST_CASE("A-12: a document that became a secret leaves the index") {
     return harness.submit(std::move(request)).get();
   };
   ask_other({"/project", "/project/b.cpp"});
-  harness.set("void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set("void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   REQUIRE(ask(harness).item->text == kRest);
   ask_other({});
   const Outcome outcome = ask(harness);
@@ -101,11 +101,11 @@ TEST_CASE("A-12: a file that another editor has open stays as that editor has it
     request.home = home;
     harness.submit(std::move(request)).get();
   }
-  harness.set("void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set("void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   harness.service->close(harness.request("file:///project/./b.cpp").document);
   CHECK(ask(harness).item->text == kRest);
   harness.service->close(harness.request("file:///project/b.cpp").document);
-  harness.set("void fifth() {\n  registry.insert^\n}\n", kUri);
+  harness.set("void fifth() {\n  registry.insert^\n}\n", kRecalledUri);
   const Outcome outcome = ask(harness);
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
@@ -139,14 +139,14 @@ TEST_CASE("A-12: the lines under a recalled line come with it, as far as the blo
   const std::string block = "if (registry.is_full()) {\n    registry.drop_oldest();\n  }";
   Harness harness(says_nothing_sure());
   harness.set(above + "void fourth() {\n  registry.insert_unique(key, std::move(value));\n  ^",
-              kUri);
+              kRecalledUri);
   SECTION("where blocks are allowed") {
     const auto outcome = ask(harness);
     REQUIRE(outcome.item);
     CHECK(outcome.item->text.starts_with(block));
   }
   SECTION("where a suggestion is a line") {
-    Request request = harness.request(kUri);
+    Request request = harness.request(kRecalledUri);
     request.home = {"/project", "/project/a.cpp"};
     request.options.stop = StopRule::kLine;
     const auto outcome = harness.submit(std::move(request)).get();
@@ -157,20 +157,20 @@ TEST_CASE("A-12: the lines under a recalled line come with it, as far as the blo
 
 TEST_CASE("A-12: what the user rejected is not recalled again") {
   Harness harness(says("xyz"));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   REQUIRE(ask(harness).item->text == kRest);
-  harness.dismiss(kUri);
+  harness.dismiss(kRecalledUri);
   const Outcome outcome = ask(harness);
   CHECK((!outcome.item || outcome.item->text != kRest));
 }
 
 TEST_CASE("A-12: what was just deleted is offered again only to who types it") {
   Harness harness(says_nothing_sure());
-  harness.set("int main() {\n  return registry.insert_unique(key);^\n}\n", kUri);
+  harness.set("int main() {\n  return registry.insert_unique(key);^\n}\n", kRecalledUri);
   ask(harness);
-  harness.erase(std::string("registry.insert_unique(key);").size(), kUri);
+  harness.erase(std::string("registry.insert_unique(key);").size(), kRecalledUri);
   CHECK(ask(harness).receipt.source == "engine");
-  harness.type("regi", kUri);
+  harness.type("regi", kRecalledUri);
   const Outcome outcome = ask(harness);
   REQUIRE(outcome.item);
   CHECK(outcome.item->text == "stry.insert_unique(key);");
@@ -197,7 +197,7 @@ TEST_CASE("A-12: drafts from recall leave what the model writes as it is") {
     completion::Worker worker(std::make_unique<test::ScriptedEngine>(script),
                               {.budgets = budgets, .index = &index});
     Request request;
-    request.document = {1, kUri};
+    request.document = {1, kRecalledUri};
     request.snapshot = document.snapshot();
     request.cursor = place.cursor;
     request.home = {"/project", "/project/a.cpp"};
@@ -227,7 +227,7 @@ TEST_CASE("eagerness moves what is shown of recalled text and of the model's") {
       "  emit(alpha, one);\n  x();\n  emit(beta, two);\n  y();\n  emit(gamma, three);\n  emit^\n";
   const auto shown = [&](Eagerness eagerness) {
     Harness harness(says_nothing_sure());
-    harness.set(ambiguous, kUri);
+    harness.set(ambiguous, kRecalledUri);
     harness.options.eagerness = eagerness;
     const Outcome outcome = ask(harness);
     return outcome.item ? outcome.item->text.size() : 0;
@@ -241,35 +241,35 @@ TEST_CASE("eagerness moves what is shown of recalled text and of the model's") {
 
 TEST_CASE("A-12: a suggestion that was accepted counts for its source") {
   Harness harness(says("xyz"));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   const Outcome outcome = ask(harness);
-  harness.accept(*outcome.item, kUri);
+  harness.accept(*outcome.item, kRecalledUri);
   ask(harness);
   CHECK(harness.service->status().sources.at("recalled").accepted == 1);
 }
 
 TEST_CASE("A-12: what is typed through is shown once, and counts for its source when it is taken") {
   Harness harness(says("xyz"));
-  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kUri);
+  harness.set(kRepeated + "void fourth() {\n  registry.insert^\n}\n", kRecalledUri);
   REQUIRE(ask(harness).item->text == kRest);
-  harness.type("_", kUri);
+  harness.type("_", kRecalledUri);
   REQUIRE(ask(harness).item->text == kRest.substr(1));
-  harness.type("u", kUri);
+  harness.type("u", kRecalledUri);
   const Outcome outcome = ask(harness);
   REQUIRE(outcome.item->text == kRest.substr(2));
   CHECK(harness.service->status().sources.at("recalled").shown == 1);
-  harness.accept(*outcome.item, kUri);
+  harness.accept(*outcome.item, kRecalledUri);
   ask(harness);
   CHECK(harness.service->status().sources.at("recalled").accepted == 1);
 
   Harness model(says("xyz = 1;"));
-  model.set("void fourth() {\n  ^\n}\n", kUri);
+  model.set("void fourth() {\n  ^\n}\n", kRecalledUri);
   REQUIRE(ask(model).item->text == "xyz = 1;");
-  model.type("x", kUri);
+  model.type("x", kRecalledUri);
   const Outcome rest = ask(model);
   CHECK(rest.receipt.source == "typed-through");
   CHECK(model.service->status().sources.at("engine").shown == 1);
-  model.accept(*rest.item, kUri);
+  model.accept(*rest.item, kRecalledUri);
   ask(model);
   const auto sources = model.service->status().sources;
   CHECK_FALSE(sources.contains("typed-through"));
@@ -284,7 +284,7 @@ TEST_CASE("A-12: of candidates that are as good, the one is shown that the model
     script->chances[0] = 0.9;
     script->chances[said.size()] = 0.05;
     Harness harness(script);
-    harness.set(both, kUri);
+    harness.set(both, kRecalledUri);
     const Outcome outcome = ask(harness);
     CHECK(outcome.receipt.source == "recalled");
     return outcome.item ? outcome.item->text : "";

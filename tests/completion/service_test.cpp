@@ -18,7 +18,7 @@ const std::string kFile =
     "  for (int value : values) {\n    result += value;\n  }\n  return result;\n}\n\n"
     "int main() {\n  int a = ^\n  return a;\n}\n";
 
-std::string silent(std::string_view reason) { return std::string("-").append(reason); }
+std::string no_item(std::string_view reason) { return std::string("-").append(reason); }
 
 }  // namespace
 
@@ -155,19 +155,19 @@ TEST_CASE("every silence has its reason, which the status counts") {
     CHECK(silences.begin()->second == 1);
     return shown;
   };
-  CHECK(reason_for("", "a^") == silent(silence::kNothing));
-  CHECK(reason_for("\nb();", "a();^", StopRule::kLine) == silent(silence::kNothingOnLine));
-  CHECK(reason_for("\nb();", "a();^") == silent(silence::kNothingOnLine));
-  CHECK(reason_for("   ", "a^", StopRule::kNone) == silent(silence::kOnlyBlanks));
-  CHECK(reason_for("b();", "a {\n  ^\n  b();\n}") == silent(silence::kRepeats));
-  CHECK(reason_for("\x01\x02", "a^") == silent(silence::kUnreadable));
+  CHECK(reason_for("", "a^") == no_item(silence::kNothing));
+  CHECK(reason_for("\nb();", "a();^", StopRule::kLine) == no_item(silence::kNothingOnLine));
+  CHECK(reason_for("\nb();", "a();^") == no_item(silence::kNothingOnLine));
+  CHECK(reason_for("   ", "a^", StopRule::kNone) == no_item(silence::kOnlyBlanks));
+  CHECK(reason_for("b();", "a {\n  ^\n  b();\n}") == no_item(silence::kRepeats));
+  CHECK(reason_for("\x01\x02", "a^") == no_item(silence::kUnreadable));
 }
 
-TEST_CASE("a budget of no tokens is silent with its reason") {
+TEST_CASE("a budget of no tokens is no_item with its reason") {
   Harness harness(says("b"));
   harness.options.tokens_max = 0;
   harness.set("a^");
-  CHECK(harness.shown() == silent(silence::kNoBudget));
+  CHECK(harness.shown() == no_item(silence::kNoBudget));
 }
 
 TEST_CASE("no more tokens than the budget are generated") {
@@ -185,7 +185,7 @@ TEST_CASE("a model that cannot fill in says so") {
   script->tokenizer.order = engine::FimOrder::kNone;
   Harness harness(script);
   harness.set("a^");
-  CHECK(harness.shown().starts_with(silent(silence::kCannotFillIn) + ": "));
+  CHECK(harness.shown().starts_with(no_item(silence::kCannotFillIn) + ": "));
   CHECK(harness.service->status().silence.at(std::string(silence::kCannotFillIn)) == 1);
 }
 
@@ -193,10 +193,10 @@ TEST_CASE("a device that fails fails the request, and the next one is answered")
   Harness harness(says("b();"));
   harness.set("a = ^");
   harness.script->hold_error = Error{Fault::kDeviceLost, "the device is gone", ""};
-  CHECK(harness.shown() == silent(silence::kEngineFailed) + ": the device is gone");
+  CHECK(harness.shown() == no_item(silence::kEngineFailed) + ": the device is gone");
   harness.script->hold_error.reset();
   harness.script->append_error = Error{Fault::kNoMemory, "out of memory", ""};
-  CHECK(harness.shown() == silent(silence::kEngineFailed) + ": out of memory");
+  CHECK(harness.shown() == no_item(silence::kEngineFailed) + ": out of memory");
   harness.script->append_error.reset();
   CHECK(harness.shown() == "b();");
 }

@@ -14,7 +14,7 @@ namespace {
 
 const Documents::Clock::time_point kNow{};
 
-std::string lines(int begin, int end) {
+std::string declarations(int begin, int end) {
   std::string text;
   for (int line = begin; line < end; ++line) text += "int value_" + std::to_string(line) + ";\n";
   return text;
@@ -45,9 +45,11 @@ struct Daemon {
 TEST_CASE("the first text is opened, and a keystroke after it is a small change to it") {
   Documents documents;
   Daemon daemon;
-  const Placed first = documents.place({lines(0, 9) + "int m", "\n" + lines(9, 20)}, kNow);
+  const Placed first =
+      documents.place({declarations(0, 9) + "int m", "\n" + declarations(9, 20)}, kNow);
   daemon.take(first);
-  const Placed second = documents.place({lines(0, 9) + "int ma", "\n" + lines(9, 20)}, kNow);
+  const Placed second =
+      documents.place({declarations(0, 9) + "int ma", "\n" + declarations(9, 20)}, kNow);
   daemon.take(second);
   CHECK(second.uri == first.uri);
   CHECK(second.cursor == lsp::Position{9, 6});
@@ -55,7 +57,7 @@ TEST_CASE("the first text is opened, and a keystroke after it is a small change 
   const Json change = parsed(second.messages[0])["params"]["contentChanges"];
   CHECK(change == Json::parse(R"([{"range": {"start": {"line": 9, "character": 5},
                                              "end": {"line": 9, "character": 5}}, "text": "a"}])"));
-  CHECK(daemon.text_of(first.uri) == lines(0, 9) + "int ma\n" + lines(9, 20));
+  CHECK(daemon.text_of(first.uri) == declarations(0, 9) + "int ma\n" + declarations(9, 20));
 }
 
 TEST_CASE("asked again for the same text, nothing is sent") {
@@ -69,28 +71,29 @@ TEST_CASE("a window that slides down a file builds the file up") {
   Daemon daemon;
   std::string uri;
   for (int line = 300; line < 400; ++line) {
-    const Placed placed = documents.place({lines(line - 256, line), lines(line, line + 64)}, kNow);
+    const Placed placed =
+        documents.place({declarations(line - 256, line), declarations(line, line + 64)}, kNow);
     daemon.take(placed);
     if (uri.empty()) uri = placed.uri;
     CHECK(placed.uri == uri);
     CHECK(placed.cursor == lsp::Position{256U + static_cast<unsigned>(line) - 300U, 0});
   }
   const std::string text = daemon.text_of(uri);
-  CHECK(text.starts_with(lines(44, 45)));
-  CHECK(text.find(lines(44, 420)) == 0);
+  CHECK(text.starts_with(declarations(44, 45)));
+  CHECK(text.find(declarations(44, 420)) == 0);
 }
 
 TEST_CASE("another file is another document, and the first is found again") {
   Documents documents;
-  const std::string one = documents.place({lines(0, 50), lines(50, 60)}, kNow).uri;
-  const std::string two = documents.place({lines(900, 950), "\n"}, kNow).uri;
+  const std::string one = documents.place({declarations(0, 50), declarations(50, 60)}, kNow).uri;
+  const std::string two = documents.place({declarations(900, 950), "\n"}, kNow).uri;
   CHECK(one != two);
-  CHECK(documents.place({lines(0, 50) + "x", lines(50, 60)}, kNow).uri == one);
+  CHECK(documents.place({declarations(0, 50) + "x", declarations(50, 60)}, kNow).uri == one);
 }
 
 TEST_CASE("files that clients name are kept apart by their names, which become the URI's") {
   Documents documents;
-  const std::string text = lines(0, 50);
+  const std::string text = declarations(0, 50);
   const std::string one = documents.place({text, "", "src/a b.cpp"}, kNow).uri;
   const std::string two = documents.place({text, "", "src/b.cpp"}, kNow).uri;
   CHECK(one != two);
@@ -103,25 +106,25 @@ TEST_CASE(
     "a document of an editor's is copied if the text is a part of it, and goes on from there") {
   Documents documents;
   Daemon daemon;
-  const Surroundings text{lines(20, 30) + "x", "\n" + lines(30, 40)};
-  CHECK(documents.adopt({"file:///b.cpp", "cpp", lines(900, 990)}, text, kNow).empty());
+  const Surroundings text{declarations(20, 30) + "x", "\n" + declarations(30, 40)};
+  CHECK(documents.adopt({"file:///b.cpp", "cpp", declarations(900, 990)}, text, kNow).empty());
   Placed placed;
-  placed.messages = documents.adopt({"file:///a.cpp", "cpp", lines(0, 90)}, text, kNow);
+  placed.messages = documents.adopt({"file:///a.cpp", "cpp", declarations(0, 90)}, text, kNow);
   REQUIRE(placed.messages.size() == 1);
   daemon.take(placed);
-  CHECK(documents.adopt({"file:///a.cpp", "cpp", lines(0, 90)}, text, kNow).empty());
+  CHECK(documents.adopt({"file:///a.cpp", "cpp", declarations(0, 90)}, text, kNow).empty());
   placed = documents.place(text, kNow);
   daemon.take(placed);
   CHECK(placed.uri == "file:///a.cpp");
   CHECK(placed.cursor == lsp::Position{30, 1});
-  CHECK(daemon.text_of(placed.uri) == lines(0, 30) + "x\n" + lines(30, 90));
+  CHECK(daemon.text_of(placed.uri) == declarations(0, 30) + "x\n" + declarations(30, 90));
 }
 
 TEST_CASE("documents are bounded in number and in time") {
   Documents documents;
   std::vector<std::string> uris;
   for (int file = 0; file <= static_cast<int>(Documents::kDocumentsMax); ++file) {
-    const Placed placed = documents.place({lines(file * 1000, file * 1000 + 30), ""},
+    const Placed placed = documents.place({declarations(file * 1000, file * 1000 + 30), ""},
                                           kNow + std::chrono::seconds(file));
     uris.push_back(placed.uri);
     if (file < static_cast<int>(Documents::kDocumentsMax)) continue;

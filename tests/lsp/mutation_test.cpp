@@ -67,7 +67,7 @@ void check_error(const Error& error) {
 }
 
 template <class Params>
-void read(const Json& params) {
+void read_params(const Json& params) {
   if (const Result<Params> read = params_of<Params>(params); !read) check_error(read.error());
 }
 
@@ -84,18 +84,18 @@ TEST_CASE("mutated bodies are read or refused") {
       continue;
     }
     ++accepted;
-    read<InitializeParams>(message->params);
-    read<DidOpenTextDocumentParams>(message->params);
-    read<DidChangeTextDocumentParams>(message->params);
-    read<InlineCompletionParams>(message->params);
-    read<ExecuteCommandParams>(message->params);
-    read<DidChangeConfigurationParams>(message->params);
-    read<EfimDidFocusParams>(message->params);
-    read<EfimDidShowParams>(message->params);
-    read<EfimDidDismissParams>(message->params);
-    read<EfimDidPartiallyAcceptParams>(message->params);
-    read<CancelParams>(message->params);
-    read<FindDocumentParams>(message->params);
+    read_params<InitializeParams>(message->params);
+    read_params<DidOpenTextDocumentParams>(message->params);
+    read_params<DidChangeTextDocumentParams>(message->params);
+    read_params<InlineCompletionParams>(message->params);
+    read_params<ExecuteCommandParams>(message->params);
+    read_params<DidChangeConfigurationParams>(message->params);
+    read_params<EfimDidFocusParams>(message->params);
+    read_params<EfimDidShowParams>(message->params);
+    read_params<EfimDidDismissParams>(message->params);
+    read_params<EfimDidPartiallyAcceptParams>(message->params);
+    read_params<CancelParams>(message->params);
+    read_params<FindDocumentParams>(message->params);
     const std::string again =
         json_text(message->params);  // what was read can be written and read again
     CHECK(parse_json(again).value() == message->params);

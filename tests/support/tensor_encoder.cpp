@@ -20,7 +20,7 @@ constexpr std::size_t kBlock = 32;
 constexpr std::size_t kSuperblock = 256;
 
 template <class T>
-void put(std::string& out, T value) {
+void put_value(std::string& out, T value) {
   static_assert(std::is_trivially_copyable_v<T> && std::endian::native == std::endian::little);
   char bytes[sizeof(T)];
   std::memcpy(bytes, &value, sizeof(T));
@@ -60,18 +60,19 @@ float peak(std::span<const float> values) {
 
 void put_q8_0(std::string& out, std::span<const float> block) {
   const float scale = std::fabs(peak(block)) / 127.0F;
-  put(out, to_f16(scale));
+  put_value(out, to_f16(scale));
   for (const float value : block)
-    put(out, static_cast<std::int8_t>(level(value, scale, -127, 127)));
+    put_value(out, static_cast<std::int8_t>(level(value, scale, -127, 127)));
 }
 
 /// Bit 4 of 32 levels, then bits 0-3: byte i holds level i low, level 16 + i high.
 void put_levels(std::string& out, const std::array<int, kBlock>& levels, int bits) {
   std::uint32_t high = 0;
   for (std::size_t i = 0; i < kBlock; ++i) high |= static_cast<std::uint32_t>(levels[i] >> 4) << i;
-  if (bits == 5) put(out, high);
+  if (bits == 5) put_value(out, high);
   for (std::size_t i = 0; i < kBlock / 2; ++i)
-    put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock / 2] & 15) << 4));
+    put_value(out,
+              static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock / 2] & 15) << 4));
 }
 
 /// Q4_0 and Q5_0: levels around the middle; the value of largest magnitude is the lowest level.
@@ -81,7 +82,7 @@ void put_centered(std::string& out, std::span<const float> block, int bits) {
   std::array<int, kBlock> levels{};
   for (std::size_t i = 0; i < kBlock; ++i)
     levels[i] = level(block[i], scale, -middle, middle - 1) + middle;
-  put(out, to_f16(scale));
+  put_value(out, to_f16(scale));
   put_levels(out, levels, bits);
 }
 
@@ -92,8 +93,8 @@ void put_from_minimum(std::string& out, std::span<const float> block, int bits) 
   const float scale = (*high - *low) / static_cast<float>(top);
   std::array<int, kBlock> levels{};
   for (std::size_t i = 0; i < kBlock; ++i) levels[i] = level(block[i] - *low, scale, 0, top);
-  put(out, to_f16(scale));
-  put(out, to_f16(*low));
+  put_value(out, to_f16(scale));
+  put_value(out, to_f16(*low));
   put_levels(out, levels, bits);
 }
 
@@ -125,12 +126,13 @@ GroupScales group_scales(std::span<const float> block, int top) {
 
 void put_group_scales(std::string& out, const GroupScales& scales) {
   const auto low = [&](const std::array<int, 8>& values, std::size_t i) {
-    put(out, static_cast<std::uint8_t>(values[i] | (values[i + 4] >> 4) << 6));
+    put_value(out, static_cast<std::uint8_t>(values[i] | (values[i + 4] >> 4) << 6));
   };
   for (std::size_t i = 0; i < 4; ++i) low(scales.scale, i);
   for (std::size_t i = 0; i < 4; ++i) low(scales.minimum, i);
   for (std::size_t i = 4; i < 8; ++i)
-    put(out, static_cast<std::uint8_t>((scales.scale[i] & 15) | (scales.minimum[i] & 15) << 4));
+    put_value(out,
+              static_cast<std::uint8_t>((scales.scale[i] & 15) | (scales.minimum[i] & 15) << 4));
 }
 
 /// Q4_K and Q5_K.
@@ -144,18 +146,18 @@ void put_k(std::string& out, std::span<const float> block, int bits) {
     const float minimum = scales.minimum_unit * static_cast<float>(scales.minimum[group]);
     levels[i] = level(block[i] + minimum, scale, 0, top);
   }
-  put(out, to_f16(scales.scale_unit));
-  put(out, to_f16(scales.minimum_unit));
+  put_value(out, to_f16(scales.scale_unit));
+  put_value(out, to_f16(scales.minimum_unit));
   put_group_scales(out, scales);
   for (std::size_t i = 0; bits == 5 && i < kBlock; ++i) {
     int high = 0;
     for (std::size_t group = 0; group < 8; ++group)
       high |= levels[group * kBlock + i] >> 4 << group;
-    put(out, static_cast<std::uint8_t>(high));
+    put_value(out, static_cast<std::uint8_t>(high));
   }
   for (std::size_t pair = 0; pair < kSuperblock; pair += 2 * kBlock)
     for (std::size_t i = pair; i < pair + kBlock; ++i)
-      put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock] & 15) << 4));
+      put_value(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock] & 15) << 4));
 }
 
 void put_q6_k(std::string& out, std::span<const float> block) {
@@ -167,30 +169,31 @@ void put_q6_k(std::string& out, std::span<const float> block) {
   std::string scales;
   for (std::size_t group = 0; group < 16; ++group) {
     const int scale = level(wanted[group], unit, -127, 127);
-    put(scales, static_cast<std::int8_t>(scale));
+    put_value(scales, static_cast<std::int8_t>(scale));
     for (std::size_t i = group * 16; i < (group + 1) * 16; ++i)
       levels[i] = level(block[i], unit * static_cast<float>(scale), -32, 31) + 32;
   }
   // Each half of 128 levels: byte i of 64 holds level i low and level 64 + i high.
   for (std::size_t half = 0; half < kSuperblock; half += 128)
     for (std::size_t i = half; i < half + 64; ++i)
-      put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + 64] & 15) << 4));
+      put_value(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + 64] & 15) << 4));
   for (std::size_t half = 0; half < kSuperblock; half += 128)
     for (std::size_t i = half; i < half + 32; ++i)
-      put(out, static_cast<std::uint8_t>(levels[i] >> 4 | levels[i + 32] >> 4 << 2 |
-                                         levels[i + 64] >> 4 << 4 | levels[i + 96] >> 4 << 6));
+      put_value(out,
+                static_cast<std::uint8_t>(levels[i] >> 4 | levels[i + 32] >> 4 << 2 |
+                                          levels[i + 64] >> 4 << 4 | levels[i + 96] >> 4 << 6));
   out += scales;
-  put(out, to_f16(unit));
+  put_value(out, to_f16(unit));
 }
 
 void put_block(std::string& out, std::span<const float> block, TensorType type) {
   switch (type) {
     case TensorType::kF32:
-      return put(out, block[0]);
+      return put_value(out, block[0]);
     case TensorType::kF16:
-      return put(out, to_f16(block[0]));
+      return put_value(out, to_f16(block[0]));
     case TensorType::kBF16:
-      return put(out, to_bf16(block[0]));
+      return put_value(out, to_bf16(block[0]));
     case TensorType::kQ8_0:
       return put_q8_0(out, block);
     case TensorType::kQ4_0:

@@ -24,7 +24,7 @@ using Action = CacheRequest::Action;
 namespace {
 
 /// verify and purge read and write as much as the store holds.
-constexpr auto kAnswerMax = std::chrono::minutes(10);
+constexpr auto kStoreAnswerMax = std::chrono::minutes(10);
 
 double number(const Json& value, const char* key) {
   const auto found = value.find(key);
@@ -66,7 +66,7 @@ Result<Json> ask(const Paths& paths, const CacheRequest& request) {
   if (socket) {
     RpcClient client(std::move(*socket));
     Result<Json> answer = client.request("efim/cache", to_json(request),
-                                         std::chrono::steady_clock::now() + kAnswerMax);
+                                         std::chrono::steady_clock::now() + kStoreAnswerMax);
     if (request.action != Action::kPurge || !answer ||
         number(answer->value("disk", Json::object()), "budgetBytes") > 0)
       return answer;

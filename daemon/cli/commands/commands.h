@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <string>
 
 #include "base/error.h"
@@ -41,6 +42,9 @@ struct AutostartState {
 AutostartState autostart_state();
 /// 0 also if no daemon runs.
 int run_stop(const Paths& paths);
+
+/// For an answer about its status and its version; a daemon that takes longer hangs.
+inline constexpr std::chrono::seconds kStatusAnswerMax(5);
 
 /// Asks the daemon to finish and waits for its end.
 enum class Stopped { kFinished, kNoneRan };

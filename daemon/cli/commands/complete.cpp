@@ -20,7 +20,7 @@ namespace {
 
 /// For everything: starting the daemon, loading a large model, the completion.
 constexpr auto kTotalMax = std::chrono::seconds(120);
-constexpr auto kLook = std::chrono::milliseconds(30);
+constexpr auto kLookAgain = std::chrono::milliseconds(30);
 constexpr auto kReceiptMax = std::chrono::seconds(2);
 
 /// One editor with one document, at the other end of a daemon.
@@ -80,7 +80,7 @@ class OneCompletion {
       if (Clock::now() >= deadline_)
         return fail(Fault::kNotReady, "the model is still loading", "try again in a while");
       if (!std::exchange(told, true)) fmt::print(stderr, "efimd: waiting for the model to load\n");
-      std::this_thread::sleep_for(kLook);
+      std::this_thread::sleep_for(kLookAgain);
     }
   }
 

@@ -37,8 +37,6 @@ using lsp::Json;
 
 namespace {
 
-constexpr auto kAnswerMax = std::chrono::seconds(5);
-
 Finding wrong(std::string subject, const Error& error) {
   return {Level::kWrong, std::move(subject), error.what, error.remedy};
 }
@@ -199,10 +197,10 @@ Finding examine_daemon(const Paths& paths) {
   if (!socket) return wrong("daemon", socket.error());
   RpcClient client(std::move(*socket));
   const auto status =
-      client.request("efim/status", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
+      client.request("efim/status", nullptr, std::chrono::steady_clock::now() + kStatusAnswerMax);
   if (!status) return wrong("daemon", status.error());
   const auto version =
-      client.request("efim/version", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
+      client.request("efim/version", nullptr, std::chrono::steady_clock::now() + kStatusAnswerMax);
   const Json running = version ? *version : Json::object();
   const auto build = build_of(running.value("build", Json()));
   if (!build || build->id != this_build().id)

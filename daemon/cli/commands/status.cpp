@@ -6,12 +6,6 @@
 
 namespace efimd::service {
 
-namespace {
-
-constexpr auto kAnswerMax = std::chrono::seconds(5);
-
-}  // namespace
-
 int run_status(const Paths& paths, const CommandLine& line) {
   auto socket = connect_to_daemon(paths);
   if (!socket && socket.error().fault == Fault::kNotFound)
@@ -20,7 +14,7 @@ int run_status(const Paths& paths, const CommandLine& line) {
   if (!socket) return failed(socket.error());
   RpcClient client(std::move(*socket));
   const auto status =
-      client.request("efim/status", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
+      client.request("efim/status", nullptr, std::chrono::steady_clock::now() + kStatusAnswerMax);
   if (!status) return failed(status.error());
   if (line.json)
     fmt::print("{}\n", lsp::json_text(*status));

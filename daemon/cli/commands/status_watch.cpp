@@ -20,7 +20,6 @@ namespace efimd::service {
 namespace {
 
 constexpr int kEveryMs = 1000;
-constexpr auto kAnswerMax = std::chrono::seconds(5);
 
 volatile std::sig_atomic_t asked_to_end = 0;
 
@@ -99,8 +98,8 @@ class Asker {
       if (!socket) return tl::unexpected(socket.error());
       client_.emplace(std::move(*socket));
     }
-    auto answer =
-        client_->request("efim/status", nullptr, std::chrono::steady_clock::now() + kAnswerMax);
+    auto answer = client_->request("efim/status", nullptr,
+                                   std::chrono::steady_clock::now() + kStatusAnswerMax);
     if (!answer) client_.reset();
     return answer;
   }

@@ -10,7 +10,7 @@ namespace efimd::completion {
 
 namespace {
 
-bool is_blank(std::string_view text) {
+bool only_blanks(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
@@ -47,7 +47,7 @@ bool can_answer(const Suggestion& suggestion, std::size_t typed) {
   const Generated& generated = suggestion.generated;
   if (generated.end == End::kStopped) return false;
   const std::string_view rest = std::string_view(generated.text).substr(typed);
-  if (is_blank(rest)) return false;
+  if (only_blanks(rest)) return false;
   const bool more_to_come = generated.end == End::kTokens || generated.end == End::kTime;
   return typed == 0 || !more_to_come || rest.size() >= generated.text.size() / 2;
 }

@@ -15,8 +15,6 @@ namespace efimd::completion {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-
 /// Longer ends of a line are not compared in the near sense.
 constexpr std::size_t kRestBytesMax = 256;
 

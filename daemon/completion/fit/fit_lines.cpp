@@ -82,6 +82,10 @@ std::string_view trim_end(std::string_view text) {
 
 bool is_blank(std::string_view text) { return trim_end(text).empty(); }
 
+bool is_space(char c) { return c == ' ' || c == '\t'; }
+
+bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
+
 bool is_word(char c) {
   const auto byte = static_cast<unsigned char>(c);
   return byte >= 0x80 || c == '_' || (c >= '0' && c <= '9') ||

@@ -21,6 +21,8 @@ std::string_view without_following_lines(std::string_view text, const CursorCont
 std::string_view trim_end(std::string_view text);  ///< blanks and line ends
 bool is_blank(std::string_view text);              ///< blanks and line ends only, or empty
 bool is_word(char c);                              ///< a byte of a word in any script
+bool is_space(char c);                             ///< a blank or a tab
+bool is_quote(char c);
 bool has_word(std::string_view text);
 std::vector<std::string_view> split_lines(std::string_view text);  ///< at "\n"; one line at least
 

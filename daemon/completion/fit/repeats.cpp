@@ -17,8 +17,6 @@ constexpr std::size_t kLineBytesMax = 1024;
 
 using Tokens = std::vector<std::string_view>;
 
-bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
-
 bool declares(std::string_view word) {
   constexpr auto kWords = std::to_array<std::string_view>(
       {"const", "let", "var", "auto", "mut", "final", "static", "constexpr", "readonly"});

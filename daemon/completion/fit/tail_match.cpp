@@ -10,9 +10,6 @@ namespace efimd::completion {
 
 namespace {
 
-bool is_space(char c) { return c == ' ' || c == '\t'; }
-bool is_quote(char c) { return c == '"' || c == '\'' || c == '`'; }
-
 /// The next `quote` from `at` on that no backslash escapes.
 std::size_t find_quote(std::string_view text, std::string_view quote, std::size_t at) {
   for (; at < text.size(); ++at) {

@@ -27,7 +27,7 @@ using engine::PageIndex;
 using engine::RopePairs;
 using engine::TokenId;
 
-constexpr int kP = kPageTokens;
+constexpr int kPage = kPageTokens;
 
 ModelShape shape_of(int kv_heads, int group, int width, RopePairs pairs, int rope_width) {
   ModelShape shape = tiny_shape();
@@ -45,12 +45,12 @@ ModelShape shape_of(int kv_heads, int group, int width, RopePairs pairs, int rop
 struct Both {
   Both(const ModelShape& shape_in, int tokens, bool biased)
       : shape(shape_in),
-        bytes(*Kv8Memory::open({1, shape.kv_heads, shape.head_width, tokens / kP + 1})),
-        halves(*KvMemory::open({1, shape.kv_heads, shape.head_width, tokens / kP + 1})),
+        bytes(*Kv8Memory::open({1, shape.kv_heads, shape.head_width, tokens / kPage + 1})),
+        halves(*KvMemory::open({1, shape.kv_heads, shape.head_width, tokens / kPage + 1})),
         bias_values(biased ? random_values(shape.kv_heads * shape.head_width, 150) : no_values()),
         bias(shape, {}, {bias_values}),
         rope(shape, {}) {
-    for (int page = tokens / kP; page >= 0; --page) pages.push_back(page);
+    for (int page = tokens / kPage; page >= 0; --page) pages.push_back(page);
     bias.prepare(tokens);
     for (int c = 0; c < tokens; ++c) put(c);
   }
@@ -64,13 +64,13 @@ struct Both {
   }
 
   void put(int c) {
-    const PageIndex page = pages[static_cast<std::size_t>(c / kP)];
+    const PageIndex page = pages[static_cast<std::size_t>(c / kPage)];
     rope.prepare({{c}});
     for (int head = 0; head < shape.kv_heads; ++head) {
       const std::vector<float> key = random_values(shape.head_width, 3);
       const std::vector<float> value = random_values(shape.head_width, 1);
       bytes.pages().touch(page);
-      bytes.put(0, head, page, c % kP, key.data(), value.data());
+      bytes.put(0, head, page, c % kPage, key.data(), value.data());
       std::vector<std::uint16_t> key_half, value_half;
       for (int e = 0; e < shape.head_width; ++e) {
         key_half.push_back(float_to_half(key_at(head, page, c, e)));
@@ -79,7 +79,7 @@ struct Both {
             worst_key, std::fabs(stored_key(head, page, c, e) - key[static_cast<std::size_t>(e)]));
       }
       halves.pages().touch(page);
-      halves.put(0, head, page, c % kP, key_half.data(), value_half.data());
+      halves.put(0, head, page, c % kPage, key_half.data(), value_half.data());
     }
   }
   const std::int8_t* block(int head, PageIndex page) const {
@@ -88,9 +88,10 @@ struct Both {
   }
   float stored_key(int head, PageIndex page, int c, int e) const {
     const std::int8_t* k = block(head, page);
-    const auto* scales =
-        reinterpret_cast<const std::uint16_t*>(k + (shape.head_width + bytes.value_width()) * kP);
-    return static_cast<float>(k[e * kP + c % kP]) * half_to_float(scales[e / 32 * kP + c % kP]);
+    const auto* scales = reinterpret_cast<const std::uint16_t*>(
+        k + (shape.head_width + bytes.value_width()) * kPage);
+    return static_cast<float>(k[e * kPage + c % kPage]) *
+           half_to_float(scales[e / 32 * kPage + c % kPage]);
   }
   float key_at(int head, PageIndex page, int c, int e) const {
     float key = stored_key(head, page, c, e);
@@ -102,11 +103,11 @@ struct Both {
     return key + rotated[static_cast<std::size_t>(e)];
   }
   float value_at(int head, PageIndex page, int c, int e) const {
-    const std::int8_t* v = block(head, page) + shape.head_width * kP;
-    const auto* scales = reinterpret_cast<const std::uint16_t*>(v + bytes.value_width() * kP) +
-                         (shape.head_width + 31) / 32 * kP;
-    return static_cast<float>(v[c % kP * bytes.value_width() + e]) *
-           half_to_float(scales[e / 32 * kP + c % kP]);
+    const std::int8_t* v = block(head, page) + shape.head_width * kPage;
+    const auto* scales = reinterpret_cast<const std::uint16_t*>(v + bytes.value_width() * kPage) +
+                         (shape.head_width + 31) / 32 * kPage;
+    return static_cast<float>(v[c % kPage * bytes.value_width() + e]) *
+           half_to_float(scales[e / 32 * kPage + c % kPage]);
   }
 
   ModelShape shape;
@@ -148,7 +149,7 @@ std::vector<float> attend(Isa isa, const Both& kv, int position, int count,
     if (kv.bias.has(0)) {
       source.bias_along = kv.bias.along(0, head);
       source.bias_across = kv.bias.across(0, head);
-      source.turns = kv.bias.turns(plan.range_begin(i) / kP);
+      source.turns = kv.bias.turns(plan.range_begin(i) / kPage);
       source.pairs = kv.bias.pairs();
       source.adjacent_pairs = shape.rope_pairs == RopePairs::kAdjacent;
     }
@@ -217,14 +218,14 @@ TEST_CASE("elements of any size are kept finite in 8 bits, and zeros as zeros") 
   value[2] = 1e-30F;
   memory.put(0, 0, 0, 3, key.data(), value.data());
   const auto* k = reinterpret_cast<const std::int8_t*>(memory.head(0, 0));
-  const std::int8_t* v = k + 32 * kP;
-  const auto* scales = reinterpret_cast<const std::uint16_t*>(v + 32 * kP);
+  const std::int8_t* v = k + 32 * kPage;
+  const auto* scales = reinterpret_cast<const std::uint16_t*>(v + 32 * kPage);
   CHECK(k[3] == 0);
   CHECK(scales[3] == 0);
   CHECK(v[3 * 32] == 127);
   CHECK(v[3 * 32 + 1] == -127);
   CHECK(v[3 * 32 + 2] == 0);
-  CHECK(half_to_float(scales[kP + 3]) * 127 < 65504);
+  CHECK(half_to_float(scales[kPage + 3]) * 127 < 65504);
 }
 
 TEST_CASE("a copied 8-bit page holds the first tokens of all layers and leaves the rest") {
@@ -233,7 +234,7 @@ TEST_CASE("a copied 8-bit page holds the first tokens of all layers and leaves t
     memory.pages().touch(page);
     for (int layer = 0; layer < 2; ++layer)
       for (int head = 0; head < 2; ++head)
-        for (int slot = 0; slot < kP; ++slot) {
+        for (int slot = 0; slot < kPage; ++slot) {
           const std::vector<float> row(40, value + static_cast<float>(slot));
           memory.put(layer, head, page, slot, row.data(), row.data());
         }
@@ -253,7 +254,7 @@ TEST_CASE("a copied 8-bit page holds the first tokens of all layers and leaves t
     CHECK(same);
     if (after[i] != before[i]) ++copied;
   }
-  memory.copy(0, 1, kP);
+  memory.copy(0, 1, kPage);
   CHECK(bytes_of(1) == source);
   // Scales: of each head 2 + 2 groups (of 40 and 48 elements), 5 tokens; the quants are all 127.
   CHECK(copied >= 4 * 4 * 5);
@@ -262,8 +263,8 @@ TEST_CASE("a copied 8-bit page holds the first tokens of all layers and leaves t
 
 TEST_CASE("a page of 8-bit KV takes little more than half of f16's bytes") {
   const ModelShape shape = shape_of(2, 7, 64, RopePairs::kHalves, 64);
-  CHECK(engine::cpu_page_bytes(shape, KvType::kF16) == 2U * 2 * 64 * 2 * kP);
-  CHECK(engine::cpu_page_bytes(shape, KvType::kQ8) == 2U * 2 * (64 + 4) * kP);
+  CHECK(engine::cpu_page_bytes(shape, KvType::kF16) == 2U * 2 * 64 * 2 * kPage);
+  CHECK(engine::cpu_page_bytes(shape, KvType::kQ8) == 2U * 2 * (64 + 4) * kPage);
   const MemoryModel model(tiny_shape(), {});
   const auto backend = device(model, isas_here().back(), 2, KvType::kQ8);
   CHECK(backend->page_bytes() == engine::cpu_page_bytes(model.shape, KvType::kQ8));

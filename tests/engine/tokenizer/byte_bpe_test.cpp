@@ -17,7 +17,7 @@ TinyModel byte_model(std::string pre = "qwen2") {
 }
 
 /// The texts of a text's tokens, for readable comparisons.
-std::vector<std::string> pieces(const engine::Tokenizer& tokenizer, std::string_view text) {
+std::vector<std::string> spelled(const engine::Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::string> texts;
   for (const TokenId token : tokenizer.encode(text, Fragment::kInside))
     texts.emplace_back(tokenizer.bytes(token));
@@ -32,18 +32,18 @@ constexpr std::array kRules = {"default", "gpt-2",          "mellum",       "sta
 
 }  // namespace
 
-TEST_CASE("byte-level BPE merges by rank and never across pieces") {
+TEST_CASE("byte-level BPE merges by rank and never across spelled") {
   const auto tokenizer = tiny_tokenizer(byte_model());
-  CHECK(pieces(*tokenizer, "return") == Pieces{"return"});
-  CHECK(pieces(*tokenizer, "returned") == Pieces{"return", "e", "d"});
-  CHECK(pieces(*tokenizer, "world int") == Pieces{"world", " ", "int"});
-  CHECK(pieces(*tokenizer, "return(int)") == Pieces{"return", "(", "int", ")"});
+  CHECK(spelled(*tokenizer, "return") == Pieces{"return"});
+  CHECK(spelled(*tokenizer, "returned") == Pieces{"return", "e", "d"});
+  CHECK(spelled(*tokenizer, "world int") == Pieces{"world", " ", "int"});
+  CHECK(spelled(*tokenizer, "return(int)") == Pieces{"return", "(", "int", ")"});
 }
 
 TEST_CASE("of equal ranks the leftmost pair merges first") {
   const auto tokenizer = tiny_tokenizer(byte_model());
-  CHECK(pieces(*tokenizer, "===") == Pieces{"==", "="});
-  CHECK(pieces(*tokenizer, "\n       ") == Pieces{"\n", "    ", "  ", " "});
+  CHECK(spelled(*tokenizer, "===") == Pieces{"==", "="});
+  CHECK(spelled(*tokenizer, "\n       ") == Pieces{"\n", "    ", "  ", " "});
 }
 
 TEST_CASE("byte-level BPE gives any text back, also what the vocabulary has no words for") {
