@@ -3,7 +3,7 @@
 //   listen    listens at $EFIMD_RUNTIME_DIR, adds a line to "starts" there, answers every request with {"pid": ...}
 //   complain  reports a failure
 //   die       ends without a word
-//   silent    neither listens nor ends
+//   silent    neither listens nor says anything, and ends when nobody waits for it any more
 //
 // Ends when its last connection does, and after kLifeMax in any case.
 #include <fcntl.h>
@@ -89,7 +89,8 @@ int main(int argc, char** argv) {
     return 1;
   }
   if (mode == "silent") {
-    ::pause();
+    pollfd reader{ready.get(), 0, 0};
+    ::poll(&reader, 1, -1);  // until its other end is closed
     return 0;
   }
   return listen_until_alone(std::getenv("EFIMD_RUNTIME_DIR"), std::move(ready));
