@@ -4,15 +4,12 @@
 #include <utility>
 
 #include "daemon/completion/documents/documents.h"
+#include "daemon/completion/fit/fit_lines.h"
 #include "daemon/prompt/places.h"
 
 namespace efimd::completion {
 
 namespace {
-
-bool only_blanks(std::string_view text) {
-  return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
-}
 
 /// Whether nothing of the old text but [begin, replace_end) was edited.
 bool edited_only_there(const Suggestion& suggestion, const text::Snapshot& snapshot) {
@@ -47,7 +44,7 @@ bool can_answer(const Suggestion& suggestion, std::size_t typed) {
   const Generated& generated = suggestion.generated;
   if (generated.end == End::kStopped) return false;
   const std::string_view rest = std::string_view(generated.text).substr(typed);
-  if (only_blanks(rest)) return false;
+  if (is_blank(rest)) return false;
   const bool more_to_come = generated.end == End::kTokens || generated.end == End::kTime;
   return typed == 0 || !more_to_come || rest.size() >= generated.text.size() / 2;
 }
