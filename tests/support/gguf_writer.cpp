@@ -1,11 +1,10 @@
 #include <algorithm>
-#include <bit>
 #include <cstring>
 #include <fstream>
 #include <stdexcept>
-#include <type_traits>
 
 #include "tests/support/model_writer.h"
+#include "tests/support/put.h"
 
 namespace efimd::test {
 namespace {
@@ -19,14 +18,6 @@ enum GgufType : std::uint32_t {
   kTypeArray = 9,
   kTypeU64 = 10,
 };
-
-template <class T>
-void put(std::string& out, T value) {
-  static_assert(std::is_trivially_copyable_v<T> && std::endian::native == std::endian::little);
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
-}
 
 void put_text(std::string& out, std::string_view text) {
   put<std::uint64_t>(out, text.size());

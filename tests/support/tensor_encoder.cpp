@@ -7,9 +7,9 @@
 #include <cstring>
 #include <span>
 #include <stdexcept>
-#include <type_traits>
 
 #include "tests/support/model_writer.h"
+#include "tests/support/put.h"
 
 namespace efimd::test {
 namespace {
@@ -18,14 +18,6 @@ using engine::TensorType;
 
 constexpr std::size_t kBlock = 32;
 constexpr std::size_t kSuperblock = 256;
-
-template <class T>
-void put_value(std::string& out, T value) {
-  static_assert(std::is_trivially_copyable_v<T> && std::endian::native == std::endian::little);
-  char bytes[sizeof(T)];
-  std::memcpy(bytes, &value, sizeof(T));
-  out.append(bytes, sizeof(T));
-}
 
 std::uint16_t to_f16(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -60,19 +52,18 @@ float peak(std::span<const float> values) {
 
 void put_q8_0(std::string& out, std::span<const float> block) {
   const float scale = std::fabs(peak(block)) / 127.0F;
-  put_value(out, to_f16(scale));
+  put(out, to_f16(scale));
   for (const float value : block)
-    put_value(out, static_cast<std::int8_t>(level(value, scale, -127, 127)));
+    put(out, static_cast<std::int8_t>(level(value, scale, -127, 127)));
 }
 
 /// Bit 4 of 32 levels, then bits 0-3: byte i holds level i low, level 16 + i high.
 void put_levels(std::string& out, const std::array<int, kBlock>& levels, int bits) {
   std::uint32_t high = 0;
   for (std::size_t i = 0; i < kBlock; ++i) high |= static_cast<std::uint32_t>(levels[i] >> 4) << i;
-  if (bits == 5) put_value(out, high);
+  if (bits == 5) put(out, high);
   for (std::size_t i = 0; i < kBlock / 2; ++i)
-    put_value(out,
-              static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock / 2] & 15) << 4));
+    put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock / 2] & 15) << 4));
 }
 
 /// Q4_0 and Q5_0: levels around the middle; the value of largest magnitude is the lowest level.
@@ -82,7 +73,7 @@ void put_centered(std::string& out, std::span<const float> block, int bits) {
   std::array<int, kBlock> levels{};
   for (std::size_t i = 0; i < kBlock; ++i)
     levels[i] = level(block[i], scale, -middle, middle - 1) + middle;
-  put_value(out, to_f16(scale));
+  put(out, to_f16(scale));
   put_levels(out, levels, bits);
 }
 
@@ -93,8 +84,8 @@ void put_from_minimum(std::string& out, std::span<const float> block, int bits) 
   const float scale = (*high - *low) / static_cast<float>(top);
   std::array<int, kBlock> levels{};
   for (std::size_t i = 0; i < kBlock; ++i) levels[i] = level(block[i] - *low, scale, 0, top);
-  put_value(out, to_f16(scale));
-  put_value(out, to_f16(*low));
+  put(out, to_f16(scale));
+  put(out, to_f16(*low));
   put_levels(out, levels, bits);
 }
 
@@ -126,13 +117,12 @@ GroupScales group_scales(std::span<const float> block, int top) {
 
 void put_group_scales(std::string& out, const GroupScales& scales) {
   const auto low = [&](const std::array<int, 8>& values, std::size_t i) {
-    put_value(out, static_cast<std::uint8_t>(values[i] | (values[i + 4] >> 4) << 6));
+    put(out, static_cast<std::uint8_t>(values[i] | (values[i + 4] >> 4) << 6));
   };
   for (std::size_t i = 0; i < 4; ++i) low(scales.scale, i);
   for (std::size_t i = 0; i < 4; ++i) low(scales.minimum, i);
   for (std::size_t i = 4; i < 8; ++i)
-    put_value(out,
-              static_cast<std::uint8_t>((scales.scale[i] & 15) | (scales.minimum[i] & 15) << 4));
+    put(out, static_cast<std::uint8_t>((scales.scale[i] & 15) | (scales.minimum[i] & 15) << 4));
 }
 
 /// Q4_K and Q5_K.
@@ -146,18 +136,18 @@ void put_k(std::string& out, std::span<const float> block, int bits) {
     const float minimum = scales.minimum_unit * static_cast<float>(scales.minimum[group]);
     levels[i] = level(block[i] + minimum, scale, 0, top);
   }
-  put_value(out, to_f16(scales.scale_unit));
-  put_value(out, to_f16(scales.minimum_unit));
+  put(out, to_f16(scales.scale_unit));
+  put(out, to_f16(scales.minimum_unit));
   put_group_scales(out, scales);
   for (std::size_t i = 0; bits == 5 && i < kBlock; ++i) {
     int high = 0;
     for (std::size_t group = 0; group < 8; ++group)
       high |= levels[group * kBlock + i] >> 4 << group;
-    put_value(out, static_cast<std::uint8_t>(high));
+    put(out, static_cast<std::uint8_t>(high));
   }
   for (std::size_t pair = 0; pair < kSuperblock; pair += 2 * kBlock)
     for (std::size_t i = pair; i < pair + kBlock; ++i)
-      put_value(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock] & 15) << 4));
+      put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + kBlock] & 15) << 4));
 }
 
 void put_q6_k(std::string& out, std::span<const float> block) {
@@ -169,31 +159,30 @@ void put_q6_k(std::string& out, std::span<const float> block) {
   std::string scales;
   for (std::size_t group = 0; group < 16; ++group) {
     const int scale = level(wanted[group], unit, -127, 127);
-    put_value(scales, static_cast<std::int8_t>(scale));
+    put(scales, static_cast<std::int8_t>(scale));
     for (std::size_t i = group * 16; i < (group + 1) * 16; ++i)
       levels[i] = level(block[i], unit * static_cast<float>(scale), -32, 31) + 32;
   }
   // Each half of 128 levels: byte i of 64 holds level i low and level 64 + i high.
   for (std::size_t half = 0; half < kSuperblock; half += 128)
     for (std::size_t i = half; i < half + 64; ++i)
-      put_value(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + 64] & 15) << 4));
+      put(out, static_cast<std::uint8_t>((levels[i] & 15) | (levels[i + 64] & 15) << 4));
   for (std::size_t half = 0; half < kSuperblock; half += 128)
     for (std::size_t i = half; i < half + 32; ++i)
-      put_value(out,
-                static_cast<std::uint8_t>(levels[i] >> 4 | levels[i + 32] >> 4 << 2 |
-                                          levels[i + 64] >> 4 << 4 | levels[i + 96] >> 4 << 6));
+      put(out, static_cast<std::uint8_t>(levels[i] >> 4 | levels[i + 32] >> 4 << 2 |
+                                         levels[i + 64] >> 4 << 4 | levels[i + 96] >> 4 << 6));
   out += scales;
-  put_value(out, to_f16(unit));
+  put(out, to_f16(unit));
 }
 
 void put_block(std::string& out, std::span<const float> block, TensorType type) {
   switch (type) {
     case TensorType::kF32:
-      return put_value(out, block[0]);
+      return put(out, block[0]);
     case TensorType::kF16:
-      return put_value(out, to_f16(block[0]));
+      return put(out, to_f16(block[0]));
     case TensorType::kBF16:
-      return put_value(out, to_bf16(block[0]));
+      return put(out, to_bf16(block[0]));
     case TensorType::kQ8_0:
       return put_q8_0(out, block);
     case TensorType::kQ4_0:
