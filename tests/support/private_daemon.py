@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 import time
 
-# For tests that only want some trained model, soon. A daemon spends a quarter of the bundled one's CPU time on it.
+# For tests that only want some trained model, soon.
 kSmallModel = pathlib.Path(__file__).resolve().parent / "efim-8m.gguf"
 kEndS = 30  # what those that are still there may take to end by themselves
 kStopS = 120  # of `efimd stop`, on a busy machine
