@@ -12,21 +12,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kDamagedPages = 12;
+constexpr int kPagesKept = 12;
 
 void make_store(const fs::path& folder) {
   const OpenStore store = open_store(folder);
   REQUIRE(store);
-  REQUIRE(keep_chain(*store.store, kA, 0, kDamagedPages) == kDamagedPages);
+  REQUIRE(keep_chain(*store.store, kA, 0, kPagesKept) == kPagesKept);
 }
 
 /// No page is wrong, the store works on, and after verify() every page is right or gone.
 void check_sound(const OpenStore& store) {
   REQUIRE(store);
-  for (int number = 0; number < kDamagedPages; ++number)
+  for (int number = 0; number < kPagesKept; ++number)
     REQUIRE(look_up(*store.store, number) != Found::kWrong);
   REQUIRE(store->verify());
-  for (int number = 0; number < kDamagedPages; ++number) {
+  for (int number = 0; number < kPagesKept; ++number) {
     const Found found = look_up(*store.store, number);
     REQUIRE((found == Found::kRight || found == Found::kMissing));
   }
@@ -97,14 +97,14 @@ TEST_CASE("a damaged page is missed once and gone after it was dropped") {
   const OpenStore store = open_store(scratch.store());
   REQUIRE(store);
   int damaged = 0;
-  for (int number = 0; number < kDamagedPages; ++number)
+  for (int number = 0; number < kPagesKept; ++number)
     if (look_up(*store.store, number) == Found::kDamaged) {
       ++damaged;
       REQUIRE(store->drop(test_page(number).digest));
       CHECK(look_up(*store.store, number) == Found::kMissing);
     }
   CHECK(damaged == 1);
-  CHECK(store->verify().value().pages == kDamagedPages - 1);
+  CHECK(store->verify().value().pages == kPagesKept - 1);
 }
 
 TEST_CASE("a deleted arena is started over, and said once") {
@@ -137,7 +137,7 @@ TEST_CASE("a deleted arena does not disturb a store that has it open") {
   const OpenStore store = open_store(scratch.store());
   REQUIRE(store);
   fs::remove_all(scratch.store());
-  for (int number = 0; number < kDamagedPages; ++number)
+  for (int number = 0; number < kPagesKept; ++number)
     CHECK(look_up(*store.store, number) == Found::kRight);
   keep_chain(*store.store, kA, 200, 203);
   for (int number = 200; number < 203; ++number)

@@ -137,7 +137,7 @@ class Stage {
   std::string log_;
 };
 
-std::string asking_there(int id) {
+std::string inline_request(int id) {
   return lsp::request_body(std::int64_t{id}, "textDocument/inlineCompletion",
                            {{"textDocument", {{"uri", "file:///a"}}}});
 }
@@ -147,7 +147,7 @@ std::string asking_there(int id) {
 TEST_CASE("messages pass through the bridge both ways") {
   Stage stage;
   Peer daemon = stage.start();
-  stage.editor.say(asking_there(2));
+  stage.editor.say(inline_request(2));
   const Json asked = daemon.hear();
   CHECK(asked["id"] == 2);
   daemon.answer(asked, {{"items", Json::array()}});
@@ -157,7 +157,7 @@ TEST_CASE("messages pass through the bridge both ways") {
 TEST_CASE("frames cut anywhere pass through the bridge") {
   Stage stage;
   Peer daemon = stage.start();
-  for (const char byte : lsp::framed(asking_there(2))) stage.editor.say_bytes({&byte, 1});
+  for (const char byte : lsp::framed(inline_request(2))) stage.editor.say_bytes({&byte, 1});
   const Json asked = daemon.hear();
   for (const char byte : lsp::framed(lsp::response_body(std::int64_t{2}, nullptr)))
     daemon.say_bytes({&byte, 1});
@@ -168,7 +168,7 @@ TEST_CASE("a request that its daemon did not live to answer is answered by the n
   Stage stage;
   {
     Peer daemon = stage.start();
-    stage.editor.say(asking_there(2));
+    stage.editor.say(inline_request(2));
     REQUIRE(daemon.hear()["id"] == 2);
     daemon.say_bytes("Content-Length: 500\r\n\r\n{\"half");
   }
@@ -193,7 +193,7 @@ TEST_CASE("when daemons keep dying the request is answered with nothing, with on
   Stage stage;
   {
     Peer daemon = stage.start();
-    stage.editor.say(asking_there(2));
+    stage.editor.say(inline_request(2));
     REQUIRE(daemon.hear()["id"] == 2);
   }
   for (int i = 1; i < Bridge::kAttemptsMax; ++i) stage.greeted_daemon();
@@ -201,7 +201,7 @@ TEST_CASE("when daemons keep dying the request is answered with nothing, with on
   CHECK(answer["id"] == 2);
   CHECK(answer["result"]["items"] == Json::array());
   CHECK(stage.editor.hear()["method"] == "window/showMessage");
-  stage.editor.say(asking_there(3));
+  stage.editor.say(inline_request(3));
   CHECK(stage.editor.hear()["id"] == 3);
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("a killed daemon whose socket takes connections a moment longer died o
   Stage stage(0, std::chrono::hours(1));  // a moment, whatever the machine is busy with
   {
     Peer daemon = stage.start();
-    stage.editor.say(asking_there(2));
+    stage.editor.say(inline_request(2));
     REQUIRE(daemon.hear()["id"] == 2);
   }
   for (int i = 0; i < 3; ++i) stage.next_daemon().socket.reset();
