@@ -68,6 +68,7 @@ def run_command(words: list, limit, out, error) -> int:
     try:
         if limit:
             limit()
+        os.chdir(ROOT)
         os.environ |= ALONE
         sys.argv = ["training", *words]
         from training import __main__ as command

@@ -1,4 +1,5 @@
 """Training: it learns, resumes exactly, survives a full disk, and refuses what it cannot use."""
+import io
 import json
 import os
 import pathlib
@@ -7,13 +8,14 @@ import signal
 import subprocess
 import sys
 import unittest
+import unittest.mock
 
 import support
 from support import training
 
 import torch
 
-from training import checkpoint, safetensors
+from training import checkpoint, progress, safetensors
 from training.model import Model, Shape
 from training.samples import Rows
 
@@ -63,6 +65,16 @@ class Train(support.TrainingTest):
         self.train("in-parts", 6, *whole)
         self.assert_same_weights(self.state("at-once"), self.state("in-parts"))
         self.assertEqual(self.state("at-once")["losses"], self.state("in-parts")["losses"])
+
+    def test_a_log_says_after_a_second_that_it_trains_and_then_every_half_minute(self):
+        log = io.StringIO()
+        with unittest.mock.patch("sys.stderr", log), unittest.mock.patch("time.monotonic") as now:
+            now.return_value = 0
+            line = progress.ProgressLine(100, 64)
+            for step in range(1, 71):
+                now.return_value = step
+                line.step(step, 1.0, None)
+        self.assertEqual([words.split()[1] for words in log.getvalue().splitlines()], ["1", "31", "61"])
 
     def test_ctrl_c_saves_and_the_same_command_goes_on(self):
         command = [sys.executable, "-m", "training", "train", *map(str, self.model_options(100_000)), "--out", str(self.folder / "run")]
