@@ -154,7 +154,7 @@ inline void multiply_wide_slabs(const Slab* slabs, int groups, SlabInputs in, As
 
 /// sums[i] += slabs * x[i] for N tokens.
 template <class Type, int N>
-void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
+void multiply_slabs(const Slab* slabs, int groups, const SlabInputs& in, AskedLines& ahead,
                     SlabSums* sums) {
   static_assert(!Type::kMinimum || Type::kParts == 1);
   if constexpr (kWide<Type>)

@@ -48,10 +48,11 @@ struct PairSums {
 
 /// sums[i] += slab * x[i] for N tokens.
 template <class Type, int N>
-void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
+void multiply_slabs(const Slab* slabs, int groups, const SlabInputs& inputs, AskedLines& ahead,
                     SlabSums* sums) {
   static_assert(kSlabsAtOnce == 1);
   const Slab& slab = *slabs;
+  SlabInputs in = inputs;
   constexpr int kPairs = (N + 1) / 2;  // the last one may hold the same token twice
   constexpr int kPartQuads = kQuads / Type::kParts;
   Vector::Reg acc[N];

@@ -34,6 +34,16 @@ struct SlabInputs {
   const std::int32_t* half_offsets;  ///< two for each of the others
   const float* totals;
 
+  /// On to later tokens.
+  void skip(int tokens) {
+    const auto count = static_cast<std::size_t>(tokens);
+    x += count * stride;
+    scales += count * group_stride;
+    offsets += count * group_stride;
+    half_offsets += 2 * count * group_stride;
+    totals += count * group_stride;
+  }
+
   /// On to the next group.
   void advance() {
     x += kGroup;

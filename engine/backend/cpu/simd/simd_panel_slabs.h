@@ -16,7 +16,9 @@ constexpr int kSlabTokens = 4;
 /// Rows of the slabs that are multiplied together: two panels, or one, or a half of one.
 constexpr int kSlabsRows = kSlabsAtOnce * kRows;
 
-using MultiplySlabs = void (*)(const Slab*, int groups, SlabInputs, AskedLines&, SlabSums*);
+/// Inputs come by reference: a copy for each call is read in wider words than those that wrote it,
+/// so the call would wait until they are in the cache.
+using MultiplySlabs = void (*)(const Slab*, int groups, const SlabInputs&, AskedLines&, SlabSums*);
 template <class Type>
 constexpr MultiplySlabs kMultiplySlabs[kSlabTokens] = {
     multiply_slabs<Type, 1>, multiply_slabs<Type, 2>, multiply_slabs<Type, 3>,
@@ -66,10 +68,10 @@ void multiply_by_slabs(const PanelPass& pass, RowRange tokens, const Inputs& in,
       unpack_units<Type>(at + static_cast<std::size_t>(slab / kPanelParts) * bytes,
                          pass.part + slab % kPanelParts, groups, slabs[slab]);
     at += kGroupsAtOnce<Type> / kLayout.unit_groups * kUnitBytes;
-    for (int i = 0; i < count; i += kSlabTokens) {
+    SlabInputs inputs(in, pass.groups * kGroup, tokens.first, first);
+    for (int i = 0; i < count; i += kSlabTokens, inputs.skip(kSlabTokens)) {
       const int together = count - i < kSlabTokens ? count - i : kSlabTokens;
-      kMultiplySlabs<Type>[together - 1](
-          slabs, groups, {in, pass.groups * kGroup, tokens.first + i, first}, ahead, sums + i);
+      kMultiplySlabs<Type>[together - 1](slabs, groups, inputs, ahead, sums + i);
     }
   }
   for (int i = 0; i < count; ++i)

@@ -27,8 +27,9 @@ inline void store_for_product(Slab& slab, int group, const Word* quads) {
 
 /// sums[i] += slabs * x[i] for N tokens.
 template <class Type, int N>
-void multiply_slabs(const Slab* slabs, int groups, SlabInputs in, AskedLines& ahead,
+void multiply_slabs(const Slab* slabs, int groups, const SlabInputs& inputs, AskedLines& ahead,
                     SlabSums* sums) {
+  SlabInputs in = inputs;
   using Products = Words::Products<Type::kTop>;
   constexpr int kSlabs = kSlabsAtOnce;
   constexpr int kPartQuads = kQuads / Type::kParts;
