@@ -14,10 +14,13 @@ namespace {
 template <class Type>
 constexpr int kGroupsAtOnce = kSlabGroups;
 
-/// Up to this many tokens, panels are multiplied as they are. 16 tokens against slabs, in turn: Q8_0
-/// 1.6, Q4_0 1.03 to 1.1, Q5_0 1.1, Q4_K 1.2 times as fast; 24 tokens are even (AVX-512).
+/// Up to this many tokens, panels are multiplied as they are. At 16 tokens slabs are slower with
+/// Q8_0 and Q4_K, and even with Q4_0. Steps of a file that is mostly Q5_0 take 1.08 times as long
+/// without them (both cores of an EPYC, Zen 5).
 template <class Type>
 constexpr int kPanelTokensMax = 16;
+template <>
+constexpr int kPanelTokensMax<Q5_0> = 8;
 
 /// The quads of a group of 32 weights, to where the product reads them.
 template <class Type>
