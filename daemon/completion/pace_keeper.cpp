@@ -16,18 +16,18 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kFirstLine = "efimd pace 1";
-constexpr std::size_t kLineBytesMax = 64;
-constexpr std::size_t kFileBytesMax = (PaceKeeper::kKeptMax + 1) * kLineBytesMax;
+constexpr std::string_view kPaceFirstLine = "efimd pace 1";
+constexpr std::size_t kPaceLineBytesMax = 64;
+constexpr std::size_t kPaceBytesMax = (PaceKeeper::kKeptMax + 1) * kPaceLineBytesMax;
 
 using Rows = std::vector<std::pair<std::string, Pace>>;  // in the order in which they were kept
 
 /// A line is "KEY FIRST NEAR". What follows a line that is none is passed over.
 Rows read(const std::filesystem::path& file) {
-  std::istringstream lines(read_small_file(file, kFileBytesMax));
+  std::istringstream lines(read_small_file(file, kPaceBytesMax));
   Rows rows;
   std::string line;
-  if (!std::getline(lines, line) || line != kFirstLine) return rows;
+  if (!std::getline(lines, line) || line != kPaceFirstLine) return rows;
   while (std::getline(lines, line)) {
     std::istringstream words(line);
     std::pair<std::string, Pace> row;
@@ -56,7 +56,7 @@ void PaceKeeper::keep(const engine::Engine& engine, const Pace& pace) const {
   std::erase_if(rows, [&](const auto& row) { return row.first == key; });
   rows.emplace_back(key, pace);
   if (rows.size() > kKeptMax) rows.erase(rows.begin(), rows.end() - kKeptMax);
-  std::string text(kFirstLine);
+  std::string text(kPaceFirstLine);
   for (const auto& [of, kept] : rows) text += fmt::format("\n{} {} {}", of, kept.first, kept.near);
   static_cast<void>(replace_small_file(file_, text + "\n"));
 }

@@ -21,16 +21,16 @@ namespace {
 
 /// Weights are read in pieces of this size; a stop is seen between them.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
-constexpr std::size_t kFileBytesMax = std::size_t{1} << 16;
+constexpr std::size_t kDigestsBytesMax = std::size_t{1} << 16;
 
-Json read(const fs::path& file) {
-  Json json = Json::parse(read_small_file(file, kFileBytesMax), nullptr,
+Json read_digests(const fs::path& file) {
+  Json json = Json::parse(read_small_file(file, kDigestsBytesMax), nullptr,
                           /*allow_exceptions=*/false);
   return json.is_object() ? json : Json::object();
 }
 
 std::optional<Digest> find(const fs::path& file, const std::string& stamp) {
-  const Json kept = read(file);
+  const Json kept = read_digests(file);
   const auto found = kept.find(stamp);
   if (found == kept.end() || !found->is_array() || found->size() != 2 ||
       !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned())
@@ -41,7 +41,7 @@ std::optional<Digest> find(const fs::path& file, const std::string& stamp) {
 /// If it cannot be written, the weights are digested again next time.
 void keep(const fs::path& file, const std::string& stamp, const Digest& digest) {
   if (file.empty()) return;
-  Json kept = read(file);
+  Json kept = read_digests(file);
   if (kept.size() >= kDigestsMax) kept.clear();
   kept[stamp] = {digest.low, digest.high};
   static_cast<void>(replace_small_file(file, kept.dump(1) + "\n"));

@@ -38,7 +38,7 @@ struct Voter {
   std::string_view line = {};    ///< its next one
 };
 
-struct Ballot {
+struct LineBallot {
   std::string_view content;
   double weight = 0;
   std::size_t votes = 0;
@@ -67,7 +67,7 @@ class Reading {
   /// The next line, which is counted from 1; only who says it is heard further.
   std::optional<NextLine> next(std::size_t number) {
     std::erase_if(voters_, [&](const Voter& voter) { return is_at_cursor(voter); });
-    std::vector<Ballot> ballots;
+    std::vector<LineBallot> ballots;
     double all = 0;
     for (Voter& voter : voters_) {
       const std::string_view text = voter.match->text;
@@ -75,12 +75,12 @@ class Reading {
       all += voter.match->weight;
       if (voter.at == text.size() || voter.line.size() > kNextLineBytesMax) continue;
       const std::string_view content = trimmed(voter.line);
-      auto found = std::ranges::find(ballots, content, &Ballot::content);
-      if (found == ballots.end()) found = ballots.insert(found, Ballot{content});
+      auto found = std::ranges::find(ballots, content, &LineBallot::content);
+      if (found == ballots.end()) found = ballots.insert(found, LineBallot{content});
       found->weight += voter.match->weight;
       ++found->votes;
     }
-    const auto best = std::ranges::max_element(ballots, {}, &Ballot::weight);
+    const auto best = std::ranges::max_element(ballots, {}, &LineBallot::weight);
     if (best == ballots.end()) return std::nullopt;
     std::erase_if(voters_, [&](const Voter& voter) {
       return voter.at == voter.match->text.size() || trimmed(voter.line) != best->content;
@@ -103,7 +103,7 @@ class Reading {
            voter.at <= asked_.line_end();
   }
 
-  NextFeatures features_of(const Ballot& ballot, double others, std::size_t number,
+  NextFeatures features_of(const LineBallot& ballot, double others, std::size_t number,
                            const Voter& first, std::string_view blanks) const {
     constexpr double kNobody = 4;  // the weight of doubt where few matches were heard
     const auto log2_of = [](std::size_t n) {

@@ -129,17 +129,11 @@ const KnownModel* find_known(const GgufFile& file) {
   return known == kKnown.end() ? nullptr : known;
 }
 
-/// The token with this text, if the text is more than a word that happens to be spelled so.
-TokenId by_text(const Vocabulary& vocabulary, std::string_view text) {
-  const TokenId id = text.empty() ? kNoToken : vocabulary.find(text);
-  if (id == kNoToken) return kNoToken;
-  return looks_special(text) || vocabulary.kind(id) != TokenKind::kNormal ? id : kNoToken;
-}
-
 template <std::size_t kCount>
-TokenId by_text(const Vocabulary& vocabulary, const std::array<std::string_view, kCount>& texts) {
+TokenId special_token(const Vocabulary& vocabulary,
+                      const std::array<std::string_view, kCount>& texts) {
   for (const std::string_view text : texts)
-    if (const TokenId id = by_text(vocabulary, text); id != kNoToken) return id;
+    if (const TokenId id = special_token(vocabulary, text); id != kNoToken) return id;
   return kNoToken;
 }
 
@@ -181,8 +175,9 @@ Found find_tokens(const GgufFile& file, const Vocabulary& vocabulary) {
     fim.suffix = family == nullptr ? kNoToken : vocabulary.find(family->suffix);
     fim.middle = family == nullptr ? kNoToken : vocabulary.find(family->middle);
   }
-  if (fim.repository == kNoToken) fim.repository = by_text(vocabulary, kRepository);
-  if (fim.file_separator == kNoToken) fim.file_separator = by_text(vocabulary, kFileSeparator);
+  if (fim.repository == kNoToken) fim.repository = special_token(vocabulary, kRepository);
+  if (fim.file_separator == kNoToken)
+    fim.file_separator = special_token(vocabulary, kFileSeparator);
   if (family != nullptr && found.pad == kNoToken) found.pad = vocabulary.find(family->pad);
   if (family != nullptr) found.end = vocabulary.find(family->end);
   return found;
@@ -219,8 +214,9 @@ void judge(FimTokens& fim, const Found& found, const KnownModel* known,
 /// `fim` has the separator of files, which is most makers' mark and may be the user's choice.
 FimFiles files_of(const Files& files, const FimTokens& fim, const Vocabulary& vocabulary) {
   FimFiles out;
-  out.mark = std::ranges::count(kFileSeparator, files.mark) > 0 ? fim.file_separator
-                                                                : by_text(vocabulary, files.mark);
+  out.mark = std::ranges::count(kFileSeparator, files.mark) > 0
+                 ? fim.file_separator
+                 : special_token(vocabulary, files.mark);
   if (!files.mark.empty() && out.mark == kNoToken) return out;  // its own form cannot be written
   out.place = files.place;
   out.shows_others = files.shows_others;
@@ -290,7 +286,7 @@ Result<FimFormat> recognize_fim(const GgufFile& file, const Vocabulary& vocabula
   format.frame = {found.fim.prefix, found.fim.suffix,   found.fim.middle,
                   fim.prefix,       fim.suffix,         fim.middle,
                   fim.repository,   fim.file_separator, fim.files.mark,
-                  found.pad,        found.end,          by_text(vocabulary, "<filename>")};
+                  found.pad,        found.end,          special_token(vocabulary, "<filename>")};
   std::erase(format.frame, kNoToken);
   if (fim.order == FimOrder::kNone) fim.prefix = fim.suffix = fim.middle = kNoToken;
   return format;

@@ -50,12 +50,6 @@ constexpr std::array<std::string_view, 16> kEnds = {
     "<EOT>",         "[EOS]",      "<end_of_turn>",
     "[EOT]"};
 
-TokenId by_text(const Vocabulary& vocabulary, std::string_view text) {
-  const TokenId id = vocabulary.find(text);
-  if (id == kNoToken) return kNoToken;
-  return looks_special(text) || vocabulary.kind(id) != TokenKind::kNormal ? id : kNoToken;
-}
-
 std::uint64_t hash_of(std::string_view text) { return XXH3_64bits(text.data(), text.size()); }
 
 unsigned char first_byte(std::string_view text) { return static_cast<unsigned char>(text.front()); }
@@ -107,6 +101,12 @@ bool looks_special(std::string_view text) {
          text == "<mask>";
 }
 
+TokenId special_token(const Vocabulary& vocabulary, std::string_view text) {
+  const TokenId id = text.empty() ? kNoToken : vocabulary.find(text);
+  if (id == kNoToken) return kNoToken;
+  return looks_special(text) || vocabulary.kind(id) != TokenKind::kNormal ? id : kNoToken;
+}
+
 int byte_of_name(std::string_view text) {
   if (text.size() != 6 || !text.starts_with("<0x") || text.back() != '>') return -1;
   int byte = -1;
@@ -125,7 +125,7 @@ SpecialTokens SpecialTokens::find(const GgufFile& file, const Vocabulary& vocabu
   for (const TokenId token : format.frame) end(token);
   for (const char* const key : {"eos_token_id", "eot_token_id", "eom_token_id"})
     end(token_by_key(file, vocabulary, {key}));
-  for (const std::string_view text : kEnds) end(by_text(vocabulary, text));
+  for (const std::string_view text : kEnds) end(special_token(vocabulary, text));
 
   special.control = special.ends_generation;
   for (TokenId id = 0; id < vocabulary.size(); ++id) {
@@ -141,7 +141,7 @@ TokenId find_bos(const GgufFile& file, const Vocabulary& vocabulary, bool by_def
       file.integer("tokenizer.ggml.add_bos_token").value_or(by_default ? 1 : 0) != 0;
   if (!wanted) return kNoToken;
   const TokenId named = token_by_key(file, vocabulary, {"bos_token_id"});
-  return named != kNoToken ? named : by_text(vocabulary, "<s>");
+  return named != kNoToken ? named : special_token(vocabulary, "<s>");
 }
 
 TokenIndex::TokenIndex(std::size_t tokens)

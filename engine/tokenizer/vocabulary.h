@@ -49,6 +49,8 @@ struct Vocabulary {
 /// Whether a text is spelled as only special tokens are, for example "<|x|>". Converters often mark
 /// such tokens as user-defined; source code that quotes one must not become it.
 bool looks_special(std::string_view text);
+/// The token with this text, if the text is more than a word that happens to be spelled so; kNoToken for none.
+TokenId special_token(const Vocabulary& vocabulary, std::string_view text);
 
 /// "<0x0A>" -> 10; -1 for other texts.
 int byte_of_name(std::string_view text);

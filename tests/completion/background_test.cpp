@@ -67,14 +67,14 @@ class IdleHarness {
   Harness harness;                   ///< last: its engine thread uses all of the above
 };
 
-constexpr const char* kFile = "int f() {\n  int total = 0;\n  ^\n}\n";
+constexpr const char* kOpenFunction = "int f() {\n  int total = 0;\n  ^\n}\n";
 
 }  // namespace
 
 TEST_CASE("typing what is shown is answered from it, also after backspace") {
   Harness harness(says("return total + 1;"));
   harness.options.stop = completion::StopRule::kLine;
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   REQUIRE(harness.shown() == "return total + 1;");
   const int evaluated = harness.script->evaluated;
   for (const char* typed : {"r", "e", "t", "urn "}) {
@@ -92,7 +92,7 @@ TEST_CASE("typing what is shown is answered from it, also after backspace") {
 
 TEST_CASE("typing anything else asks the model") {
   Harness harness(says("return total + 1;"));
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   harness.ask();
   harness.type("x");
   CHECK(harness.ask().receipt.source == "engine");
@@ -100,7 +100,7 @@ TEST_CASE("typing anything else asks the model") {
 
 TEST_CASE("a bracket that the editor closes does not stand in the way of typing through") {
   Harness harness(says("call(total, 1);"));
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   REQUIRE(harness.shown() == "call(total, 1);");
   harness.type("call(");
   harness.type(")");
@@ -114,7 +114,7 @@ TEST_CASE("a bracket that the editor closes does not stand in the way of typing 
 
 TEST_CASE("a place that is asked about again without an edit is answered from memory") {
   Harness harness(says("return total;"));
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   harness.ask();
   const int holds = harness.script->holds;
   const Outcome again = harness.ask();
@@ -132,7 +132,7 @@ TEST_CASE("a generation that a newer request stopped goes on while the text agre
     return line.substr(said);
   };
   Harness harness(script);
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   harness.script->append_gate.close();
   auto older = harness.submit();
   harness.script->append_gate.wait_until_reached();
@@ -157,7 +157,7 @@ TEST_CASE("the next suggestion is there when the shown one is accepted") {
   IdleHarness idle(script);
   Harness& harness = idle.harness;
   harness.options.stop = completion::StopRule::kNone;
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   const Outcome shown = idle.ask_and_rest();
   REQUIRE(shown.item);
   CHECK(shown.item->text == "first();");
@@ -240,7 +240,7 @@ TEST_CASE("A-11: what is shown is a draft when a fuller anchor takes over, check
   Harness& harness = idle.harness;
   harness.options.healing = completion::Healing::kOff;
   harness.options.stop = completion::StopRule::kNone;
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   idle.ask_and_rest();
   idle.allowed = false;
   Outcome shown;
@@ -264,7 +264,7 @@ TEST_CASE("A-11: what is shown is a draft when a fuller anchor takes over, check
 TEST_CASE("nothing runs when nothing changed") {
   IdleHarness idle(says("return total;"));
   Harness& harness = idle.harness;
-  harness.set(kFile);
+  harness.set(kOpenFunction);
   idle.ask_and_rest();
   const int evaluated = harness.script->evaluated;
   const Outcome again = idle.ask_and_rest();

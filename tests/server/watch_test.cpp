@@ -15,15 +15,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct Folder {
-  Folder() {
+struct WatchedFolder {
+  WatchedFolder() {
     std::string name = (fs::temp_directory_path() / "efimd-watch-XXXXXX").string();
     REQUIRE(::mkdtemp(name.data()) != nullptr);
     root = name;
     fs::create_directories(root / "one/deep");
     fs::create_directories(root / "two");
   }
-  ~Folder() { fs::remove_all(root); }
+  ~WatchedFolder() { fs::remove_all(root); }
   std::string uri(const std::string& path) const { return "file://" + (root / path).string(); }
   fs::path root;
 };
@@ -46,7 +46,7 @@ std::string project_of_last(const FakeEditor& editor) {
 }  // namespace
 
 TEST_CASE("a file outside git belongs to the innermost workspace folder that holds it") {
-  const Folder folder;
+  const WatchedFolder folder;
   FakeEditor editor;
   editor.folders = Json::array({folder_json(folder.uri("one")), folder_json(folder.uri("two/"))});
   editor.initialize();
@@ -60,7 +60,7 @@ TEST_CASE("a file outside git belongs to the innermost workspace folder that hol
 }
 
 TEST_CASE("workspace folders that come and go count for the next file that is opened") {
-  const Folder folder;
+  const WatchedFolder folder;
   FakeEditor editor;
   editor.initialize();
   change_folders(editor, Json::array({folder_json(folder.uri("one"))}), Json::array());
@@ -72,7 +72,7 @@ TEST_CASE("workspace folders that come and go count for the next file that is op
 }
 
 TEST_CASE("the documents of a workspace folder that is removed move to another project") {
-  const Folder folder;
+  const WatchedFolder folder;
   FakeEditor editor;
   editor.folders = Json::array({folder_json(folder.uri("")), folder_json(folder.uri("one"))});
   editor.initialize();
@@ -105,7 +105,7 @@ TEST_CASE("the documents of a workspace folder that is removed move to another p
 }
 
 TEST_CASE("a document stays in its project if that is a git repository, too") {
-  const Folder folder;
+  const WatchedFolder folder;
   fs::create_directory(folder.root / ".git");
   FakeEditor editor;
   editor.folders = Json::array({folder_json(folder.uri(""))});
@@ -131,7 +131,7 @@ TEST_CASE("an editor that can is asked for notices of files, one that cannot is 
 }
 
 TEST_CASE("the project of an editor that watches no files is looked at while its user types") {
-  const Folder folder;
+  const WatchedFolder folder;
   const auto looks_after_changes = [&](bool watches) {
     FakeEditor editor;
     editor.folders = Json::array({folder_json(folder.uri("one"))});
@@ -178,7 +178,7 @@ TEST_CASE("a document that becomes a secret leaves recall at once, also if nobod
 }
 
 TEST_CASE("a document that git comes to ignore leaves recall at once") {
-  const Folder folder;
+  const WatchedFolder folder;
   fs::create_directory(folder.root / ".git");
   FakeEditor editor;
   editor.host.excluded = service::Exclusions({}, true);

@@ -12,7 +12,7 @@ namespace {
 
 constexpr auto kStopMax = std::chrono::seconds(15);
 /// Between looks at the daemon's lock, whose holder decides when it is let go.
-constexpr auto kLook = std::chrono::milliseconds(10);
+constexpr auto kLookForEnd = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -32,7 +32,7 @@ Result<Stopped> stop_daemon(const Paths& paths) {
       return fail(Fault::kNotReady,
                   fmt::format("process {} was asked to finish, but still runs", pid.value_or(0)),
                   "end it with kill");
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kLookForEnd);
   }
   return Stopped::kFinished;
 }

@@ -40,7 +40,7 @@ std::string installed_version(std::string_view listed) {
   return "";
 }
 
-Result<void> must_run(const std::vector<std::string>& words) {
+Result<void> run_editor(const std::vector<std::string>& words) {
   const auto ran = run_quietly(words);
   if (!ran) return tl::unexpected(ran.error());
   if (ran->status == 0) return {};
@@ -63,7 +63,7 @@ Step extension_step(const SetupPlaces& places, const Product& product, const std
     if (installed.empty()) return done_step(name, "efimd's extension is not installed");
     step.what = fmt::format("uninstall the extension {} {}", kExtension, installed);
     step.apply = [program] {
-      return must_run({program, "--uninstall-extension", std::string(kExtension)});
+      return run_editor({program, "--uninstall-extension", std::string(kExtension)});
     };
     return step;
   }
@@ -78,7 +78,7 @@ Step extension_step(const SetupPlaces& places, const Product& product, const std
   step.after = fmt::format("{} shows suggestions when it is started or reloaded", name);
   step.lines = fmt::format("{} --install-extension {}\n", program, places.vscode_package.string());
   step.apply = [program, package = places.vscode_package.string()] {
-    return must_run({program, "--install-extension", package, "--force"});
+    return run_editor({program, "--install-extension", package, "--force"});
   };
   return step;
 }

@@ -26,7 +26,7 @@ constexpr double kRate = 0.05;
 /// An ignored suggestion may have been right.
 constexpr double kIgnoredWeight = 0.3;
 constexpr std::size_t kNameBytesMax = 32;
-constexpr std::string_view kFirstLine = "efimd taste 1\n";
+constexpr std::string_view kTasteFirstLine = "efimd taste 1\n";
 
 bool is_name(std::string_view name) {
   return !name.empty() && name.size() <= kNameBytesMax &&
@@ -122,7 +122,7 @@ void Taste::clear() {
 bool Taste::take_changed() { return std::exchange(changed_, false); }
 
 std::string Taste::to_text() const {
-  std::string text(kFirstLine);
+  std::string text(kTasteFirstLine);
   for (const auto& [language, row] : rows_)
     text += fmt::format("{} {:.3f} {:.3f} {:.3f} {:.3f} {:.4f}\n", language, row.accepted,
                         row.typed_through, row.ignored, row.rejected, row.shift);
@@ -133,9 +133,9 @@ Result<void> Taste::read(std::string_view text) {
   const auto damaged = [](std::string what) {
     return fail(Fault::kBadInput, std::move(what), "it is written anew; nothing else is lost");
   };
-  if (text.size() > kFileBytesMax || !text.starts_with(kFirstLine))
+  if (text.size() > kFileBytesMax || !text.starts_with(kTasteFirstLine))
     return damaged("it is not a file of this version");
-  text.remove_prefix(kFirstLine.size());
+  text.remove_prefix(kTasteFirstLine.size());
   std::map<std::string, TasteRow, std::less<>> rows;
   while (!text.empty()) {
     const std::size_t end = text.find('\n');

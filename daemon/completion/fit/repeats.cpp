@@ -13,7 +13,7 @@ namespace efimd::completion {
 namespace {
 
 /// Longer lines are compared byte by byte only.
-constexpr std::size_t kLineBytesMax = 1024;
+constexpr std::size_t kLongLine = 1024;
 
 using Tokens = std::vector<std::string_view>;
 
@@ -72,14 +72,14 @@ std::size_t common_in_order(const Tokens& a, const Tokens& b) {
 }  // namespace
 
 bool same_but_for_form(std::string_view a, std::string_view b, const Language& language) {
-  if (std::max(a.size(), b.size()) > kLineBytesMax) return a == b;
+  if (std::max(a.size(), b.size()) > kLongLine) return a == b;
   const Tokens form = normal_form(a, language);
   return !form.empty() && form == normal_form(b, language);
 }
 
 bool nearly_equal(std::string_view a, std::string_view b, const Language& language) {
   if (same_but_for_form(a, b, language)) return true;
-  if (std::max(a.size(), b.size()) > kLineBytesMax) return false;
+  if (std::max(a.size(), b.size()) > kLongLine) return false;
   const Tokens ours = normal_form(a, language), theirs = normal_form(b, language);
   if (ours.empty() || theirs.empty() || ours[0] != theirs[0] || !jumps(ours[0])) return false;
   const double longer = static_cast<double>(std::max(ours.size(), theirs.size()));

@@ -6,13 +6,11 @@
 #include <future>
 #include <utility>
 
+#include "daemon/recall/match.h"
+
 namespace efimd::bench {
 
 namespace {
-
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
 
 bool is_word(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
 
@@ -141,7 +139,7 @@ void count_place(PlacesTally& tally, const Truth& truth, const completion::Outco
   // A suggestion of several lines is judged by its first.
   const std::string_view text(outcome.item->text);
   const std::string_view line = text.substr(0, text.find('\n'));
-  const std::size_t right = common_prefix(line, truth.line);
+  const std::size_t right = recall::common_prefix(line, truth.line);
   ++tally.shown;
   tally.saved += right;
   if (line == truth.line) ++tally.exact;

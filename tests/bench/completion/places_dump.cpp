@@ -11,6 +11,7 @@
 #include "daemon/completion/pace.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/engine_host.h"
+#include "daemon/recall/match.h"
 #include "tests/bench/completion/configured_model.h"
 #include "tests/bench/completion/places.h"
 
@@ -19,10 +20,6 @@ namespace efimd::bench {
 namespace {
 
 using completion::JudgedBoundary;
-
-std::size_t common_prefix(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
 
 /// A worker of its own, because what the model judged is not part of an answer.
 struct Setup {
@@ -126,7 +123,8 @@ void dump_candidate(std::ostream& out, const Asked& asked, const recall::Candida
     out << "B " << static_cast<int>(candidate.evidence.place) << ' '
         << static_cast<int>(asked.cursor.kind) << ' ' << asked.id << ' ' << truth.size() << ' '
         << asked.candidate << ' ' << candidate.text.size() << ' '
-        << common_prefix(candidate.text, truth) << ' ' << boundary.bytes << ' ' << boundary.chance;
+        << recall::common_prefix(candidate.text, truth) << ' ' << boundary.bytes << ' '
+        << boundary.chance;
     if (at < heard.size())
       for (const float feature : heard[at].features) out << ' ' << feature;
     out << '\n';
@@ -154,7 +152,8 @@ void dump(std::ostream& out, Setup& setup, std::size_t id, const completion::Req
     const auto place = recall::place_at(cursor.text, cursor.at);
     if (!line.empty()) {
       out << "W " << static_cast<int>(place) << ' ' << kind << ' ' << id << ' '
-          << cursor.truth.size() << ' ' << line.size() << ' ' << common_prefix(line, cursor.truth);
+          << cursor.truth.size() << ' ' << line.size() << ' '
+          << recall::common_prefix(line, cursor.truth);
       for (const float feature : completion::written_features(written.confidence, line.size()))
         out << ' ' << feature;
       out << '\n';

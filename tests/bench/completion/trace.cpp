@@ -15,7 +15,7 @@ using lsp::Json;
 
 namespace {
 
-tl::unexpected<Error> bad(std::size_t line, std::string_view what) {
+tl::unexpected<Error> bad_event(std::size_t line, std::string_view what) {
   return fail(Fault::kBadInput, fmt::format("line {} of the trace: {}", line, what));
 }
 
@@ -61,8 +61,8 @@ class Members {
 
 Result<TraceEvent> parse_event(std::string_view text, std::size_t line) {
   const Result<Json> json = lsp::parse_json(text);
-  if (!json) return bad(line, json.error().message());
-  if (!json->is_object()) return bad(line, "not a JSON object");
+  if (!json) return bad_event(line, json.error().message());
+  if (!json->is_object()) return bad_event(line, "not a JSON object");
   Members members(*json);
   TraceEvent event;
   event.line = line;
@@ -83,7 +83,7 @@ Result<TraceEvent> parse_event(std::string_view text, std::size_t line) {
   } else {
     members.wrong<int>("op", "open, edit or move");
   }
-  if (!members.failure.empty()) return bad(line, members.failure);
+  if (!members.failure.empty()) return bad_event(line, members.failure);
   return event;
 }
 
@@ -106,12 +106,12 @@ Result<std::vector<TraceEvent>> parse_trace(std::string_view jsonl) {
     jsonl.remove_prefix(std::min(text.size() + 1, jsonl.size()));
     if (text.find_first_not_of(" \t\r") == std::string_view::npos) continue;
     if (events.size() == kTraceEventsMax)
-      return bad(line, fmt::format("more than {} events", kTraceEventsMax));
+      return bad_event(line, fmt::format("more than {} events", kTraceEventsMax));
     auto event = parse_event(text, line);
     if (!event) return tl::unexpected(event.error());
     if (auto applied = documents.apply(*event); !applied) return tl::unexpected(applied.error());
     if (event->ask && kinds.insert(event->kind).second && kinds.size() > kTraceKindsMax)
-      return bad(line, fmt::format("more than {} different kinds", kTraceKindsMax));
+      return bad_event(line, fmt::format("more than {} different kinds", kTraceKindsMax));
     events.push_back(std::move(*event));
   }
   if (kinds.empty())
@@ -123,24 +123,24 @@ Result<std::vector<TraceEvent>> parse_trace(std::string_view jsonl) {
 Result<std::optional<TraceDocuments::Place>> TraceDocuments::apply(const TraceEvent& event) {
   const auto found = documents_.find(event.path);
   if (event.op == TraceEvent::Op::kOpen) {
-    if (found != documents_.end()) return bad(event.line, "the path was opened before");
+    if (found != documents_.end()) return bad_event(event.line, "the path was opened before");
     auto document = text::Document::open(event.text);
-    if (!document) return bad(event.line, document.error().message());
+    if (!document) return bad_event(event.line, document.error().message());
     documents_.emplace(event.path, std::move(*document));
     return std::nullopt;
   }
-  if (found == documents_.end()) return bad(event.line, "the path was not opened");
+  if (found == documents_.end()) return bad_event(event.line, "the path was not opened");
   text::Document& document = found->second;
   if (event.op == TraceEvent::Op::kEdit) {
     const std::string_view text = document.snapshot()->bytes();
     const auto begin = byte_at(text, 0, event.position);
     const auto end = begin ? byte_at(text, *begin, event.removed) : std::nullopt;
-    if (!end) return bad(event.line, "\"pos\" and \"del\" reach past the text's end");
+    if (!end) return bad_event(event.line, "\"pos\" and \"del\" reach past the text's end");
     if (auto edited = document.replace(*begin, *end, event.text); !edited)
-      return bad(event.line, edited.error().message());
+      return bad_event(event.line, edited.error().message());
   }
   const auto cursor = byte_at(document.snapshot()->bytes(), 0, event.cursor);
-  if (!cursor) return bad(event.line, "\"cursor\" is past the text's end");
+  if (!cursor) return bad_event(event.line, "\"cursor\" is past the text's end");
   if (!event.ask) return std::nullopt;
   return Place{document.snapshot(), *cursor};
 }

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t";
 
-bool is_word(char byte) {
+bool is_word_byte(char byte) {
   const bool letter = (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z');
   const bool digit = byte >= '0' && byte <= '9';
   return letter || digit || byte == '_' || static_cast<unsigned char>(byte) >= 0x80;
@@ -20,7 +20,8 @@ bool is_word(char byte) {
 
 /// Whether a word or a line ends at `byte`, or there is none on one of its sides.
 bool is_border(std::string_view text, std::size_t byte) {
-  return byte == 0 || byte >= text.size() || !is_word(text[byte - 1]) || !is_word(text[byte]);
+  return byte == 0 || byte >= text.size() || !is_word_byte(text[byte - 1]) ||
+         !is_word_byte(text[byte]);
 }
 
 std::size_t characters(std::string_view text) {
