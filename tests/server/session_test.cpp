@@ -388,7 +388,8 @@ TEST_CASE("S-4: bodies that are no message are answered with an error and the se
   CHECK(editor.host.submitted.size() == 1);
 }
 
-TEST_CASE("a document past the limit is answered empty with the reason, until it is reopened") {
+TEST_CASE("a document past the limit is answered empty with the reason, until it is reopened",
+          "[one-thread]") {
   OpenEditor editor("int a;");
   editor.change(2, test::range(0, 0, 0, 0), std::string(text::kDocumentBytesMax, 'x'));
   editor.change(3, test::range(0, 0, 0, 0), "y");

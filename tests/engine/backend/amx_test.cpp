@@ -61,7 +61,7 @@ void check_all(int rows, int wanted_cols, const std::vector<int>& tokens, unsign
 
 }  // namespace
 
-TEST_CASE("products by tiles have the same bits at every number of tokens") {
+TEST_CASE("products by tiles have the same bits at every number of tokens", "[one-thread]") {
   if (!avx512_is_here()) return;
   std::vector<int> tokens;
   for (int count = 1; count <= 35; ++count) tokens.push_back(count);
@@ -69,7 +69,8 @@ TEST_CASE("products by tiles have the same bits at every number of tokens") {
   CHECK(refused_tile_instructions() == 0);
 }
 
-TEST_CASE("products by tiles have the same bits at every number of panels and columns") {
+TEST_CASE("products by tiles have the same bits at every number of panels and columns",
+          "[one-thread]") {
   if (!avx512_is_here()) return;
   // One group, a whole slab, two slabs and a part of one; passes of 128 tokens.
   for (const int rows : {16, 48, 64, 80}) check_all(rows, 32, {16, 130}, 2);

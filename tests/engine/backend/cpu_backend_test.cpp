@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/cpu_backend.h"
 
 #include <algorithm>
+#include <array>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <limits>
@@ -41,7 +42,8 @@ bool fits(const engine::ModelShape& shape, TensorType type) {
 }  // namespace
 
 TEST_CASE("logits are the same bit for bit however a prompt is cut into steps") {
-  for (const TensorType type : {TensorType::kF16, TensorType::kQ8_0, TensorType::kQ4_K}) {
+  constexpr std::array kTypes = {TensorType::kQ8_0, TensorType::kF16, TensorType::kQ4_K};
+  for (const TensorType type : types_watched(kTypes)) {
     const MemoryModel model(fits(tiny_shape(), type) ? tiny_shape() : wide_shape(),
                             {type, true, 4});
     const std::vector<TokenId> tokens = random_tokens(150, model.shape.vocabulary, 2);

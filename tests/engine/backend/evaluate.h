@@ -22,6 +22,8 @@ std::vector<float> evaluate(engine::Backend& backend, const MemoryModel& model,
                             const std::vector<engine::TokenId>& tokens,
                             const std::vector<int>& steps,
                             const std::vector<engine::PageIndex>& pages);
+/// `types`, or kQ8_0 alone under ThreadSanitizer: threads do the same for each type.
+std::span<const engine::TensorType> types_watched(std::span<const engine::TensorType> types);
 /// Mean KL divergence of the softmax of `other` from that of `exact`, [T][V] each.
 double mean_divergence(std::span<const float> exact, std::span<const float> other, int vocabulary);
 

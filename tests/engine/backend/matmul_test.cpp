@@ -225,7 +225,7 @@ TEST_CASE("rows outside the asked range are not written") {
   }
 }
 
-TEST_CASE("a product is the same bit for bit in every step and tile") {
+TEST_CASE("a product is the same bit for bit in every step and tile", "[one-thread]") {
   std::mt19937 random(9);
   std::deque<std::vector<std::byte>> storage;
   for (const TensorType type : kWeightTypes) {

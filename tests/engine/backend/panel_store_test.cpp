@@ -89,7 +89,7 @@ struct SmallMatrix {
 }  // namespace
 
 TEST_CASE("logits are the same bit for bit from the file and from panels") {
-  for (const TensorType type : kWeightTypes) {
+  for (const TensorType type : types_watched(kWeightTypes)) {
     const MemoryModel model(wide_panel_shape(), {type, true, 4});
     const std::vector<TokenId> tokens = random_tokens(100, model.shape.vocabulary, 2);
     for (const Isa isa : isas_here()) {

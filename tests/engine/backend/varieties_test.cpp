@@ -2,6 +2,7 @@
 // batch invariance.
 #include "tests/engine/backend/varieties.h"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <span>
@@ -83,7 +84,8 @@ TEST_CASE("a tiny model's logits agree with f64 for every weight type", "[one-th
 }
 
 TEST_CASE("every architecture's logits are the same bit for bit however a prompt is cut") {
-  for (const TensorType type : {TensorType::kF16, TensorType::kQ8_0}) {
+  constexpr std::array kTypes = {TensorType::kQ8_0, TensorType::kF16};
+  for (const TensorType type : types_watched(kTypes)) {
     for (Variety& variety : varieties()) {
       variety.options.type = type;
       const MemoryModel model(variety.shape, variety.options);
