@@ -113,6 +113,12 @@ double weight_of(const Match& match) {
 
 }  // namespace
 
+bool are_of_one_file(const Match& a, const Match& b) {
+  // No file is in two batches, or twice in one.
+  if (a.batch_path != nullptr && b.batch_path != nullptr) return a.batch_path == b.batch_path;
+  return a.path() == b.path();
+}
+
 // Loops of their own: std::string_view::find_first_of() and its like call memchr for each byte.
 std::string_view trimmed(std::string_view line) {
   while (!line.empty() && is_blank(line.front())) line.remove_prefix(1);

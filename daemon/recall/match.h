@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -37,7 +38,9 @@ struct Match {
   std::size_t goes_on = 0;  ///< byte in it where the continuation begins
   std::size_t agreed = 0;   ///< equal bytes before
   Source source = Source::kProject;
-  std::string_view path = {};
+  std::string_view scanned_path = {};
+  /// Set instead for text of a batch: to read the name would be one more wait for memory.
+  const std::string* batch_path = nullptr;
   bool edited = false;  ///< the text is another file's, and was edited in this session
 
   // The findings of judge().
@@ -47,7 +50,12 @@ struct Match {
   bool same_indent_step = true;
   std::size_t distance_lines = 0;  ///< in the cursor's own file
   double weight = 0;               ///< of its vote
+
+  std::string_view path() const { return batch_path != nullptr ? *batch_path : scanned_path; }
 };
+
+/// Whether two matches are in text of the same file.
+bool are_of_one_file(const Match& a, const Match& b);
 
 /// A query made ready for comparison with many places.
 class Asked {

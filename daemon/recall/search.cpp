@@ -31,6 +31,12 @@ std::size_t without_column(std::string_view text, std::size_t cursor) {
   return cursor - end < kNeedleBytes ? cursor : end + 1;
 }
 
+void describe(Match& match, const Scanned& from) {
+  match.source = from.source;
+  match.scanned_path = from.path;
+  match.edited = from.edited;
+}
+
 /// The byte that the text goes on with.
 const char* place_of(const Match& match) { return match.text.data() + match.goes_on; }
 
@@ -127,9 +133,7 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
       // The line above the cursor goes on with the cursor's own line, which is no news.
       if (own && match->goes_on >= asked_.line_begin() && match->goes_on <= asked_.line_end())
         continue;
-      match->source = scanned.source;
-      match->path = scanned.path;
-      match->edited = scanned.edited;
+      describe(*match, scanned);
       scanned_.push_back(*match);
     }
   }
@@ -168,6 +172,14 @@ struct Search::Side {
   bool operator<(const Side& other) const { return agreed < other.agreed; }
 };
 
+/// A place in a batch that a probe has found.
+struct Search::Neighbour {
+  const HeldBatch* held;
+  std::size_t anchor;
+  std::size_t agreed;
+  Batch::At at = {};
+};
+
 void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
                      std::span<const std::size_t> ranks) {
   const std::string_view context = asked_.context(probe);
@@ -183,32 +195,46 @@ void Search::look_up(const Probe& probe, std::span<const HeldBatch* const> batch
     push(batches[i], ranks[i], true);
     if (ranks[i] > 0) push(batches[i], ranks[i] - 1, false);
   }
+  std::vector<Neighbour> found;
+  found.reserve(kNeighboursMax);
+  const std::string_view typed = asked_.typed_since(probe);
   for (std::size_t seen = 0; !sides.empty() && seen < kNeighboursMax; ++seen) {
     const Side side = sides.top();
     sides.pop();
-    add_from(*side.held, side.rank, side.agreed, probe);
+    const std::size_t anchor = side.held->batch->anchor(side.rank);
+    if (side.held->batch->text_from(anchor).starts_with(typed))
+      found.push_back({side.held, anchor, side.agreed});
     if (side.up || side.rank > 0) push(side.held, side.up ? side.rank + 1 : side.rank - 1, side.up);
   }
+  add_from(found, probe);
   keep_best(looked_up_, 2 * kBatchMatchesMax);
 }
 
-void Search::add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed,
+void Search::add_from(std::span<Neighbour> found, const Probe& probe) {
+  for (Neighbour& each : found) {
+    each.at = each.held->batch->file_at(each.anchor);
+    __builtin_prefetch(&each.held->states[each.at.file]);
+  }
+  for (const Neighbour& each : found) add_from(*each.held, each.at, each.agreed, probe);
+}
+
+void Search::add_from(const HeldBatch& held, const Batch::At& place, std::size_t agreed,
                       const Probe& probe) {
-  const std::size_t anchor = held.batch->anchor(rank);
-  if (!held.batch->text_from(anchor).starts_with(asked_.typed_since(probe))) return;
-  const auto [file, at] = held.batch->file_at(anchor);
+  const auto& [file, at] = place;
   const HeldBatch::State state = held.states[file];
   if (state == HeldBatch::State::kRemoved || (&held == own_.held && file == own_.file)) return;
-  const std::string& path = held.batch->path(file);
+  const std::string* const path = &held.batch->path(file);
   if (state == HeldBatch::State::kChanged) {
     const auto changed = std::ranges::find(
-        changed_, path, [](const ChangedFile& each) { return each.document.path; });
+        changed_, *path, [](const ChangedFile& each) { return each.document.path; });
     if (changed != changed_.end()) add_from(*changed, at, probe);
     return;
   }
-  add_looked_up(
-      asked_.match(probe, held.batch->text(file), at, agreed), probe,
-      {held.batch->text(file), Source::kProject, path, state == HeldBatch::State::kEdited});
+  auto match = asked_.match(probe, held.batch->text(file), at, agreed);
+  if (!match) return;
+  match->batch_path = path;
+  match->edited = state == HeldBatch::State::kEdited;
+  add_looked_up(*match, probe);
 }
 
 /// Compares with the document, because the file's text before `place` may be other than its.
@@ -217,15 +243,14 @@ void Search::add_from(const ChangedFile& changed, std::size_t place, const Probe
   const auto at = changed.differences->moved(place);
   if (!at || *at > text.size()) return;
   const std::size_t agreed = common_suffix(asked_.context(probe), text.substr(0, *at));
-  add_looked_up(asked_.match(probe, text, *at, agreed), probe, changed.document);
+  auto match = asked_.match(probe, text, *at, agreed);
+  if (!match) return;
+  describe(*match, changed.document);
+  add_looked_up(*match, probe);
 }
 
-void Search::add_looked_up(std::optional<Match> match, const Probe& probe, const Scanned& from) {
-  if (!match || match->agreed < least_agreed(probe)) return;
-  match->source = from.source;
-  match->path = from.path;
-  match->edited = from.edited;
-  looked_up_.push_back(*match);
+void Search::add_looked_up(const Match& match, const Probe& probe) {
+  if (match.agreed >= least_agreed(probe)) looked_up_.push_back(match);
 }
 
 std::vector<Match> Search::take() {
@@ -242,7 +267,6 @@ std::vector<Match> Search::take() {
       const Match& next = all[i + kAhead];
       __builtin_prefetch(place_of(next));
       __builtin_prefetch(place_of(next) - std::min(kLinesAboveBytes, next.goes_on));
-      __builtin_prefetch(next.path.data());
     }
     asked_.judge(all[i]);
   }

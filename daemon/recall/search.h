@@ -78,12 +78,15 @@ class Search {
 
  private:
   struct Side;
+  struct Neighbour;
   void scan_window(const Scanned& scanned, std::size_t begin, std::size_t end);
   void look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
                std::span<const std::size_t> ranks);
-  void add_from(const HeldBatch& held, std::size_t rank, std::size_t agreed, const Probe& probe);
+  void add_from(std::span<Neighbour> found, const Probe& probe);
+  void add_from(const HeldBatch& held, const Batch::At& place, std::size_t agreed,
+                const Probe& probe);
   void add_from(const ChangedFile& changed, std::size_t place, const Probe& probe);
-  void add_looked_up(std::optional<Match> match, const Probe& probe, const Scanned& from);
+  void add_looked_up(const Match& match, const Probe& probe);
 
   const Asked& asked_;
   PlacedFile own_;

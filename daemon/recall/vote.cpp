@@ -106,9 +106,10 @@ class Tally {
     support_.lines_above = std::max(support_.lines_above, match.lines_above);
     support_.fits_below |= match.fits_below;
     support_.same_indent_step |= match.same_indent_step;
-    const auto end = paths_.begin() + static_cast<std::ptrdiff_t>(support_.sources);
-    if (end != paths_.end() && std::find(paths_.begin(), end, match.path) == end)
-      paths_[support_.sources++] = match.path;
+    const auto end = files_.begin() + static_cast<std::ptrdiff_t>(support_.sources);
+    const auto is_of_it = [&](const Match* other) { return are_of_one_file(*other, match); };
+    if (end != files_.end() && std::find_if(files_.begin(), end, is_of_it) == end)
+      files_[support_.sources++] = &match;
     if (match.source != Source::kThisFile) return;
     support_.distance_lines = support_.same_file
                                   ? std::min(support_.distance_lines, match.distance_lines)
@@ -122,8 +123,8 @@ class Tally {
   /// Others by the bytes in which they agree: the first of each, and the next after each. To
   /// sort them would take as long as all the rest of a look-up's vote.
   std::vector<std::size_t> first_, next_;
-  std::size_t not_added_ = 0;  ///< those with more bytes were added
-  std::array<std::string_view, kSourcesCounted> paths_ = {};
+  std::size_t not_added_ = 0;                             ///< those with more bytes were added
+  std::array<const Match*, kSourcesCounted> files_ = {};  ///< a match of each
   Support support_;
   double all_ = 0;
 };
@@ -150,7 +151,7 @@ Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const
   for (std::size_t i = ends.size(); i-- > 0;) supports[i] = tally.up_to(ends[i]);
   Candidate candidate{.text = std::string(ballot.text),
                       .source = ballot.best->source,
-                      .path = std::string(ballot.best->path)};
+                      .path = std::string(ballot.best->path())};
   candidate.boundaries.reserve(ends.size());
   const Cut cut = cut_of(asked.place());
   std::size_t last_shown = 0;
@@ -190,6 +191,18 @@ std::string_view without_tail(const Asked& asked, std::string_view text) {
   return text.substr(0, text.find_last_not_of(" \t") + 1);
 }
 
+std::vector<Candidate> best_of(std::vector<Candidate> candidates, std::size_t most) {
+  std::vector<std::pair<double, std::size_t>> worth;
+  for (std::size_t i = 0; i < candidates.size(); ++i)
+    worth.emplace_back(-worth_of(candidates[i]), i);
+  std::ranges::sort(worth);
+  std::vector<Candidate> best;
+  best.reserve(most);
+  for (std::size_t i = 0; i < std::min(most, worth.size()); ++i)
+    best.push_back(std::move(candidates[worth[i].second]));
+  return best;
+}
+
 }  // namespace
 
 Supported best_supported(const std::vector<Match>& matches) {
@@ -226,9 +239,7 @@ std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> hear
     if (ballot.text.empty() || stands_there_already(asked, ballot.text)) continue;
     candidates.push_back(candidate_of(asked, ballot, heard));
   }
-  std::ranges::stable_sort(
-      candidates, [](const Candidate& a, const Candidate& b) { return worth_of(a) > worth_of(b); });
-  if (candidates.size() > most) candidates.resize(most);
+  candidates = best_of(std::move(candidates), most);
   for (Candidate& candidate : candidates)
     if (candidate.boundaries.back().chance >= kLineChanceMin)
       candidate.next = next_lines(asked, candidate.text, heard);
