@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/recall/scan.h"
+#include "daemon/recall/scroll.h"
 
 namespace efimd::recall {
 
@@ -110,8 +111,20 @@ void prefetch(const ChangedFile& changed) {
   }
 }
 
+void Search::scan(const Scroll& scroll) {
+  const std::size_t end = scroll.text().size();
+  const std::size_t left = kScannedBytesMax - std::min(kScannedBytesMax, scanned_bytes_);
+  scan_window(scroll.text(), end - std::min(end, left), end,
+              [&](std::size_t at) { return scroll.part_at(at); });
+}
+
 void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t end) {
-  const bool own = scanned.source == Source::kThisFile;
+  scan_window(scanned.text, begin, end, [&](std::size_t) { return Placed{scanned}; });
+}
+
+template <class PartAt>
+void Search::scan_window(std::string_view text, std::size_t begin, std::size_t end,
+                         const PartAt& part_at) {
   if (scanned_bytes_ + (end - begin) > kScannedBytesMax) return;
   scanned_bytes_ += end - begin;
   for (const Probe& probe : asked_.probes()) {
@@ -123,17 +136,21 @@ void Search::scan_window(const Scanned& scanned, std::size_t begin, std::size_t 
     const std::string_view needle = asked_.text().substr(needle_end - needle_bytes, needle_bytes);
     const std::size_t typed = asked_.bytes_since(probe);
     if (needle.size() < kNeedleBytes) continue;
-    for (const std::size_t found : ends_of(needle, scanned.text.substr(begin, end - begin))) {
-      const std::size_t at = begin + found + probe.anchor - needle_end;
-      if (begin + found + probe.anchor < needle_end || at > scanned.text.size()) continue;
-      const std::size_t agreed = common_suffix(context, scanned.text.substr(0, at));
+    for (const std::size_t found : ends_of(needle, text.substr(begin, end - begin))) {
+      const std::size_t needle_begin = begin + found - needle_bytes;
+      const auto& [part, part_begin] = part_at(needle_begin);
+      const std::size_t ends_at = needle_begin + needle_bytes - part_begin;  // in the part
+      const std::size_t at = ends_at + probe.anchor - needle_end;
+      if (ends_at + probe.anchor < needle_end || std::max(ends_at, at) > part.text.size()) continue;
+      const std::size_t agreed = common_suffix(context, part.text.substr(0, at));
       if (agreed + typed < scanned_floor_) continue;
-      auto match = asked_.match(probe, scanned.text, at, agreed);
+      auto match = asked_.match(probe, part.text, at, agreed);
       if (!match || match->agreed < least_agreed(probe)) continue;
       // The line above the cursor goes on with the cursor's own line, which is no news.
-      if (own && match->goes_on >= asked_.line_begin() && match->goes_on <= asked_.line_end())
+      if (part.source == Source::kThisFile && match->goes_on >= asked_.line_begin() &&
+          match->goes_on <= asked_.line_end())
         continue;
-      describe(*match, scanned);
+      describe(*match, part);
       scanned_.push_back(*match);
     }
   }

@@ -38,6 +38,13 @@ struct Scanned {
   bool edited = false;  ///< since its editor opened it
 };
 
+/// A text that is a part of a longer one, and where it begins there.
+struct Placed {
+  Scanned part;
+  std::size_t begin = 0;
+};
+class Scroll;
+
 /// An open document whose file is in a batch, and says something else.
 struct ChangedFile {
   Scanned document;
@@ -68,6 +75,8 @@ class Search {
   void scan_own(std::string_view path);
   /// Of a long text, what is around byte `centre`. Nothing that would pass kScannedBytesMax.
   void scan(const Scanned& scanned, std::size_t centre = 0);
+  /// Of the texts in a scroll, the last ones.
+  void scan(const Scroll& scroll);
   /// The document where it differs from its file. look_up() finds the rest through the file's batch.
   void scan(const ChangedFile& changed);
   /// All that batches have, but for the cursor's own file.
@@ -80,6 +89,10 @@ class Search {
   struct Side;
   struct Neighbour;
   void scan_window(const Scanned& scanned, std::size_t begin, std::size_t end);
+  /// `part_at(byte)`, for a byte of `text`: the text that it is a part of.
+  template <class PartAt>
+  void scan_window(std::string_view text, std::size_t begin, std::size_t end,
+                   const PartAt& part_at);
   void look_up(const Probe& probe, std::span<const HeldBatch* const> batches,
                std::span<const std::size_t> ranks);
   void add_from(std::span<Neighbour> found, const Probe& probe);

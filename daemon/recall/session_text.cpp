@@ -18,25 +18,20 @@ std::string_view before(std::string_view text, std::size_t begin) {
 
 bool SessionText::join(std::string_view path, std::string_view text, std::size_t begin,
                        std::size_t removed) {
-  if (kept_.empty()) return false;
-  Kept& last = kept_.front();
-  if (last.source != Source::kDeleted || last.path != path ||
+  Newest& last = newest_;
+  if (last.text.empty() || last.source != Source::kDeleted || last.path != path ||
       last.text.size() + removed > kDeletedBytesMax)
     return false;
   const std::string_view part = text.substr(begin, removed);
-  bytes_ -= last.text.size();
   if (begin + removed == last.begin) {  // backspace
     const std::string_view context = before(text, begin);
     last.text = std::string(context).append(part).append(last.text, last.before);
     last.before = context.size();
     last.begin = begin;
-  } else if (begin == last.begin) {  // delete
-    last.text += part;
-  } else {
-    bytes_ += last.text.size();
-    return false;
+    return true;
   }
-  bytes_ += last.text.size();
+  if (begin != last.begin) return false;
+  last.text += part;  // delete
   return true;
 }
 
@@ -47,8 +42,8 @@ void SessionText::deleted(std::string_view path, std::string_view text, std::siz
   if (removed == 0 || join(path, text, begin, removed)) return;
   removed = std::min(removed, kDeletedBytesMax);
   const std::string_view context = before(text, begin);
-  keep({std::string(path), family_of(path), std::string(context).append(text, begin, removed),
-        context.size(), begin, Source::kDeleted});
+  keep({std::string(path), std::string(context).append(text, begin, removed), context.size(), begin,
+        Source::kDeleted});
 }
 
 void SessionText::accepted(std::string_view path, std::string_view text, std::size_t begin,
@@ -57,44 +52,61 @@ void SessionText::accepted(std::string_view path, std::string_view text, std::si
   inserted = std::min({inserted, text.size() - begin, kDeletedBytesMax});
   if (inserted == 0) return;
   const std::string_view context = before(text, begin);
-  keep({std::string(path), family_of(path), std::string(context).append(text, begin, inserted),
-        context.size(), begin, Source::kAccepted});
+  keep({std::string(path), std::string(context).append(text, begin, inserted), context.size(),
+        begin, Source::kAccepted});
 }
 
-void SessionText::keep(Kept kept) {
+void SessionText::keep(Newest newest) {
+  settle();
+  newest_ = std::move(newest);
+  while (count() > kTextsMax) drop_oldest();
+}
+
+void SessionText::settle() {
   // What was too short to keep had its chance to grow; now something else is deleted.
-  if (!kept_.empty() && kept_.front().text.size() - kept_.front().before < kWorthBytesMin) {
-    bytes_ -= kept_.front().text.size();
-    kept_.pop_front();
-  }
-  bytes_ += kept.text.size();
-  kept_.push_front(std::move(kept));
-  while (kept_.size() > kTextsMax) {
-    bytes_ -= kept_.back().text.size();
-    kept_.pop_back();
-  }
+  if (newest_.text.size() - newest_.before >= kWorthBytesMin)
+    settled_[family_of(newest_.path)].append(newest_.text, newest_.source, newest_.path,
+                                             ++last_number_);
+  newest_ = {};
 }
 
 void SessionText::forget(std::string_view path) {
-  std::erase_if(kept_, [&](const Kept& kept) {
-    if (kept.path == path) bytes_ -= kept.text.size();
-    return kept.path == path;
-  });
+  if (newest_.path == path) newest_ = {};
+  for (auto& [family, texts] : settled_) texts.forget(path);
+  std::erase_if(settled_, [](const auto& family) { return family.second.empty(); });
+}
+
+std::size_t SessionText::bytes() const {
+  std::size_t bytes = newest_.text.size();
+  for (const auto& [family, texts] : settled_) bytes += texts.bytes();
+  return bytes;
+}
+
+std::size_t SessionText::count() const {
+  std::size_t texts = newest_.text.empty() ? 0 : 1;
+  for (const auto& [family, kept] : settled_) texts += kept.count();
+  return texts;
+}
+
+void SessionText::drop_oldest() {
+  if (settled_.empty()) {
+    newest_ = {};
+    return;
+  }
+  const auto oldest = std::ranges::min_element(
+      settled_, {}, [](const auto& family) { return family.second.first_number(); });
+  oldest->second.drop_first();
+  if (oldest->second.empty()) settled_.erase(oldest);
 }
 
 void SessionText::limit(std::size_t bytes_max) {
-  while (bytes_ > bytes_max) {
-    bytes_ -= kept_.back().text.size();
-    kept_.pop_back();
-  }
+  while (bytes() > bytes_max) drop_oldest();
 }
 
-std::vector<Scanned> SessionText::of_family(std::string_view family) const {
-  std::vector<Scanned> found;
-  for (const Kept& kept : kept_)
-    if (kept.family == family && kept.text.size() - kept.before >= kWorthBytesMin)
-      found.push_back({kept.text, kept.source, kept.path});
-  return found;
+void SessionText::search(Search& search, std::string_view family) const {
+  if (newest_.text.size() - newest_.before >= kWorthBytesMin && family_of(newest_.path) == family)
+    search.scan(Scanned{newest_.text, newest_.source, newest_.path});
+  if (const auto found = settled_.find(family); found != settled_.end()) search.scan(found->second);
 }
 
 }  // namespace efimd::recall

@@ -1,13 +1,13 @@
 #pragma once
 
 #include <cstddef>
-#include <deque>
+#include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
-#include "daemon/recall/batch.h"
+#include "daemon/recall/scroll.h"
 #include "daemon/recall/search.h"
-#include "daemon/text/document.h"
 
 namespace efimd::recall {
 
@@ -32,23 +32,29 @@ class SessionText {
   void forget(std::string_view path);
   void limit(std::size_t bytes_max);
 
-  std::size_t bytes() const { return bytes_; }
-  /// The texts of one family, the newest first.
-  std::vector<Scanned> of_family(std::string_view family) const;
+  std::size_t bytes() const;
+  /// Scans the texts of one family.
+  void search(Search& search, std::string_view family) const;
 
  private:
-  struct Kept {
-    std::string path, family;
-    std::string text;  ///< `before` bytes, then the text itself
+  /// The newest text, which may still grow.
+  struct Newest {
+    std::string path;
+    std::string text;  ///< `before` bytes, then the text itself; empty: there is none
     std::size_t before = 0;
     std::size_t begin = 0;  ///< of the text in its document, as it was
     Source source = Source::kDeleted;
   };
-  void keep(Kept kept);
+  void keep(Newest newest);
+  /// Puts the newest text to the others.
+  void settle();
   bool join(std::string_view path, std::string_view text, std::size_t begin, std::size_t removed);
+  std::size_t count() const;
+  void drop_oldest();
 
-  std::deque<Kept> kept_;  ///< the newest first
-  std::size_t bytes_ = 0;
+  Newest newest_;
+  std::map<std::string, Scroll, std::less<>> settled_;  ///< by family; none is empty
+  std::uint64_t last_number_ = 0;
 };
 
 }  // namespace efimd::recall

@@ -226,7 +226,7 @@ std::vector<const HeldBatch*> Shelf::batches_of(std::string_view family) const {
 void Shelf::search(Search& search, std::string_view path) const {
   const std::string family = family_of(path);
   search.scan_own(path);
-  for (const Scanned& text : session_.of_family(family)) search.scan(text);
+  session_.search(search, family);
   scan_documents(search, path, family);
   const auto own = files_.find(std::string(path));
   search.look_up(batches_of(family), own == files_.end() ? PlacedFile{} : own->second);

@@ -9,9 +9,11 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "daemon/recall/match.h"
+#include "daemon/recall/scroll.h"
 
 using namespace efimd::recall;
 
@@ -66,7 +68,62 @@ Places within_reach(const Asked& asked, const std::vector<HeldBatch>& batches) {
   return places;
 }
 
+/// What a search found: whose text, where it goes on there, and how far it agrees.
+using Finding = std::tuple<std::string, std::size_t, std::size_t, Source>;
+
+std::vector<Finding> findings_of(Search& search) {
+  std::vector<Finding> found;
+  for (const Match& match : search.take())
+    found.emplace_back(match.path(), match.goes_on, match.agreed, match.source);
+  std::ranges::sort(found);
+  return found;
+}
+
 }  // namespace
+
+TEST_CASE("texts in a scroll are scanned as each would be alone") {
+  static constexpr std::array<std::string_view, 6> kPaths = {"0", "1", "2", "3", "4", "5"};
+  std::mt19937 random(12);
+  std::size_t compared = 0;
+  for (int round = 0; round < 600; ++round) {
+    std::vector<std::string> texts;
+    Scroll scroll;
+    for (std::uint64_t number = 0; number < 6; ++number) {
+      texts.push_back(random_lines(random, random() % 60));
+      const Source source = number % 2 == 0 ? Source::kDeleted : Source::kAccepted;
+      scroll.append(texts.back(), source, kPaths[number], number);
+    }
+    scroll.drop_first();
+    scroll.forget("3");
+    REQUIRE(scroll.count() == 4);
+    CHECK(scroll.first_number() == 1);
+    const std::string text = random_lines(random, 90);
+    const Asked asked(text, 40 + random() % 50);
+    Search alone(asked), together(asked);
+    for (const std::size_t number : {1U, 2U, 4U, 5U})
+      alone.scan(Scanned{texts[number], number % 2 == 0 ? Source::kDeleted : Source::kAccepted,
+                         kPaths[number]});
+    together.scan(scroll);
+    const std::vector<Finding> found = findings_of(together);
+    compared += found.size();
+    CHECK(found == findings_of(alone));
+  }
+  CHECK(compared > 500);
+}
+
+TEST_CASE("no match reaches from one text of a scroll into the next") {
+  Scroll scroll;
+  scroll.append("call_of(", Source::kDeleted, "a", 1);
+  scroll.append("thing);\nother();", Source::kDeleted, "b", 2);
+  const std::string text = "call_of(thing";
+  const Asked asked(text, text.size());
+  Search search(asked);
+  search.scan(scroll);
+  for (const auto& [path, goes_on, agreed, source] : findings_of(search)) {
+    CHECK(path == "b");
+    CHECK(agreed == 5);
+  }
+}
 
 TEST_CASE("a search finds the places that agree best, as reading all of them does") {
   std::mt19937 random(11);
