@@ -1,7 +1,5 @@
 #include "tests/support/simt.h"
 
-#include <ucontext.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "engine/backend/cpu/kernels/half.h"
+#include "tests/support/simt_place.h"
 #include "tests/support/simt_run.h"
 
 /// Of a function that other fibers run in the middle of: its callers may not know what it leaves untouched, registers and memory.
@@ -32,10 +31,6 @@ constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 /// Words that a lane gives at once.
 constexpr std::size_t kGivenMax = 6;
 
-/// The place at which a fiber, or the scheduler, goes on. It uses the compiler's own jumps, because
-/// glibc's take longer and each barrier is one.
-using Place = std::array<void*, 5>;
-
 enum class State { kReady, kGives, kAtWarp, kAtBlock, kDone };
 
 struct Copy {
@@ -45,8 +40,6 @@ struct Copy {
 
 struct Fiber {
   std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
-  ucontext_t start = {};
-  bool started = false;
   Place here = {};
   State state = State::kReady;
   Dim thread;
@@ -75,8 +68,6 @@ Order lane_order = Order::kForward;
 Fiber& fiber_at(std::size_t index) { return *fibers[index]; }
 Fiber& current() { return fiber_at(running); }
 
-[[noreturn, gnu::noinline]] void go_on(Place& place) { __builtin_longjmp(place.data(), 1); }
-
 /// The warp's next lane that is ready; none after its last.
 Fiber* next_ready() {
   const std::size_t end = lane_order == Order::kForward ? first_lane + 31 : first_lane;
@@ -87,18 +78,14 @@ Fiber* next_ready() {
   return nullptr;
 }
 
-/// Goes on with the next lane, or where that has no place of its own yet, with the scheduler.
-[[noreturn, gnu::noinline]] void hand_over() {
-  Fiber* const next = next_ready();
-  if (next == nullptr || !next->started) go_on(scheduler);
-  thread_index = next->thread;
-  go_on(next->here);
-}
-
+/// Hands over to the next lane that is ready, or to the scheduler.
 EFIMD_OPAQUE void wait(State state) {
   Fiber& fiber = current();
   fiber.state = state;
-  if (__builtin_setjmp(fiber.here.data()) == 0) hand_over();
+  Fiber* const next = next_ready();
+  if (next == nullptr) return jump(fiber.here, scheduler);
+  thread_index = next->thread;
+  jump(fiber.here, next->here);
 }
 
 /// A fiber runs a thread of one block, and is resumed for that of the next.
@@ -111,25 +98,15 @@ void enter() {
 
 std::unique_ptr<Fiber> new_fiber() {
   auto fiber = std::make_unique<Fiber>();
-  getcontext(&fiber->start);
-  fiber->start.uc_stack.ss_sp = fiber->stack.get();
-  fiber->start.uc_stack.ss_size = kStackBytes;
-  makecontext(&fiber->start, enter, 0);
+  begin_at(fiber->here, enter, fiber->stack.get(), kStackBytes);
   return fiber;
-}
-
-[[noreturn, gnu::noinline]] void enter_or_go_on(Fiber& fiber) {
-  thread_index = fiber.thread;
-  if (fiber.started) go_on(fiber.here);
-  fiber.started = true;
-  setcontext(&fiber.start);
-  broken("a fiber does not start");
 }
 
 /// Runs a lane, and the later ones to which it hands over.
 EFIMD_OPAQUE void resume(std::size_t index) {
   running = index;
-  if (__builtin_setjmp(scheduler.data()) == 0) enter_or_go_on(current());
+  thread_index = current().thread;
+  jump(scheduler, current().here);
 }
 
 /// Lets the lanes of a warp go on that have all come to its barrier.
