@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/small_file.h"
+#include "daemon/models/kept_json.h"
 #include "daemon/models/sample_code.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/cpu/cpu_backend.h"
@@ -29,12 +30,6 @@ constexpr std::size_t kBytesPerToken = 8;
 
 std::string key_of(const Digest& model, std::string_view kernels) {
   return fmt::format("{} {}", model.hex(), kernels);
-}
-
-Json read(const fs::path& file) {
-  Json json = Json::parse(read_small_file(file, kFileBytesMax), nullptr,
-                          /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
 }
 
 std::optional<KvError> error_from(const Json& json) {
@@ -122,13 +117,13 @@ std::vector<std::vector<TokenId>> kv_error_prompts(const engine::Tokenizer& toke
 }
 
 std::optional<KvError> KvErrors::find(const Digest& model, std::string_view kernels) const {
-  const Json kept = read(file_);
+  const Json kept = read_kept_json(file_, kFileBytesMax);
   const auto found = kept.find(key_of(model, kernels));
   return found == kept.end() ? std::nullopt : error_from(*found);
 }
 
 void KvErrors::keep(const Digest& model, std::string_view kernels, const KvError& error) const {
-  Json kept = read(file_);
+  Json kept = read_kept_json(file_, kFileBytesMax);
   if (kept.size() >= kKeptMax) kept.clear();
   kept[key_of(model, kernels)] = json_of(error);
   static_cast<void>(replace_small_file(file_, kept.dump(1) + "\n"));

@@ -11,6 +11,7 @@
 
 #include "base/small_file.h"
 #include "daemon/config/this_system.h"
+#include "daemon/models/kept_json.h"
 
 namespace efimd::service {
 
@@ -23,14 +24,8 @@ namespace {
 constexpr std::size_t kPieceBytes = std::size_t{16} << 20;
 constexpr std::size_t kDigestsBytesMax = std::size_t{1} << 16;
 
-Json read_digests(const fs::path& file) {
-  Json json = Json::parse(read_small_file(file, kDigestsBytesMax), nullptr,
-                          /*allow_exceptions=*/false);
-  return json.is_object() ? json : Json::object();
-}
-
 std::optional<Digest> find(const fs::path& file, const std::string& stamp) {
-  const Json kept = read_digests(file);
+  const Json kept = read_kept_json(file, kDigestsBytesMax);
   const auto found = kept.find(stamp);
   if (found == kept.end() || !found->is_array() || found->size() != 2 ||
       !(*found)[0].is_number_unsigned() || !(*found)[1].is_number_unsigned())
@@ -41,7 +36,7 @@ std::optional<Digest> find(const fs::path& file, const std::string& stamp) {
 /// If it cannot be written, the weights are digested again next time.
 void keep(const fs::path& file, const std::string& stamp, const Digest& digest) {
   if (file.empty()) return;
-  Json kept = read_digests(file);
+  Json kept = read_kept_json(file, kDigestsBytesMax);
   if (kept.size() >= kDigestsMax) kept.clear();
   kept[stamp] = {digest.low, digest.high};
   static_cast<void>(replace_small_file(file, kept.dump(1) + "\n"));
