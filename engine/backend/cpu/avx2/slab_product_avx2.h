@@ -26,6 +26,10 @@ constexpr int kWideGroups = kSlabGroups / 2;
 template <class Type>
 constexpr int kGroupsAtOnce = kWide<Type> ? kWideGroups : kSlabGroups;
 
+/// Two panels are never multiplied together: there are too few registers.
+template <class Type>
+constexpr int kPairTokensMax = 0;
+
 /// Up to this many tokens, panels are multiplied as they are. With AVX2 alone 8 and 16 tokens in
 /// slabs are faster, on one core of an EPYC (Zen 3): Q4_0 1.24 and 1.29 times, Q4_K 1.06 and 1.17. Q5_0
 /// 1.1 and 1.3, Q6_K 1.3 and 1.4. Of Q8_0 only 16 are, 1.07 times. AVX-VNNI was not measured.

@@ -12,6 +12,10 @@
 namespace efimd::engine::cpu {
 namespace {
 
+/// Two panels are never multiplied together: there are too few registers.
+template <class Type>
+constexpr int kPairTokensMax = 0;
+
 /// Up to this many tokens, panels are multiplied as they are; not measured.
 template <class Type>
 constexpr int kPanelTokensMax = 16;

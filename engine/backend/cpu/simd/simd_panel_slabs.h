@@ -6,7 +6,7 @@
 // (Zen 5): Q8_0 1.05-1.2, Q4_0 1.15-1.2, Q5_0 1.25-1.5, Q4_K 1.2 times as fast. The arithmetic of an
 // output element is the same as everywhere. The file that includes this has included a slab product
 // before: simd/slab_product.h, avx2/slab_product_avx2.h or neon/slab_product_i8mm.h.
-#include "engine/backend/cpu/simd/simd_panels.h"
+#include "engine/backend/cpu/simd/simd_panel_pairs.h"
 #include "engine/backend/cpu/simd/slab_sums.h"
 
 namespace efimd::engine::cpu {
@@ -92,6 +92,12 @@ void panel_matmul(const Weights& weights, RowRange rows, const Inputs& in, const
   for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
     const RowRange tokens{t, in.tokens - t < kTokensPerSlab ? in.tokens : t + kTokensPerSlab};
     int row = rows.first;
+    if constexpr (kPairTokensMax < Type >> 0)
+      for (const int count = tokens.last - t;
+           count > Words::kTokensAtOnce && count <= kPairTokensMax<Type> &&
+           row + kPair * kPanelRows <= rows.last;
+           row += kPair * kPanelRows)
+        multiply_pair_by_tokens<Type>({panel_of(row), groups, 0, row, 0, 0}, tokens, in, out);
     for (; tokens.last - t > kPanelTokensMax<Type> && row + kTogether <= rows.last;
          row += kTogether) {
       for (int part = 0; part < kTogether / kSlabsRows; ++part) {
