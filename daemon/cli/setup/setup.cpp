@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "daemon/cli/commands/commands.h"
@@ -108,8 +109,9 @@ int run_setup(const Paths& paths, const CommandLine::Setup& options) {
   const Direction direction = options.remove ? Direction::kRemove : Direction::kAdd;
   say(fmt::format("efimd {}, {}\n", version(), places->program.string()));
   Run run(options);
-  Step model;
-  if (!options.remove) {
+  std::optional<Step> model;
+  // The measurement is for the choice of a model alone.
+  if (!options.remove && !options.no_model) {
     say("measuring this machine ...\n");
     MachineLook look = look_at_machine(paths, *places);
     say(look.text);
@@ -120,7 +122,7 @@ int run_setup(const Paths& paths, const CommandLine::Setup& options) {
        {vscode_steps(*places, direction), neovim_steps(*places, direction),
         emacs_steps(*places, direction), http_client_steps(*places, paths.config_file, direction)})
     for (const Step& step : steps) run.take(step);
-  if (!options.remove && !options.no_model) run.take(model);
+  if (model) run.take(*model);
   run.take(autostart_step(paths, direction));
   return run.end();
 }
