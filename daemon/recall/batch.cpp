@@ -1,8 +1,8 @@
+#include "daemon/recall/batch.h"
+
 #include <algorithm>
 #include <array>
 #include <utility>
-
-#include "daemon/recall/batch.h"
 
 namespace efimd::recall {
 
