@@ -2,7 +2,7 @@
 
 // Panels x many int8 inputs: so many tokens that it pays to unpack panels into slabs.
 //
-// Loads limit a product of many tokens. Against panels as they are, 64 tokens, both cores of an EPYC
+// Loads limit a product of many tokens. Against single panels, 64 tokens, both cores of an EPYC
 // (Zen 5): Q8_0 1.05-1.2, Q4_0 1.15-1.2, Q5_0 1.25-1.5, Q4_K 1.2 times as fast. The arithmetic of an
 // output element is the same as everywhere. The file that includes this has included a slab product
 // before: simd/slab_product.h, avx2/slab_product_avx2.h or neon/slab_product_i8mm.h.
@@ -91,21 +91,21 @@ void panel_matmul(const Weights& weights, RowRange rows, const Inputs& in, const
   // Inputs of more tokens would not stay in L2 from panel to panel.
   for (int t = 0; t < in.tokens; t += kTokensPerSlab) {
     const RowRange tokens{t, in.tokens - t < kTokensPerSlab ? in.tokens : t + kTokensPerSlab};
+    const int count = tokens.last - t;
     int row = rows.first;
-    if constexpr (kPairTokensMax < Type >> 0)
-      for (const int count = tokens.last - t;
-           count > Words::kTokensAtOnce && count <= kPairTokensMax<Type> &&
-           row + kPair * kPanelRows <= rows.last;
+    if constexpr (kPairTokensMax<Type> != 0)
+      for (; count > Words::kTokensAtOnce && count <= kPairTokensMax<Type> &&
+             row + kPair * kPanelRows <= rows.last;
            row += kPair * kPanelRows)
         multiply_pair_by_tokens<Type>({panel_of(row), groups, 0, row, 0, 0}, tokens, in, out);
-    for (; tokens.last - t > kPanelTokensMax<Type> && row + kTogether <= rows.last;
-         row += kTogether) {
-      for (int part = 0; part < kTogether / kSlabsRows; ++part) {
-        const std::size_t ahead = part == 0 ? kTogether / kPanelRows * bytes : 0;
-        multiply_by_slabs<Type>({panel_of(row), groups, part, row + part * kRows, 0, ahead}, tokens,
-                                in, out);
+    if constexpr (kPairTokensMax<Type> != kTokensPerSlab)
+      for (; count > kPanelTokensMax<Type> && row + kTogether <= rows.last; row += kTogether) {
+        for (int part = 0; part < kTogether / kSlabsRows; ++part) {
+          const std::size_t ahead = part == 0 ? kTogether / kPanelRows * bytes : 0;
+          multiply_by_slabs<Type>({panel_of(row), groups, part, row + part * kRows, 0, ahead},
+                                  tokens, in, out);
+        }
       }
-    }
     for (; row < rows.last; row += kPanelRows)
       multiply_tokens<Type>({panel_of(row), groups, 0, row, 0, 0}, tokens, in, out);
   }
