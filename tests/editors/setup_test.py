@@ -98,6 +98,7 @@ class NeovimHome(Home):
         self.write_own_files()
         before = files_of(self.home)
         said = self.setup("--dry-run", "--no-model")
+        self.assertNotIn("measuring", said)  # it is for the choice of a model
         self.assertIn("would write into", said)
         self.assertEqual(files_of(self.home), before)
         self.setup("--yes", "--no-model")
