@@ -23,8 +23,8 @@ template <>
 constexpr int kPanelTokensMax<Q5_0> = 8;
 
 /// Up to this many tokens two panels are multiplied together as they are, where one pass does not take
-/// all tokens; 0: never. Whole steps of 16 tokens are 1.15 times as fast with Q8_0 and 1.10 with Q4_0, of
-/// 64 tokens 1.05 and 1.01; Q4_1's product of 16 alone 1.05 (both cores of an EPYC, Zen 5). What has
+/// all tokens; 0: never. On an EPYC (Zen 5) whole steps of 16 tokens are 1.15 times as fast with Q8_0
+/// and 1.10 with Q4_0, of 64 tokens 1.05 and 1.01. Of Q4_1 a product of 16 is 1.05 times. What has
 /// upper bits or small scales to unpack is faster by slabs. A register must hold all rows of a panel.
 template <class Type>
 constexpr int kPairTokensMax = 0;
