@@ -60,11 +60,14 @@ using catch_stand_in::Approx;
 #define CATCH_JOIN_(a, b) a##b
 #define CATCH_JOIN(a, b) CATCH_JOIN_(a, b)
 #define CATCH_TEXT(message) (std::ostringstream{} << message).str()
-#define TEST_CASE(name)                                                  \
-  static void CATCH_JOIN(test_, __LINE__)();                             \
-  static const catch_stand_in::Register CATCH_JOIN(register_, __LINE__)( \
-      name, CATCH_JOIN(test_, __LINE__));                                \
-  static void CATCH_JOIN(test_, __LINE__)()
+// Counted, for several files may be compiled as one.
+#define TEST_CASE(name) TEST_CASE_(name, __COUNTER__)
+#define TEST_CASE_(name, number) \
+  TEST_CASE_AS(name, CATCH_JOIN(test_, number), CATCH_JOIN(register_, number))
+#define TEST_CASE_AS(name, function, registered)                    \
+  static void function();                                           \
+  static const catch_stand_in::Register registered(name, function); \
+  static void function()
 #define INFO(message) const catch_stand_in::Note CATCH_JOIN(note_, __LINE__)(CATCH_TEXT(message))
 #define WARN(message) std::cout << "note: " << CATCH_TEXT(message) << "\n"
 #define FAIL_CHECK(message) catch_stand_in::failed(__FILE__, __LINE__, CATCH_TEXT(message))
