@@ -199,6 +199,7 @@ void Grammar::add_model() {
                            "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
   info->add_option("FILE", line_.model_file, "A GGUF file; the model in use if none is named");
   info->add_flag("--json", line_.json, "As JSON");
+  info->add_flag("--no-speed", line_.no_speed, "Without measuring its speed here");
   CLI::App* use = command(*model, "use", "Switches to another model, and remembers it",
                           "efimd model use qwen2.5-coder:1.5b", commands_, Command::kModelUse);
   auto* const named =

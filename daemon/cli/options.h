@@ -93,6 +93,7 @@ struct CommandLine {
   } model_get;
 
   std::filesystem::path model_file;  ///< empty: the one in use; for `model use` also a name
+  bool no_speed = false;             ///< `model info --no-speed`
   bool model_configured = false;     ///< `model use --configured`
 };
 

@@ -117,6 +117,9 @@ class CommandsTest(UserTest):
         text = self.run_efimd("model", "info").stdout
         for part in (info["name"], info["digest"], "KV per token", "metadata", "11 Q8_0", "Expected speed"):
             self.assertIn(part, text)
+        self.assertNotIn("Expected speed", self.run_efimd("model", "info", "--no-speed").stdout)
+        unmeasured = json.loads(self.run_efimd("model", "info", kModel, "--no-speed", "--json").stdout)
+        self.assertEqual(unmeasured, info | {"expectedSpeed": None})
 
     def test_doctor_of_a_healthy_machine(self):
         done = self.run_efimd("doctor")

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -134,7 +135,7 @@ std::string path_form(const engine::FimTokens& fim) {
   return form + fmt::format("{} [{}]", path, suffix_first ? fim.suffix : fim.prefix);
 }
 
-Json info_json(const engine::Model& model, const Speeds& speeds) {
+Json info_json(const engine::Model& model, const std::optional<Speeds>& speeds) {
   const engine::ModelShape& shape = model.shape();
   const engine::FimTokens& fim = model.tokenizer().fim();
   const ModelInfo info = model_info(model);
@@ -147,7 +148,7 @@ Json info_json(const engine::Model& model, const Speeds& speeds) {
           {"fileType", info.file_type},
           {"weightBytes", model.weight_bytes()},
           {"tensors", groups_json(model)},
-          {"expectedSpeed", speeds_json(speeds)},
+          {"expectedSpeed", speeds ? speeds_json(*speeds) : Json(nullptr)},
           {"digest", info.digest},
           {"layers", shape.layers},
           {"width", shape.width},
@@ -200,8 +201,9 @@ std::string info_listing(const engine::Model& model) {
        {"digest", info.digest}});
 }
 
-std::string info_text(const engine::Model& model, const Speeds& speeds) {
-  return info_listing(model) + "\n" + groups_table(model) + "\n" + speeds_text(speeds, model);
+std::string info_text(const engine::Model& model, const std::optional<Speeds>& speeds) {
+  const std::string text = info_listing(model) + "\n" + groups_table(model);
+  return speeds ? text + "\n" + speeds_text(*speeds, model) : text;
 }
 
 Result<std::filesystem::path> file_asked_for(const Config& config, const CommandLine& line) {
@@ -219,7 +221,8 @@ int run_model_info(const Paths& paths, const CommandLine& line) {
   if (!file) return failed(file.error());
   const auto model = engine::Model::open(*file, config.fim);
   if (!model) return failed(model.error());
-  const Speeds speeds = speeds_here(**model, config);
+  std::optional<Speeds> speeds;
+  if (!line.no_speed) speeds = speeds_here(**model, config);
   if (line.json)
     fmt::print("{}\n", lsp::json_text(info_json(**model, speeds)));
   else
