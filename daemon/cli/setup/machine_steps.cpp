@@ -53,6 +53,13 @@ Step model_step(const SetupPlaces& places, const Recommendation& found,
 
 }  // namespace
 
+std::optional<Step> configured_model_step(const Paths& paths) {
+  const Config config = config_in_force(paths);
+  if (!config.model) return std::nullopt;
+  return done_step(
+      "Model", fmt::format("{} is used, as {} says", config.model->string(), config.model_source));
+}
+
 MachineLook look_at_machine(const Paths& paths, const SetupPlaces& places) {
   const Config config = config_in_force(paths);
   const auto devices = machine_speed(devices_here(config));
@@ -62,11 +69,6 @@ MachineLook look_at_machine(const Paths& paths, const SetupPlaces& places) {
     look.text += fmt::format("  {:<6}  {}: reads {}/s of 8-bit weights\n", device.kind, device.name,
                              bytes_text(device.eight_bits.bytes_per_s));
   const ModelPlaces model_places = find_model_places();
-  if (config.model) {
-    look.model = done_step("Model", fmt::format("{} is used, as {} says", config.model->string(),
-                                                config.model_source));
-    return look;
-  }
   const auto offered = offered_models(model_places.bundled);
   look.model =
       offered ? model_step(places, recommend(*offered, devices, memory), list_models(model_places))

@@ -1,9 +1,15 @@
 #pragma once
 
+#include <optional>
+#include <string>
+
 #include "daemon/cli/setup/step.h"
 #include "daemon/config/paths.h"
 
 namespace efimd::service {
+
+/// That the user's own configuration names a model, if it does: then there is nothing to choose.
+std::optional<Step> configured_model_step(const Paths& paths);
 
 /// The devices of this machine with their measured speed, for people, and the model that suits it.
 /// Takes some seconds.

@@ -111,7 +111,9 @@ int run_setup(const Paths& paths, const CommandLine::Setup& options) {
   Run run(options);
   std::optional<Step> model;
   // The measurement is for the choice of a model alone.
-  if (!options.remove && !options.no_model) {
+  const bool wants_model = !options.remove && !options.no_model;
+  if (wants_model) model = configured_model_step(paths);
+  if (wants_model && !model) {
     say("measuring this machine ...\n");
     MachineLook look = look_at_machine(paths, *places);
     say(look.text);
