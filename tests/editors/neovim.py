@@ -55,7 +55,8 @@ class Neovim:
         configuration.parent.mkdir(parents=True, exist_ok=True)
         configuration.write_text(init, encoding="utf-8")
         self.program, self.environment, self.address = program, environment, str(self.home / "nvim.sock")
-        self.child = subprocess.Popen([program, "--headless", "--listen", self.address, file],
+        # Where a file of Python is opened Neovim looks for a Python with a module for it, and starts several: no subject here.
+        self.child = subprocess.Popen([program, "--headless", "--cmd", "let g:loaded_python3_provider = 0", "--listen", self.address, file],
                                       env=environment, stdin=subprocess.DEVNULL,
                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.wait_for("its socket", self.listens, state=None)
