@@ -74,8 +74,9 @@ class ReadmeCommands(unittest.TestCase):
                     if command == "efimd serve":
                         serving = self.start(command, environment)
                         continue
-                    # It asks a terminal, and this is none; tests/editors/setup_test.py does what it says.
-                    words = shlex.split(command) + (["--dry-run"] if command == "efimd setup" else [])
+                    # It asks a terminal, and this is none; tests/editors/setup_test.py does what it says. `efimd setup --dry-run`
+                    # stands on a page, and measures.
+                    words = shlex.split(command) + (["--dry-run", "--no-model"] if command == "efimd setup" else [])
                     done = subprocess.run(words, cwd=kRoot, env=environment,
                                           stdin=subprocess.DEVNULL, capture_output=True, text=True,
                                           timeout=kPatienceS, check=False)
