@@ -200,7 +200,7 @@ void run_session(const std::shared_ptr<const Model>& model, const Device& device
   CHECK(backend.gone_on > 0);
 }
 
-// Where each edit is slow there are fewer: with all of them AddressSanitizer takes 58 s of processor time, so 23.
+// Where each edit is slow there are fewer: with all of them AddressSanitizer takes 58 s of processor time, with these 23.
 #ifdef EFIMD_SANITIZED
 constexpr int kScalarEdits = 8, kEdits = 60;
 #else
