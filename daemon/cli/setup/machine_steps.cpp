@@ -8,7 +8,6 @@
 #include "daemon/cli/setup/programs.h"
 #include "daemon/config/amounts.h"
 #include "daemon/config/this_system.h"
-#include "daemon/models/chosen_model.h"
 #include "daemon/models/model_catalog.h"
 #include "daemon/models/recommend.h"
 
@@ -53,15 +52,13 @@ Step model_step(const SetupPlaces& places, const Recommendation& found,
 
 }  // namespace
 
-std::optional<Step> configured_model_step(const Paths& paths) {
-  const Config config = config_in_force(paths);
+std::optional<Step> configured_model_step(const Config& config) {
   if (!config.model) return std::nullopt;
   return done_step(
       "Model", fmt::format("{} is used, as {} says", config.model->string(), config.model_source));
 }
 
-MachineLook look_at_machine(const Paths& paths, const SetupPlaces& places) {
-  const Config config = config_in_force(paths);
+MachineLook look_at_machine(const Config& config, const SetupPlaces& places) {
   const auto devices = machine_speed(devices_here(config));
   const std::uint64_t memory = memory_bytes();
   MachineLook look{fmt::format("  memory  {}\n", bytes_text(static_cast<double>(memory))), {}};

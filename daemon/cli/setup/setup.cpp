@@ -13,6 +13,7 @@
 #include "daemon/cli/setup/step.h"
 #include "daemon/config/printable.h"
 #include "daemon/config/version.h"
+#include "daemon/models/chosen_model.h"
 
 namespace efimd::service {
 
@@ -98,6 +99,15 @@ class Run {
   int done_ = 0, failed_ = 0, offered_ = 0;
 };
 
+/// The machine is measured only where there is a model to choose.
+Step model_step(const Config& config, const SetupPlaces& places) {
+  if (auto configured = configured_model_step(config)) return std::move(*configured);
+  say("measuring this machine ...\n");
+  MachineLook look = look_at_machine(config, places);
+  say(look.text);
+  return std::move(look.model);
+}
+
 }  // namespace
 
 int run_setup(const Paths& paths, const CommandLine::Setup& options) {
@@ -110,15 +120,7 @@ int run_setup(const Paths& paths, const CommandLine::Setup& options) {
   say(fmt::format("efimd {}, {}\n", version(), places->program.string()));
   Run run(options);
   std::optional<Step> model;
-  // The measurement is for the choice of a model alone.
-  const bool wants_model = !options.remove && !options.no_model;
-  if (wants_model) model = configured_model_step(paths);
-  if (wants_model && !model) {
-    say("measuring this machine ...\n");
-    MachineLook look = look_at_machine(paths, *places);
-    say(look.text);
-    model = std::move(look.model);
-  }
+  if (!options.remove && !options.no_model) model = model_step(config_in_force(paths), *places);
   say("\n");
   for (const auto& steps :
        {vscode_steps(*places, direction), neovim_steps(*places, direction),
