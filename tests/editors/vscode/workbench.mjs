@@ -12,11 +12,11 @@ export const kPatienceMs = 180_000; // what a busy machine may take
 /** Asks until `holds` gives something true, and returns that. */
 export async function until(what, holds, patienceMs = kPatienceMs) {
   const deadline = Date.now() + patienceMs;
-  for (;;) {
+  for (let paceMs = 20; ; paceMs = Math.min(200, paceMs * 1.5)) { // it decides nothing; what asks or types often keeps VS Code busy
     const found = await holds();
     if (found) return found;
     if (Date.now() > deadline) throw new Error(`${what} did not come in ${patienceMs / 1000} s`);
-    await new Promise((done) => setTimeout(done, 30)); // the pace of asking; it decides nothing
+    await new Promise((done) => setTimeout(done, paceMs));
   }
 }
 
@@ -90,7 +90,7 @@ export class Workbench {
   async command(title) {
     await this.press('F1');
     await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
-    await this.type(title);
+    await this.page.keyboard.insertText(title); // at once: the list is made anew at each key
     await until(`the command ${title}`, () => this.page.evaluate((wanted) => {
       const first = document.querySelector('.quick-input-widget .quick-input-list .monaco-list-row.focused');
       return first?.getAttribute('aria-label')?.includes(wanted);
@@ -112,7 +112,7 @@ export class Workbench {
     await until(`${name} in the list`, async () => {
       await this.press('Escape', 'Control+p');
       await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
-      await this.type(path);
+      await this.page.keyboard.insertText(path);
       return until('it', inList, 3000).catch(() => false); // the list may have been made before the file was
     });
     await this.press('Enter');
