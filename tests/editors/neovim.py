@@ -91,7 +91,7 @@ class Neovim:
 
     def wait_for(self, what, holds, state=state, patience_s=kPatienceS):
         """Asks until `holds` does, and returns that state; what holds() cannot wait for is a failure."""
-        deadline = time.monotonic() + patience_s
+        deadline, pace_s = time.monotonic() + patience_s, 0.02
         while True:
             found = (state(self),) if state else ()
             if holds(*found):
@@ -100,7 +100,8 @@ class Neovim:
                 raise AssertionError(f"Neovim ended while {what} was awaited")
             if time.monotonic() > deadline:
                 raise AssertionError(f"{what} did not come in {patience_s} s; last seen: {found}")
-            time.sleep(0.02)  # the pace of asking; it decides nothing
+            time.sleep(pace_s)  # it decides nothing; each question starts a program
+            pace_s = min(1.5 * pace_s, 0.2)
 
     def ghost_at_cursor(self):
         """The state once there is ghost text at the cursor; its text is state["ghost"]."""
