@@ -5,6 +5,7 @@ import sys
 
 kSampleBytes = 64
 kChunkBytes = 16 << 20
+kZeros = bytes(1 << 12)
 
 
 def memory_of(pid):
@@ -27,12 +28,27 @@ def memory_of(pid):
                 at += len(piece) if at + len(piece) >= end else max(len(piece) - kSampleBytes, 1)
 
 
+def written_parts(piece):
+    """What of the piece is not zero, in blocks, each run of them with a sample's length around it. Most of a reserve is zero."""
+    begin = None
+    for at in range(0, len(piece), len(kZeros)):
+        block = piece[at:at + len(kZeros)]
+        if block == kZeros:
+            if begin is not None:
+                yield piece[begin:at + kSampleBytes]
+            begin = None
+        elif begin is None:
+            begin = max(at - kSampleBytes, 0)
+    if begin is not None:
+        yield piece[begin:]
+
+
 def count_in(pieces, samples):
     """How many of the samples are in one of the pieces, at a multiple of 8."""
     wanted = set(samples)
     first_words = {int.from_bytes(sample[:8], sys.byteorder) for sample in wanted}
     found = set()
-    for piece in pieces:
-        words = memoryview(piece[:len(piece) // 8 * 8]).cast("Q")
-        found.update(piece[8 * at:8 * at + kSampleBytes] for at, word in enumerate(words) if word in first_words)
+    for part in (part for piece in pieces for part in written_parts(piece)):
+        words = memoryview(part[:len(part) // 8 * 8]).cast("Q")
+        found.update(part[8 * at:8 * at + kSampleBytes] for at, word in enumerate(words) if word in first_words)
     return len(found & wanted)
