@@ -7,6 +7,14 @@ if(EFIMD_SANITIZE)
   if(EFIMD_SANITIZE MATCHES "thread")
     add_compile_definitions(EFIMD_THREAD_SANITIZED)
   endif()
+  # The asan build's 49 programs are linked in 10 s of a core instead of 35 (clang 14).
+  if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    include(CheckLinkerFlag)
+    check_linker_flag(CXX -fuse-ld=lld EFIMD_LLD)
+    if(EFIMD_LLD)
+      add_link_options(-fuse-ld=lld)
+    endif()
+  endif()
   # 19 s become 14 for HTTP's files (clang 14). By a path that is the same in all checkouts, which share what is compiled.
   # ThreadSanitizer gains nothing by it.
   if(EFIMD_SANITIZE MATCHES "address" AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
