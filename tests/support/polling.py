@@ -12,6 +12,6 @@ def poll(condition, what, seconds=kPatienceS):
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise TimeoutError(f"not in {seconds} s: {what}")
-        time.sleep(pace_s)  # it decides nothing; most conditions start a program, which costs what is waited for its time
+        time.sleep(pace_s)  # it decides nothing; most conditions start a program, which takes time from what is waited for
         pace_s = min(1.5 * pace_s, 0.1)
     return value
