@@ -19,7 +19,7 @@ def main():
     efimd, directory = sys.argv[1:]
     model = pathlib.Path(directory, "metaModel.json").resolve()
     subprocess.run([kRoot / "tests/editors/install_meta_model", model.parent], stdin=subprocess.DEVNULL, check=False)
-    return node_tests.run(efimd, directory, "conformance/conformance_test.mjs", EFIMD_SOURCE=kRoot / "base" / "huge_pages.cpp", EFIMD_META_MODEL=model)
+    return node_tests.run(efimd, directory, "conformance/conformance_test.mjs", EFIMD_SOURCE=kRoot / "base" / "utf8.cpp", EFIMD_META_MODEL=model)
 
 
 if __name__ == "__main__":
