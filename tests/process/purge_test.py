@@ -132,5 +132,23 @@ class PurgeTest(UserTest):
         self.assertEqual(count_in(memory_of(pid), samples), 0)
 
 
+class TheLook(unittest.TestCase):
+    def test_it_finds_what_a_look_at_every_place_finds(self):
+        chooser = random.Random(1)
+        found = 0
+        for _ in range(300):  # around the borders of blocks, with zeros before and after
+            piece = bytearray(4096 * chooser.randrange(1, 5) + 8 * chooser.randrange(3))
+            samples = [bytes(zeros) + chooser.randbytes(kSampleBytes - zeros - 8) + bytes(8) for zeros in (0, 8, 48)]
+            for sample in samples:
+                at = max(4096 * chooser.randrange(5) + 8 * chooser.randrange(-9, 9), 0)
+                if at + kSampleBytes <= len(piece):
+                    piece[at:at + kSampleBytes] = sample
+            everywhere = {bytes(piece[at:at + kSampleBytes]) for at in range(0, len(piece), 8)}
+            wanted = len(everywhere & set(samples))
+            self.assertEqual(count_in([bytes(piece)], samples), wanted)
+            found += wanted
+        self.assertGreater(found, 300)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,5 +1,6 @@
 """What is in another process's memory; for root, or of an own child."""
 
+import itertools
 import re
 import sys
 
@@ -44,11 +45,11 @@ def written_parts(piece):
 
 
 def count_in(pieces, samples):
-    """How many of the samples are in one of the pieces, at a multiple of 8."""
+    """How many of the samples, which are not all zeros, are in one of the pieces, at a multiple of 8."""
     wanted = set(samples)
     first_words = {int.from_bytes(sample[:8], sys.byteorder) for sample in wanted}
     found = set()
-    for part in (part for piece in pieces for part in written_parts(piece)):
+    for part in itertools.chain.from_iterable(map(written_parts, pieces)):
         words = memoryview(part[:len(part) // 8 * 8]).cast("Q")
         found.update(part[8 * at:8 * at + kSampleBytes] for at, word in enumerate(words) if word in first_words)
     return len(found & wanted)
