@@ -5,7 +5,10 @@ import json
 import pathlib
 import socket
 import subprocess
-import time
+import sys
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from polling import looks  # noqa: E402
 
 kPatienceS = 120  # what a busy machine may take; a good run needs milliseconds
 
@@ -91,17 +94,13 @@ class Neovim:
 
     def wait_for(self, what, holds, state=state, patience_s=kPatienceS):
         """Asks until `holds` does, and returns that state; what holds() cannot wait for is a failure."""
-        deadline, pace_s = time.monotonic() + patience_s, 0.02
-        while True:
+        for _ in looks(patience_s):
             found = (state(self),) if state else ()
             if holds(*found):
                 return found[0] if found else None
             if self.child.poll() is not None:
                 raise AssertionError(f"Neovim ended while {what} was awaited")
-            if time.monotonic() > deadline:
-                raise AssertionError(f"{what} did not come in {patience_s} s; last seen: {found}")
-            time.sleep(pace_s)  # it decides nothing; each question starts a program
-            pace_s = min(1.5 * pace_s, 0.2)
+        raise AssertionError(f"{what} did not come in {patience_s} s; last seen: {found}")
 
     def ghost_at_cursor(self):
         """The state once there is ghost text at the cursor; its text is state["ghost"]."""
