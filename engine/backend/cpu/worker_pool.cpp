@@ -118,17 +118,22 @@ void WorkerPool::run(int chunks, Call call, const void* context) {
 
 void WorkerPool::take_chunks(int thread) {
   const std::size_t own = static_cast<std::size_t>(thread);
-  take_from(shares_[own], true);
+  int taken = take_from(shares_[own], true);
   for (std::size_t i = 1; i < shares_.size(); ++i)
-    take_from(shares_[(own + i) % shares_.size()], false);
+    taken += take_from(shares_[(own + i) % shares_.size()], false);
+  // Once, and not for each chunk: the counter's cache line goes from core to core. Until then the loop is not finished, so its
+  // fields are those of the chunks that were taken. A caller asleep wakes at the last ones only.
+  if (taken > 0 && finished_.fetch_add(taken, std::memory_order_acq_rel) + taken ==
+                       chunks_.load(std::memory_order_relaxed))
+    finished_.notify_one();
 }
 
-void WorkerPool::take_from(Share& share, bool front) {
+int WorkerPool::take_from(Share& share, bool front) {
+  int taken = 0;
   std::uint64_t left = share.left.load(std::memory_order_acquire);
   while (first_of(left) < last_of(left)) {
     const Call call = call_.load(std::memory_order_relaxed);
     const void* context = context_.load(std::memory_order_relaxed);
-    const int chunks = chunks_.load(std::memory_order_relaxed);
     const int chunk = front ? first_of(left) : last_of(left) - 1;
     const std::uint64_t after = front ? left + (std::uint64_t{1} << kChunkBits) : left - 1;
     // Fails when another thread took a chunk, or when a new loop began: then all is read again.
@@ -137,10 +142,10 @@ void WorkerPool::take_from(Share& share, bool front) {
       continue;
     }
     if (!leaves_off()) call(context, chunk);
-    // A caller asleep wakes at the last chunk only.
-    if (finished_.fetch_add(1, std::memory_order_acq_rel) + 1 == chunks) finished_.notify_one();
+    ++taken;
     left = share.left.load(std::memory_order_acquire);
   }
+  return taken;
 }
 
 void WorkerPool::work(int thread) {

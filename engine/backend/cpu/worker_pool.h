@@ -66,8 +66,8 @@ class WorkerPool {
   void run(int chunks, Call call, const void* context);
   /// Takes chunks of the current loop, its own first, until none is left.
   void take_chunks(int thread);
-  /// Takes chunks from one end of a share until it is empty.
-  void take_from(Share& share, bool front);
+  /// Takes chunks from one end of a share until it is empty; returns how many.
+  int take_from(Share& share, bool front);
   void work(int thread);
   void shut_down();
 
