@@ -17,6 +17,7 @@ from neovim_plugin import Plugin, kSkipped, neovim_for  # noqa: E402
 
 sys.path.insert(0, str(kRoot / "tests" / "net" / "get"))
 from hub_server import Hub, cut_off_after, serve_catalogue  # noqa: E402
+from private_daemon import small_model  # noqa: E402
 
 
 
@@ -27,7 +28,7 @@ class Offer(Plugin):
         super().setUp()
         self.hub = Hub()
         self.addCleanup(self.hub.close)
-        serve_catalogue(self.hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
+        serve_catalogue(self.hub, (kRoot / "models/catalog.toml").read_text(), small_model(self.efimd).read_bytes())
         for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "HF_HUB_OFFLINE"):
             self.environment.pop(name, None)
         self.environment["HF_ENDPOINT"] = self.hub.endpoint

@@ -8,7 +8,7 @@ import sys
 kHere = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(kHere.parent / "support"), str(kHere)]
 from lsp_recorder import recorded_program  # noqa: E402
-from private_daemon import kSmallModel, private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon, small_model  # noqa: E402
 
 
 def run(efimd, directory, script, model=kSmallModel, **paths):
@@ -24,6 +24,7 @@ def run(efimd, directory, script, model=kSmallModel, **paths):
     directory = directory.resolve()
     # What is shown is the subject here, not whether it is worth showing.
     # The model stands in the file, because what EFIMD_MODEL says could not be changed in the editor.
+    model = small_model(efimd) if model == kSmallModel else model
     chosen = f'[model]\nfile = "{model}"\n' if model else ""
     with private_daemon(efimd, f"[completion]\nconfidence = 0\n{chosen}") as environment:
         recording = pathlib.Path(environment["HOME"], "said.jsonl")

@@ -19,7 +19,7 @@ sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors
 from hub_server import Hub, serve_catalogue  # noqa: E402
 from neovim import Neovim, kSettings  # noqa: E402
 from neovim_plugin import kSkipped, neovim_for  # noqa: E402
-from private_daemon import kSmallModel, private_daemon  # noqa: E402
+from private_daemon import kSmallModel, private_daemon, small_model  # noqa: E402
 
 kHubVariables = ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "HF_HUB_OFFLINE")
 # What is no configuration of an editor: the program, what efimd keeps, caches.
@@ -136,7 +136,7 @@ class NeovimHome(Home):
         del self.environment["EFIMD_MODEL"]
         hub = Hub()
         self.addCleanup(hub.close)
-        serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
+        serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), small_model(self.efimd).read_bytes())
         self.environment["HF_ENDPOINT"] = hub.endpoint
         said = self.setup("--yes")
         self.assertRegex(said, r"(?s)memory .*cpu .*: reads .*/s")

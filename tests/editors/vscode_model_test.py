@@ -15,6 +15,7 @@ import node_tests
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "net" / "get"))
 from hub_server import Hub, serve_catalogue  # noqa: E402
+from private_daemon import small_model  # noqa: E402
 
 
 def main():
@@ -24,7 +25,7 @@ def main():
     for name in ("HF_HOME", "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "LLAMA_CACHE", "OLLAMA_MODELS", "HF_TOKEN", "HF_HUB_OFFLINE"):
         os.environ.pop(name, None)
     hub = Hub()
-    serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), (kRoot / "tests/support/efim-8m.gguf").read_bytes())
+    serve_catalogue(hub, (kRoot / "models/catalog.toml").read_text(), small_model(efimd).read_bytes())
     return node_tests.run(efimd, directory, "vscode/model_offer_test.mjs", model=None, EFIMD_SCREENSHOTS=screenshots, HF_ENDPOINT=hub.endpoint)
 
 

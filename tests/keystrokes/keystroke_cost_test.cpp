@@ -22,7 +22,7 @@ using namespace efimd;
 namespace {
 
 const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
-const std::filesystem::path kModel = kSource / "tests/support/efim-8m.gguf";
+const std::filesystem::path kModel = EFIMD_SMALL_MODEL;
 constexpr std::size_t kKvBytes = std::size_t{64} << 20;
 /// Tokens that a key may cost: those looked ahead for are spelled as typed again.
 constexpr int kHandful = 10;

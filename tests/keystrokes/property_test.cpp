@@ -24,7 +24,7 @@ using test::RandomEditor;
 namespace {
 
 const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
-const std::filesystem::path kModel = kSource / "tests/support/efim-8m.gguf";
+const std::filesystem::path kModel = EFIMD_SMALL_MODEL;
 constexpr int kPromptTokens = 300;
 constexpr int kNearTokens = 90;
 
@@ -34,8 +34,9 @@ std::string file_text(const std::filesystem::path& path) {
 }
 
 std::unique_ptr<engine::Engine> open_engine(std::size_t kv_bytes) {
-  const auto factory = service::make_engine_factory({.model = kModel, .kv_budget_bytes = kv_bytes},
-                                                    std::make_shared<service::OpenedModel>());
+  const auto factory = service::make_engine_factory(
+      {.model = kModel, .weights = engine::WeightsForm::kPanels, .kv_budget_bytes = kv_bytes},
+      std::make_shared<service::OpenedModel>());
   auto engine = factory([](double) {}, {});
   REQUIRE(engine);
   return std::move(*engine);

@@ -23,6 +23,7 @@ kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "process"))
 sys.path.insert(0, str(kRoot / "tests" / "support"))
 from lsp_peer import framed  # noqa: E402
+from private_daemon import small_model  # noqa: E402
 from polling import poll  # noqa: E402
 
 kManagers = 5  # the last one is refused namespaces
@@ -33,7 +34,6 @@ kRunS = 600  # of one manager with all that is asked of it
 kUnit, kPlainUnit = "efimd.service", "efimd-plain.service"
 kRuntime = pathlib.Path("/run/user/0")
 kSocket = kRuntime / "efimd/daemon.sock"
-kModel = kRoot / "tests/support/efim-8m.gguf"  # a hundred daemons load it
 
 
 def run(*command, status=0):
@@ -86,7 +86,7 @@ def inside(efimd, unit, port):
     configuration = pathlib.Path(os.environ["HOME"], ".config/efimd/config.toml")
     configuration.parent.mkdir(parents=True)
     configuration.write_text(f"[daemon]\nidle_exit_s = {kIdleExitS}\n[http]\nenable = true\nport = {port}\n"
-                             f"[model]\nfile = {json.dumps(str(kModel))}\n", encoding="utf-8")
+                             f"[model]\nfile = {json.dumps(str(small_model(efimd)))}\n", encoding="utf-8")
     with open(pathlib.Path(os.environ["HOME"], "manager.log"), "wb") as log:
         manager = subprocess.Popen(["/lib/systemd/systemd", "--user", "--log-target=console"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
     poll((kRuntime / "systemd/private").exists, "the manager")

@@ -14,7 +14,7 @@ sys.path.insert(0, str(kRoot / "tests" / "support"))
 sys.path.insert(0, str(kRoot / "tests" / "process"))
 from lsp_peer import Editor, LspPeer, kPatienceS  # noqa: E402
 from polling import poll  # noqa: E402,F401  for the tests
-from private_daemon import kSmallModel, private_daemon  # noqa: E402,F401
+from private_daemon import kSmallModel, kSmallModelF16, private_daemon  # noqa: E402,F401
 
 kEfimd = os.environ["EFIMD_BINARY"]  # set by ctest
 kModel = kRoot / "models" / "efim-boot.gguf"  # the bundled one

@@ -23,7 +23,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 const std::filesystem::path kSource = EFIMD_SOURCE_DIR;
-const std::filesystem::path kModel = kSource / "tests/support/efim-8m.gguf";
+const std::filesystem::path kModel = EFIMD_SMALL_MODEL;
 /// As much of a file as the bundled model's context shows, with room to generate.
 constexpr int kPromptTokens = 900;
 constexpr std::size_t kKvBytesPerToken = 1536;

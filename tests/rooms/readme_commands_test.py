@@ -19,7 +19,7 @@ import unittest
 kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(kRoot / "tests" / "support"))
 from docs import pages, shell_lines, text_of  # noqa: E402
-from private_daemon import private_daemon  # noqa: E402
+from private_daemon import private_daemon, small_model  # noqa: E402
 
 kPatienceS = 180
 # Commands that set up or test the whole project; scripts/test runs the builds, and its own test is that it ends well.
@@ -65,7 +65,7 @@ class ReadmeCommands(unittest.TestCase):
         with private_daemon(self.efimd) as environment:
             environment["PATH"] = f"{pathlib.Path(self.bench).parent}{os.pathsep}{environment['PATH']}"
             if page == "docs/benchmarks.md":  # that they work is the subject, not what they measure
-                environment["EFIMD_MODEL"] = str(kRoot / "tests" / "support" / "efim-8m.gguf")
+                environment["EFIMD_MODEL"] = str(small_model(self.efimd))
             # A page that does not show it has its daemon from here.
             is_shown = any(command == "efimd serve" for command, _ in lines)
             serving = None if is_shown else self.start("efimd serve", environment)

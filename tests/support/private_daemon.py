@@ -8,16 +8,22 @@ import subprocess
 import tempfile
 import time
 
-# For tests that only want some trained model, soon.
-kSmallModel = pathlib.Path(__file__).resolve().parent / "efim-8m.gguf"
+kSmallModel = "small"  # for tests that only want some trained model, soon
+kSmallModelF16 = pathlib.Path(__file__).resolve().parent / "efim-8m.gguf"
 kEndS = 30  # what those that are still there may take to end by themselves
 kStopS = 120  # of `efimd stop`, on a busy machine
+
+
+def small_model(program):
+    """The small model that the build of `program` has made of the one of F16 (small_model.py); that one, if it has made none."""
+    made = (pathlib.Path(program).resolve().parent / "../../tests/support/efim-8m.gguf").resolve()
+    return made if made.is_file() else kSmallModelF16
 
 
 @contextlib.contextmanager
 def private_daemon(efimd, config="", model=None):
     """Gives an environment in which `efimd` talks to a daemon of its own, whose config.toml is `config`.
-    Its model is `model`; without one it has the bundled one, as users have it.
+    Its model is `model`, a path or kSmallModel; without one it has the bundled one, as users have it.
 
     The commands in it find `efimd` on their PATH and a home folder, $HOME, that is empty. At the end the daemon is asked to
     finish, every process with that home has ended, and then the folders go away, even after failures.
@@ -36,7 +42,7 @@ def private_daemon(efimd, config="", model=None):
             "EFIMD_STATE_DIR": str(home / "state"),
         }
         if model is not None:
-            environment["EFIMD_MODEL"] = str(model)
+            environment["EFIMD_MODEL"] = str(small_model(efimd) if model == kSmallModel else model)
         (home / "config.toml").write_text(config, encoding="utf-8")
         try:
             yield environment

@@ -4,6 +4,7 @@ import json
 import unittest
 
 import support
+from private_daemon import small_model
 from support import records, training
 
 from training import baselines, cursors, humaneval, measures, places, sandbox
@@ -69,7 +70,7 @@ class Places(support.TrainingTest):
 
     @unittest.skipUnless(support.BENCH, "without efimd-bench")
     def test_what_the_daemon_shows_is_counted_without_recall(self):
-        said = training("evaluate", "--corpus", self.make_corpus(), "--model", f"boot={support.ROOT / 'tests/support/efim-8m.gguf'}", "--cursors",
+        said = training("evaluate", "--corpus", self.make_corpus(), "--model", f"boot={small_model(support.BENCH)}", "--cursors",
                         "20", "--kinds", "places", "--bench", support.BENCH, "--out", self.folder / "out").stdout
         self.assertIn("**20 places of each kind", said)
         result = json.loads((self.folder / "out/results.json").read_text())["places"]["boot"]
@@ -158,14 +159,14 @@ class HumanEval(support.TrainingTest):
         self.assertEqual(humaneval.read(plain), humaneval.read(packed))
         for content, what in (("{}\n", "is no HumanEval-Infilling file"), ("", "has no tasks"), ("x", "is no HumanEval-Infilling file")):
             plain.write_text(content)
-            said = self.refused("evaluate", "--corpus", self.make_corpus(), "--model", f"a={support.ROOT / 'tests/support/efim-8m.gguf'}",
+            said = self.refused("evaluate", "--corpus", self.make_corpus(), "--model", f"a={small_model(support.BENCH)}",
                                 "--cursors", "1", "--bench", support.BENCH, "--humaneval", plain, "--out", self.folder / "out")
             self.assertIn(what, said)
 
 
 class Evaluate(support.TrainingTest):
     def evaluate(self, *more, **options):
-        return training("evaluate", "--corpus", self.make_corpus(), "--model", f"bundled={support.ROOT / 'tests/support/efim-8m.gguf'}",
+        return training("evaluate", "--corpus", self.make_corpus(), "--model", f"bundled={small_model(support.BENCH)}",
                         "--cursors", "12", "--bench", support.BENCH, "--out", self.folder / "out", *more, **options)
 
     def test_every_form_is_measured_at_the_same_cursors_and_answers_are_kept(self):

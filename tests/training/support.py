@@ -13,7 +13,7 @@ import traceback
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "tests/support")]
 EFIMD = os.environ.get("EFIMD_BINARY", "")
 BENCH = os.environ.get("EFIMD_BENCH_BINARY", "")
 # What a command's environment has besides: one thread, and no GPU. Of the tests' own threads a fork has only the one that forked.

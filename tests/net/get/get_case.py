@@ -4,14 +4,18 @@ import contextlib
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import unittest
 
 from hub_server import Hub, Repository
 
 kRoot = pathlib.Path(__file__).resolve().parents[3]
+sys.path.insert(0, str(kRoot / "tests" / "support"))
+from private_daemon import small_model  # noqa: E402
+
 kEfimd = pathlib.Path(os.environ["EFIMD_BINARY"])  # set by ctest
-kModel = (kRoot / "tests/support/efim-8m.gguf").read_bytes()
+kModel = small_model(kEfimd).read_bytes()
 kName = "small/coder-GGUF"
 kFile = "coder-Q8_0.gguf"
 kPatienceS = 120
