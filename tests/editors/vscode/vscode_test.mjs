@@ -95,7 +95,7 @@ async function typeAtEnd(text) {
     return asked() > before;
   });
   await vscode.type(text);
-  return vscode.waitForGhost();
+  return vscode.waitForGhost(text);
 }
 
 /** Until the extension has these settings: the status item shows that it has read the very file. */

@@ -109,11 +109,13 @@ export class Workbench {
     writeFileSync(file, text);
     const inList = () => this.page.evaluate((wanted) =>
       document.querySelector('.quick-input-widget .monaco-list-row.focused')?.getAttribute('aria-label')?.startsWith(wanted), name);
+    let patienceMs = 300; // with a list that may have been made before the file was
     await until(`${name} in the list`, async () => {
       await this.press('Escape', 'Control+p');
       await this.page.waitForSelector('.quick-input-widget .monaco-inputbox input', { state: 'visible' });
       await this.page.keyboard.insertText(path);
-      return until('it', inList, 3000).catch(() => false); // the list may have been made before the file was
+      patienceMs *= 2; // a busy machine makes it in seconds
+      return until('it', inList, patienceMs).catch(() => false);
     });
     await this.press('Enter');
     await until(`the editor of ${name}`, () => this.page.evaluate((wanted) =>
@@ -141,8 +143,12 @@ export class Workbench {
     return this.page.evaluate(readGhost);
   }
 
-  async waitForGhost() {
-    return until('ghost text', () => this.ghost());
+  /** Until there is some in a line that has `typed`: what is drawn may still be for the key before. */
+  async waitForGhost(typed = '') {
+    return until('ghost text', async () => {
+      const ghost = await this.ghost();
+      return ghost && (ghost.bare === null || ghost.bare.includes(typed)) && ghost;
+    });
   }
 
   /** Until the active editor is `name`'s and shows such text. */
