@@ -40,7 +40,7 @@ bash -c 'source /usr/share/bash-completion/completions/efimd-bench
 # If VS Code's extension could be packed: it is in the package, and setup would install it into a VS Code.
 kExtension = """printf '#!/bin/sh\\n' > /usr/local/bin/code
 chmod +x /usr/local/bin/code
-efimd setup --dry-run | grep -F 'code --install-extension /usr/share/efimd/efimd.vsix'
+efimd setup --dry-run --no-model | grep -F 'code --install-extension /usr/share/efimd/efimd.vsix'
 test -s /usr/share/efimd/efimd.vsix
 """
 
