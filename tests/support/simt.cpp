@@ -7,6 +7,7 @@
 #include <cstring>
 #include <deque>
 #include <memory>
+#include <span>
 #include <utility>
 #include <vector>
 
@@ -29,9 +30,9 @@ namespace {
 constexpr std::size_t kStackBytes = (std::size_t{64} << 10) + 832;
 
 /// Words that a lane gives at once.
-constexpr std::size_t kGivenMax = 6;
+constexpr std::size_t kGivenMax = 12;
 
-enum class State { kReady, kGives, kAtWarp, kAtBlock, kDone };
+enum class State : std::uint8_t { kReady, kGives, kAtWarp, kAtBlock, kDone };
 
 struct Copy {
   unsigned* to;
@@ -41,7 +42,6 @@ struct Copy {
 struct Fiber {
   std::unique_ptr<std::byte[]> stack = std::make_unique<std::byte[]>(kStackBytes);
   Place here = {};
-  State state = State::kReady;
   Dim thread;
   /// What was given last, and before that.
   std::array<std::array<std::uint32_t, kGivenMax>, 2> given = {};
@@ -53,6 +53,8 @@ struct Fiber {
 
 /// The threads of the block that runs, one block of a grid after another.
 std::vector<std::unique_ptr<Fiber>> fibers;
+std::vector<State>
+    states;  ///< of the fibers; side by side, because those of a warp are looked through at each barrier
 const Grid* now = nullptr;
 std::size_t running = 0;
 Place scheduler;
@@ -73,7 +75,7 @@ Fiber* next_ready() {
   const std::size_t end = lane_order == Order::kForward ? first_lane + 31 : first_lane;
   while (running != end) {
     running = lane_order == Order::kForward ? running + 1 : running - 1;
-    if (current().state == State::kReady) return &current();
+    if (states[running] == State::kReady) return &current();
   }
   return nullptr;
 }
@@ -81,7 +83,7 @@ Fiber* next_ready() {
 /// Hands over to the next lane that is ready, or to the scheduler.
 EFIMD_OPAQUE void wait(State state) {
   Fiber& fiber = current();
-  fiber.state = state;
+  states[running] = state;
   Fiber* const next = next_ready();
   if (next == nullptr) return jump(fiber.here, scheduler);
   thread_index = next->thread;
@@ -111,33 +113,25 @@ EFIMD_OPAQUE void resume(std::size_t index) {
 
 /// Lets the lanes of a warp go on that have all come to its barrier.
 bool release_warp(std::size_t first) {
-  std::size_t giving = 0, waiting = 0;
-  for (std::size_t i = first; i < first + 32; ++i) {
-    giving += fiber_at(i).state == State::kGives;
-    waiting += fiber_at(i).state == State::kAtWarp;
-  }
+  const std::span<State> warp(states.data() + first, 32);
+  const auto lanes = [&](State state) { return std::ranges::count(warp, state); };
+  const auto giving = lanes(State::kGives), waiting = lanes(State::kAtWarp);
   if (giving + waiting == 0) return false;
-  for (std::size_t i = first; i < first + 32; ++i) {
-    if (fiber_at(i).state == State::kDone) broken("a warp exchanges values after a lane has left");
-    if (fiber_at(i).state == State::kAtBlock) broken("lanes of a warp wait at different barriers");
-  }
-  if (giving != 0 && waiting != 0) broken("lanes of a warp wait at different barriers");
-  for (std::size_t i = first; i < first + 32; ++i) fiber_at(i).state = State::kReady;
+  if (lanes(State::kDone) != 0) broken("a warp exchanges values after a lane has left");
+  if (giving + waiting != 32 || (giving != 0 && waiting != 0))
+    broken("lanes of a warp wait at different barriers");
+  std::ranges::fill(warp, State::kReady);
   return true;
 }
 
 bool release_block(std::size_t threads) {
-  bool any = false;
-  for (std::size_t i = 0; i < threads; ++i) {
-    any = any || fiber_at(i).state == State::kAtBlock;
-    if (fiber_at(i).state == State::kDone && any)
-      broken("a block waits for a thread that has left");
-  }
-  for (std::size_t i = 0; any && i < threads; ++i) {
-    if (fiber_at(i).state != State::kAtBlock) broken("a block waits for a thread that has left");
-    fiber_at(i).state = State::kReady;
-  }
-  return any;
+  const std::span<State> block(states.data(), threads);
+  const auto waiting = std::ranges::count(block, State::kAtBlock);
+  if (waiting == 0) return false;
+  if (static_cast<std::size_t>(waiting) != threads)
+    broken("a block waits for a thread that has left");
+  std::ranges::fill(block, State::kReady);
+  return true;
 }
 
 /// Until all lanes wait for the block or have left.
@@ -147,7 +141,7 @@ void run_warp(std::size_t first, Order order) {
   do {
     for (std::size_t i = 0; i < 32; ++i) {
       const std::size_t index = first + (order == Order::kForward ? i : 31 - i);
-      if (fiber_at(index).state == State::kReady) resume(index);
+      if (states[index] == State::kReady) resume(index);
     }
   } while (release_warp(first));
 }
@@ -181,6 +175,7 @@ void make_ready(const Grid& grid) {
   now = &grid;
   block_size = grid.threads;
   while (fibers.size() < count) fibers.push_back(new_fiber());
+  states.resize(fibers.size());
   for (std::size_t i = 0; i < count; ++i) {
     const auto index = static_cast<unsigned>(i);
     fiber_at(i).thread = {index % grid.threads.x, index / grid.threads.x, 0};
@@ -189,7 +184,7 @@ void make_ready(const Grid& grid) {
 
 void begin_block(Dim index) {
   block_index = index;
-  for (std::size_t i = 0; i < threads_of(*now); ++i) fiber_at(i).state = State::kReady;
+  std::fill_n(states.begin(), threads_of(*now), State::kReady);
 }
 
 void end_block() {
@@ -252,8 +247,7 @@ namespace {
 
 /// Adds, for the first `pieces` of K = 16, lane 4g + c's part of them: words 2 piece and 2 piece +
 /// 1 of `a` for rows g and g + 8, word 4 + piece of b for column g.
-void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGivenMax>& words,
-                int (&sums)[4]) {
+void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, 6>& words, int (&sums)[4]) {
   simt::give(words.data(), words.size());
   const unsigned g = simt::lane() / 4, c = simt::lane() % 4;
   for (unsigned i = 0; i < 4; ++i)
@@ -270,22 +264,29 @@ void add_pieces(std::uint32_t pieces, const std::array<std::uint32_t, simt::kGiv
 namespace {
 
 /// Adds lane 4g + c's part of K = 16: words 0 and 2 of `a` for row g, 1 and 3 for row g + 8, words
-/// 4 and 5 of b for column g. Rounded once, which no card may do: tests allow for it.
+/// 4 and 5 of b for column g. Rounded once, which no card may do: tests allow for it. Lanes give
+/// floats: so a half is converted once, and not by every lane that reads it.
 template <class ToFloat>
 void add_halves(const unsigned (&a)[4], const unsigned (&b)[2], float (&sums)[4],
                 const ToFloat& to_float) {
-  const std::array<std::uint32_t, simt::kGivenMax> words = {a[0], a[1], a[2], a[3], b[0], b[1]};
-  simt::give(words.data(), words.size());
+  std::array<std::uint32_t, simt::kGivenMax> given;
+  const std::array<std::uint32_t, 6> words = {a[0], a[1], a[2], a[3], b[0], b[1]};
+  for (unsigned i = 0; i < words.size(); ++i) {
+    given[2 * i] = std::bit_cast<std::uint32_t>(to_float(words[i] & 0xFFFFU));
+    given[2 * i + 1] = std::bit_cast<std::uint32_t>(to_float(words[i] >> 16U));
+  }
+  simt::give(given.data(), given.size());
   const unsigned g = simt::lane() / 4, c = simt::lane() % 4;
   for (unsigned i = 0; i < 4; ++i) {
     double sum = static_cast<double>(sums[i]);
     for (unsigned half = 0; half < 2; ++half)
       for (unsigned k = 0; k < 4; ++k) {
-        const std::uint32_t of_row = simt::given_by(4 * g + k)[2 * half + i / 2];
-        const std::uint32_t of_column = simt::given_by(4 * (2 * c + i % 2) + k)[4 + half];
-        for (const unsigned shift : {0U, 16U})
-          sum += static_cast<double>(to_float(of_row >> shift & 0xFFFFU)) *
-                 static_cast<double>(to_float(of_column >> shift & 0xFFFFU));
+        const std::uint32_t* const of_row = simt::given_by(4 * g + k) + 2 * (2 * half + i / 2);
+        const std::uint32_t* const of_column =
+            simt::given_by(4 * (2 * c + i % 2) + k) + 2 * (4 + half);
+        for (unsigned each = 0; each < 2; ++each)
+          sum += static_cast<double>(std::bit_cast<float>(of_row[each])) *
+                 static_cast<double>(std::bit_cast<float>(of_column[each]));
       }
     sums[i] = static_cast<float>(sum);
   }
