@@ -18,8 +18,9 @@ using Clock = std::chrono::steady_clock;
 
 /// More than the caches of most machines hold, and read from a disk within a second.
 constexpr std::uint64_t kMeasuredBytes = std::uint64_t{256} << 20;
-/// Time for one number; the fastest run counts, for other programs only slow one down. One layer has many runs in less.
-constexpr double kNumberSeconds = 0.4, kOneLayerSeconds = 0.15;
+/// Time for one number; the fastest run counts, for other programs only slow one down. It ends early when no run was faster by
+/// a hundredth for so long: a card that is raising its clock, or a core that is taken away, has the whole time.
+constexpr double kNumberSeconds = 0.4, kSettledSeconds = 0.1;
 
 struct StepSeconds {
   double one_token;
@@ -58,14 +59,16 @@ Result<double> step_seconds(Backend& backend, int layers, int tokens) {
   if (auto first = forward(backend, layers, step); !first)
     return tl::unexpected(std::move(first).error());
   double best = 1e9;
-  const double enough = layers == 1 ? kOneLayerSeconds : kNumberSeconds;
   const Clock::time_point begin = Clock::now();
+  Clock::time_point bettered = begin;
   do {
     const Clock::time_point run = Clock::now();
     if (auto done = forward(backend, layers, step); !done)
       return tl::unexpected(std::move(done).error());
-    best = std::min(best, seconds_since(run));
-  } while (seconds_since(begin) < enough);
+    const double seconds = seconds_since(run);
+    if (seconds < 0.99 * best) bettered = Clock::now();
+    best = std::min(best, seconds);
+  } while (seconds_since(begin) < kNumberSeconds && seconds_since(bettered) < kSettledSeconds);
   return best;
 }
 

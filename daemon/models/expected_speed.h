@@ -30,7 +30,7 @@ inline constexpr int kExpectedBehindTokens = 256;
 using MakeDevice = std::function<Result<std::unique_ptr<engine::Backend>>(
     const engine::ModelShape& shape, const engine::ModelWeights& weights, int page_count)>;
 
-/// Takes one to two seconds, and the time to read those layers from the disk. Fails as the device
+/// Takes about a second, and the time to read those layers from the disk. Fails as the device
 /// does.
 Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device);
 /// The same of weights that come from no file; `weight_bytes` counts all of them once.

@@ -24,7 +24,7 @@ struct DeviceRates {
   WeightRates four_bits;   ///< Q4_K; also for Q5_K and Q6_K
 };
 
-/// Measures each device; takes about three seconds for one and 300 MB of memory. A device that fails
+/// Measures each device; takes about two seconds for one and 300 MB of memory. A device that fails
 /// is left out.
 std::vector<DeviceRates> machine_speed(const std::vector<DeviceHere>& devices);
 
