@@ -1,4 +1,5 @@
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <numeric>
@@ -13,7 +14,7 @@
 using namespace efimd;
 using namespace efimd::bench;
 
-// What is compared is what the real engine counts, with the bundled model and a trace of two files.
+// What is compared is what the real engine counts, with the small model and a trace of two files.
 
 namespace {
 
@@ -27,7 +28,9 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The bundled model, nothing configured.
+/// Nothing is configured but the model, by the environment, which services read when they are opened.
+const int kNamed = setenv("EFIMD_MODEL", EFIMD_SMALL_MODEL, 1);
+
 std::unique_ptr<BenchService> bench_of(int prompt_tokens_max) {
   auto bench = BenchService::open(service::Paths{}, prompt_tokens_max);
   REQUIRE(bench);
@@ -80,7 +83,7 @@ TEST_CASE("replayed with EFIM a trace costs a small part of what plain FIM evalu
 }
 
 TEST_CASE("rounds of typing: the same prompts, and the less to evaluate the more is used again") {
-  const auto model = engine::Model::open(EFIMD_SOURCE_DIR "/models/efim-boot.gguf");
+  const auto model = engine::Model::open(EFIMD_SMALL_MODEL);
   REQUIRE(model);
   const RoundsWindow window = RoundsWindow::of(200, 3, (*model)->shape().context_tokens);
   const std::vector<std::string> sources = {file_text("base/utf8.cpp"),
@@ -105,7 +108,7 @@ TEST_CASE("rounds of typing: the same prompts, and the less to evaluate the more
 }
 
 TEST_CASE("rounds of more text than there is are refused with what to do") {
-  const auto model = engine::Model::open(EFIMD_SOURCE_DIR "/models/efim-boot.gguf");
+  const auto model = engine::Model::open(EFIMD_SMALL_MODEL);
   REQUIRE(model);
   const auto users =
       rounds_users({"short\n"}, 2, 5, RoundsWindow::of(200, 5, 1024), (*model)->tokenizer());
@@ -133,7 +136,7 @@ TEST_CASE("typing a part of a file counts each key once, and what suggestions sa
 TEST_CASE("the second life of a store finds what the first one kept") {
   const test::TempDir folder;
   const auto kept = run_keeping({.config = {},
-                                 .model = EFIMD_SOURCE_DIR "/models/efim-boot.gguf",
+                                 .model = EFIMD_SMALL_MODEL,
                                  .folder = folder.path() / "kv",
                                  .text = file_text("daemon/text/document.cpp"),
                                  .keys = 2});
