@@ -1,4 +1,6 @@
 """What the tests of training/ share: its commands as a user runs them, and a tiny corpus."""
+import atexit
+import functools
 import importlib.util
 import json
 import os
@@ -24,7 +26,7 @@ PATIENCE_S = 3600 if os.environ.get("EFIMD_TRAINING") == "long" else 900
 
 
 # Commands that import PyTorch, which takes longer than all they do in most tests.
-WITH_PYTORCH = ("train", "finetune", "export", "take")
+WITH_PYTORCH = ("train", "finetune", "export", "take", "gpu")
 
 
 def training(*words, limit=None, good=True, program=False):
@@ -83,13 +85,19 @@ def run_command(words: list, limit, out, error) -> int:
         error.flush()
 
 
+@functools.cache
+def shared_folder() -> pathlib.Path:
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="efim-training-"))
+    atexit.register(shutil.rmtree, folder)
+    return folder
+
+
 class TrainingTest(unittest.TestCase):
-    """Each test has a folder of its own; the class has one with a corpus, a vocabulary and samples, made once."""
+    """Each test has a folder of its own; all of a program have one with a corpus, a vocabulary and samples, made once."""
 
     @classmethod
     def setUpClass(cls):
-        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="efim-training-"))
-        cls.addClassCleanup(shutil.rmtree, cls.shared)
+        cls.shared = shared_folder()
 
     def setUp(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=self.shared))
