@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <span>
 #include <string>
@@ -40,16 +41,18 @@ double size_of(std::span<const float> logits) {
   return std::sqrt(squares / static_cast<double>(logits.size()));
 }
 
-/// The logits after the last of `tokens`, of which `done` are in KV already.
-std::span<const float> next(Backend& backend, int layers, const std::vector<TokenId>& tokens,
-                            int done, const std::vector<engine::PageIndex>& pages) {
-  const int count = static_cast<int>(tokens.size()) - done;
+/// One step with the tokens of `text` from `done` to `end`, and its logits after the last `rows` of them.
+std::span<const float> step(Backend& backend, int layers, std::span<const TokenId> text, int done,
+                            int end, int rows, const std::vector<engine::PageIndex>& pages) {
+  const int count = end - done;
   const engine::StepSequence sequence{0, count, done, pages};
-  const int last = count - 1;
-  forward_layers(
-      backend,
-      {std::span(tokens).subspan(static_cast<std::size_t>(done)), {&sequence, 1}, {&last, 1}},
-      layers);
+  std::vector<int> last(static_cast<std::size_t>(rows));
+  std::iota(last.begin(), last.end(), count - rows);
+  forward_layers(backend,
+                 {text.subspan(static_cast<std::size_t>(done), static_cast<std::size_t>(count)),
+                  {&sequence, 1},
+                  last},
+                 layers);
   const auto logits = backend.logits();
   REQUIRE(logits);
   return *logits;
@@ -57,6 +60,27 @@ std::span<const float> next(Backend& backend, int layers, const std::vector<Toke
 
 TokenId best(std::span<const float> logits) {
   return static_cast<TokenId>(std::ranges::max_element(logits) - logits.begin());
+}
+
+constexpr int kPrompt = 9;
+
+/// A prompt and the tokens that follow, with the logits after which each was chosen.
+struct Greedy {
+  std::vector<TokenId> text;
+  std::vector<std::vector<float>> logits;
+};
+
+Greedy greedy(Backend& backend, const engine::ModelShape& shape, int tokens,
+              const std::vector<engine::PageIndex>& pages) {
+  Greedy made{random_tokens(kPrompt, shape.vocabulary, 11), {}};
+  for (int i = 0, done = 0; i < tokens; ++i) {
+    const int end = kPrompt + i;
+    const auto logits = step(backend, shape.layers, made.text, done, end, 1, pages);
+    made.logits.emplace_back(logits.begin(), logits.end());
+    made.text.push_back(best(logits));
+    done = end;
+  }
+  return made;
 }
 
 }  // namespace
@@ -76,24 +100,32 @@ void compare_greedy(Backend& cpu, Backend& device, const engine::ModelShape& sha
                     double tie) {
   std::vector<engine::PageIndex> pages(64);
   std::iota(pages.begin(), pages.end(), 0);
-  std::vector<TokenId> text = random_tokens(9, shape.vocabulary, 11);
-  int done = 0, ties = 0;
-  for (int i = 0; i < tokens; ++i) {
-    const auto wanted = next(cpu, shape.layers, text, done, pages);
-    const auto got = next(device, shape.layers, text, done, pages);
-    const TokenId choice = best(wanted), other = best(got);
+  const auto [text, wanted] = greedy(cpu, shape, tokens, pages);
+  int ties = 0;
+  const auto compare = [&, &wanted = wanted](int i, std::span<const float> got) {
+    const std::vector<float>& logits = wanted[static_cast<std::size_t>(i)];
+    const TokenId choice = best(logits), other = best(got);
     const auto at = [&](TokenId token) {
-      return static_cast<double>(wanted[static_cast<std::size_t>(token)]);
+      return static_cast<double>(logits[static_cast<std::size_t>(token)]);
     };
-    const double gap = (at(choice) - at(other)) / size_of(wanted);
+    const double gap = (at(choice) - at(other)) / size_of(logits);
     INFO("token " << i << ": the CPU chooses " << choice << ", the device " << other << ", " << gap
                   << " of the logits' size apart");
     if (choice != other) {
       CHECK(gap < tie);
       ++ties;
     }
-    done = static_cast<int>(text.size());
-    text.push_back(choice);
+  };
+  compare(0, step(device, shape.layers, text, 0, kPrompt, 1, pages));
+  // As generation and drafts take them.
+  constexpr int kSteps[] = {1, 1, 2, 4, 8, 16};
+  const auto width = static_cast<std::size_t>(shape.vocabulary);
+  for (int i = 1, steps = 0, count = 0; i < tokens; i += count, ++steps) {
+    count = std::min(kSteps[steps % std::ssize(kSteps)], tokens - i);
+    const int end = kPrompt + i - 1 + count;
+    const auto logits = step(device, shape.layers, text, end - count, end, count, pages);
+    for (int row = 0; row < count; ++row)
+      compare(i + row, logits.subspan(static_cast<std::size_t>(row) * width, width));
   }
   if (ties > 0) WARN(shape.architecture << ": " << ties << " near ties of " << tokens << " tokens");
 }
