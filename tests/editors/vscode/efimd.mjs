@@ -8,6 +8,16 @@ const { EFIMD, EFIMD_OLD_DAEMON, EFIMD_RECORDING, EFIMD_RUNTIME_DIR } = process.
 export const efimd = (...args) => execFileSync(EFIMD, args, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] });
 export const status = () => JSON.parse(efimd('status', '--json'));
 
+/** The process of the daemon if its model's state is that; else false. */
+export function daemonThat(name) {
+  try {
+    const { pid, state } = status();
+    return state.name === name && pid;
+  } catch {
+    return false; // none listens
+  }
+}
+
 /** An old daemon that listens; null where a new one was sooner, as when the editor had something to say still. */
 export async function startOldDaemon() {
   efimd('stop');

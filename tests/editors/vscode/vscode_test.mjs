@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
 import { canMount, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
 import { outcomes, readRecording } from './recording.mjs';
-import { allAnswered, asked, efimd, kAutomatic, kindsSince, kInvoked, receipts, startOldDaemon, status, written } from './efimd.mjs';
+import { allAnswered, asked, daemonThat, efimd, kAutomatic, kindsSince, kInvoked, receipts, startOldDaemon, status, written } from './efimd.mjs';
 
 const { EFIMD_CONFIG, EFIMD_MODELS, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
 
@@ -360,13 +360,7 @@ test('a daemon that is killed comes back without a word', async () => {
   await typeAtEnd('    def set(self, na');
   process.kill(status().pid, 'SIGKILL');
   await vscode.type('me');
-  await until('the next daemon', () => {
-    try {
-      return status().state.name === 'ready';
-    } catch {
-      return false;
-    }
-  });
+  await until('the next daemon', () => daemonThat('ready'));
   await vscode.type(', value):');
   await vscode.press('Enter');
   await vscode.type('self.');
@@ -376,13 +370,18 @@ test('a daemon that is killed comes back without a word', async () => {
 
 test('what was asked while the model was loading is asked again', async () => {
   const config = readFileSync(EFIMD_CONFIG, 'utf8');
-  writeFileSync(EFIMD_CONFIG, `${config}[device]\nthreads = 1\n[cache]\nkv_type = "q8"\n`); // a model's first loading with it measures it, for seconds
+  writeFileSync(EFIMD_CONFIG, `${config}[device]\nthreads = 1\n[cache]\nkv_type = "q8"\n`); // a model's first loading with it measures it, for a second
   await vscode.edit('loading.py', kPython);
   efimd('stop');
   const before = receipts().length;
-  await vscode.press('Control+End');
-  await vscode.type('    def set(self, na');
-  await vscode.waitForGhost();
+  await vscode.press('Control+End', 'Space');
+  const loading = await until('the next daemon', () => daemonThat('loading'));
+  process.kill(loading, 'SIGSTOP'); // until VS Code has asked
+  const requests = asked();
+  await vscode.type('   def set(self, na');
+  await until('a request', () => asked() > requests);
+  process.kill(loading, 'SIGCONT');
+  await vscode.waitForGhost('    def set(self, na');
   const reasons = receipts().slice(before).map(({ reason }) => reason ?? '');
   assert.ok(reasons.some((reason) => reason.startsWith('the model is still loading')), reasons.join());
   writeFileSync(EFIMD_CONFIG, config);

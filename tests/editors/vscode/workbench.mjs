@@ -20,6 +20,9 @@ export async function until(what, holds, patienceMs = kPatienceMs) {
   }
 }
 
+// VS Code looks for ports on which anything listens, and tells of them. Tests beside have such ports.
+const kQuiet = { 'remote.autoForwardPorts': false };
+
 export class Workbench {
   /**
    * `installed`: the directory of install_vscode. `home`: a folder of the test's own; its work/ is the workspace, in which kReadOnly is
@@ -74,7 +77,7 @@ export class Workbench {
   configure(settings) {
     for (const scope of ['User', 'Machine']) {
       mkdirSync(join(this.data, scope), { recursive: true });
-      writeFileSync(join(this.data, scope, 'settings.json'), JSON.stringify({ ...this.settings, ...settings }));
+      writeFileSync(join(this.data, scope, 'settings.json'), JSON.stringify({ ...kQuiet, ...this.settings, ...settings }));
     }
   }
 
