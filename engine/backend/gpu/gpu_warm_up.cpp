@@ -13,6 +13,8 @@ namespace {
 
 /// Tokens of a step on any device, and from there on in powers of two.
 constexpr int kStepTokensMin = 64;
+/// Tokens of the first step that is timed.
+constexpr int kFewTokens = 4;
 
 }  // namespace
 
@@ -37,20 +39,26 @@ Result<void> WarmUp::run(int split_tokens) {
   return done ? step(1, split_tokens) : done;
 }
 
-Result<int> WarmUp::tokens_within(double ms) {
+Result<bool> WarmUp::is_within(double ms, int count) {
   using Clock = std::chrono::steady_clock;
+  double least = INFINITY;
+  // A device that was asleep is given another chance, one that is slow is not.
+  for (int run = 0; run < 3 && least > ms && (run == 0 || least < 4 * ms); ++run) {
+    const auto begin = Clock::now();
+    if (auto done = step(count); !done) return tl::unexpected(std::move(done).error());
+    least =
+        std::min(least, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
+  }
+  return least <= ms;
+}
+
+Result<int> WarmUp::tokens_within(double ms) {
   const int most = backend_.step_tokens_max();
-  for (int count = kStepTokensMin; count < most; count *= 2) {
-    // Whether twice as many will do. A device that was asleep is given another chance, one that is slow is not.
-    const double limit = ms / 2;
-    double least = INFINITY;
-    for (int run = 0; run < 3 && least > limit && (run == 0 || least < 4 * limit); ++run) {
-      const auto begin = Clock::now();
-      if (auto done = step(count); !done) return tl::unexpected(std::move(done).error());
-      least =
-          std::min(least, std::chrono::duration<double, std::milli>(Clock::now() - begin).count());
-    }
-    if (least > limit) return count;
+  // A slow device need not take a long step to show it.
+  for (int count = kFewTokens; count < most; count = std::max(kStepTokensMin, 2 * count)) {
+    const auto twice = is_within(ms / 2, count);  // then twice as many will do
+    if (!twice) return tl::unexpected(twice.error());
+    if (!*twice) return std::min(most, std::max(kStepTokensMin, count));
   }
   return most;
 }

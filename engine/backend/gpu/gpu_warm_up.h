@@ -19,6 +19,8 @@ class WarmUp {
   Result<int> tokens_within(double ms);
 
  private:
+  /// Whether a step of `count` tokens ends within this many milliseconds.
+  Result<bool> is_within(double ms, int count);
   /// Evaluates `count` arbitrary tokens after `position` others.
   Result<void> step(int count, int position = 0);
 

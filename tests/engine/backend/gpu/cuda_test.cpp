@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
+#include <cstring>
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "engine/backend/cuda/cuda_device.h"
@@ -20,6 +22,7 @@
 #include "tests/engine/backend/gpu/operations.h"
 #include "tests/engine/backend/gpu/split_models.h"
 #include "tests/engine/backend/gpu/tiny_backend.h"
+#include "tests/engine/backend/gpu/wrapped_device.h"
 #include "tests/support/fake_cuda.h"
 
 namespace efimd::test {
@@ -54,6 +57,25 @@ std::unique_ptr<engine::gpu::GpuDevice> fake_device() {
 std::unique_ptr<engine::gpu::GpuDevice> plain_device() {
   return fake_device_with({.variants = {}});
 }
+
+/// Keeps the most tokens of a product.
+class MostTokens final : public WrappedDevice {
+ public:
+  MostTokens(std::unique_ptr<engine::gpu::GpuDevice> device, unsigned& most)
+      : WrappedDevice(std::move(device)), most_(most) {}
+  Result<void> run(std::span<const engine::gpu::Operation> operations) override {
+    for (const auto& operation : operations) {
+      if (operation.kernel != engine::gpu::Kernel::kMatmul) continue;
+      kernels::MatmulSizes sizes;
+      std::memcpy(&sizes, operation.sizes.data(), sizeof sizes);
+      most_ = std::max(most_, sizes.tokens);
+    }
+    return WrappedDevice::run(operations);
+  }
+
+ private:
+  unsigned& most_;
+};
 
 }  // namespace
 
@@ -265,16 +287,21 @@ TEST_CASE("CUDA: no driver, a driver that is too old and no card are told, and w
 
 TEST_CASE("CUDA: a step has as many tokens as are evaluated in time, and never fewer than 64") {
   FAKE(fake_cuda_reset)();
-  const auto most = [](int tokens, double ms) {
+  unsigned tried = 0;
+  const auto most = [&](int tokens, double ms) {
+    tried = 0;
     engine::gpu::GpuOptions options{16, tokens};
     options.step_ms_max = ms;
-    const auto backend = engine::gpu::make_gpu_backend(fake_device(), tiny_model().shape,
-                                                       tiny_model().weights, options);
+    const auto backend =
+        engine::gpu::make_gpu_backend(std::make_unique<MostTokens>(fake_device(), tried),
+                                      tiny_model().shape, tiny_model().weights, options);
     REQUIRE(backend);
     return (*backend)->step_tokens_max();
   };
   CHECK(most(256, 1e-9) == 64);
+  CHECK(tried == engine::kPageTokens);  // a slow device has no long step before it is ready
   CHECK(most(128, 1e9) == 128);
+  CHECK(tried == 64);
   CHECK(most(128, 0) == 128);
   CHECK(most(40, 1e-9) == 40);
 }
