@@ -13,7 +13,7 @@ namespace {
 
 /// Tokens of a step on any device, and from there on in powers of two.
 constexpr int kStepTokensMin = 64;
-/// Tokens of the first step that is timed.
+/// Tokens of the first step that is timed. WarmUp::run() has had one.
 constexpr int kFewTokens = 4;
 
 }  // namespace
@@ -34,7 +34,7 @@ Result<void> WarmUp::run(int split_tokens) {
   const int most = backend_.step_tokens_max();
   Result<void> done;
   // Products of one, of up to 16 and of more tokens have kernels of their own.
-  for (const int wanted : {1, 4, kPageTokens})
+  for (const int wanted : {1, kFewTokens, kPageTokens})
     if (done) done = step(std::min(wanted, most));
   return done ? step(1, split_tokens) : done;
 }
