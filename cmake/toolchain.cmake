@@ -16,6 +16,9 @@ if(EFIMD_CCACHE)
   add_compile_options(-fdebug-prefix-map=${CMAKE_BINARY_DIR}=.)
 endif()
 
+include(CheckLinkerFlag)
+check_linker_flag(CXX -fuse-ld=lld EFIMD_LLD)
+
 include(cmake/unity.cmake)
 include(cmake/sanitizers.cmake)
 include(cmake/hardening.cmake)
