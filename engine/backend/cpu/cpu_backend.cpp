@@ -46,7 +46,7 @@ bool CpuBackend::reserve() {
          v_.reserve(rows * size(key_width())) && attended_.reserve(rows * size(query_width())) &&
          hidden_.reserve(hidden * size(shape_.feed_forward)) &&
          up_.reserve(hidden * size(shape_.feed_forward)) &&
-         multiplier_.reserve(hidden * size(input_width_max())) &&
+         multiplier_.reserve(hidden, size(input_width_max())) &&
          (!experts || (router_logits_.reserve(rows * size(shape_.experts)) &&
                        expert_in_.reserve(hidden * size(shape_.width)) &&
                        expert_out_.reserve(hidden * size(shape_.width))));
@@ -58,7 +58,7 @@ std::size_t CpuBackend::activation_bytes() const {
   const std::size_t hidden_row =
       2 * size(shape_.feed_forward) + (shape_.experts > 0 ? 2 * size(shape_.width) : 0);
   return sizeof(float) * (size(step_tokens_max_) * row + hidden_rows_max() * hidden_row) +
-         Multiplier::bytes(hidden_rows_max() * size(input_width_max()));
+         multiplier_.bytes(hidden_rows_max(), size(input_width_max()));
 }
 
 Result<void> CpuBackend::check_file() const {

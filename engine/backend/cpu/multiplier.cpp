@@ -41,10 +41,26 @@ std::vector<Chunk> cut(std::span<const Product> products, int threads) {
 
 }  // namespace
 
-bool Multiplier::reserve(std::size_t elements) {
+bool Multiplier::reserve(std::size_t rows, std::size_t width) {
+  const std::size_t elements = rows * width;
+  const std::size_t tiled = tiled_elements(rows, width);
   return quants_.reserve(elements) && scales_.reserve(elements / kGroup) &&
          offsets_.reserve(elements / kGroup) && half_offsets_.reserve(2 * elements / kGroup) &&
-         totals_.reserve(elements / kGroup);
+         totals_.reserve(elements / kGroup) && tiled_quants_.reserve(tiled) &&
+         tiled_scales_.reserve(tiled / kGroup) && tiled_totals_.reserve(tiled / kGroup);
+}
+
+std::size_t Multiplier::bytes(std::size_t rows, std::size_t width) const {
+  return rows * width * 13 / 8 + tiled_elements(rows, width) * 5 / 4;
+}
+
+std::size_t Multiplier::tiled_elements(std::size_t rows, std::size_t width) const {
+  if (kernels_.tiles_from == 0) return 0;
+  return (rows + kBlockRows - 1) / kBlockRows * kBlockRows * width;
+}
+
+bool Multiplier::reads_tiles(const Product& product) const {
+  return kernels_.tiles_from != 0 && product.rows.last - product.rows.first >= kernels_.tiles_from;
 }
 
 void Multiplier::quantize_row(std::span<const Product> products, const float* values, int width,
@@ -53,11 +69,21 @@ void Multiplier::quantize_row(std::span<const Product> products, const float* va
     return is_quantized(product.weights->type);
   });
   if (!needed) return;
-  const std::size_t at = static_cast<std::size_t>(row) * static_cast<std::size_t>(width);
-  kernels_.quantize(
-      values + at, width,
-      {quants_.data() + at, scales_.data() + at / kGroup, offsets_.data() + at / kGroup,
-       half_offsets_.data() + 2 * at / kGroup, totals_.data() + at / kGroup});
+  const auto groups = static_cast<std::size_t>(width / kGroup);
+  const std::size_t group = static_cast<std::size_t>(row) * groups;
+  const std::size_t at = group * kGroup;
+  QuantizedRow to{quants_.data() + at, scales_.data() + group, offsets_.data() + group,
+                  half_offsets_.data() + 2 * group, totals_.data() + group};
+  if (std::any_of(products.begin(), products.end(),
+                  [this](const Product& product) { return reads_tiles(product); })) {
+    const auto block = static_cast<std::size_t>(row / kBlockRows);
+    const std::size_t place =
+        block * groups * kBlockRows + static_cast<std::size_t>(row % kBlockRows);
+    to.tiled_quants = tiled_quants_.data() + place * kGroup;
+    to.tiled_scales = tiled_scales_.data() + place;
+    to.tiled_totals = tiled_totals_.data() + place;
+  }
+  kernels_.quantize(values + at, width, to);
 }
 
 void Multiplier::multiply(std::span<const Product> products, const float* values) {
@@ -67,13 +93,18 @@ void Multiplier::multiply(std::span<const Product> products, const float* values
     const std::size_t at = static_cast<std::size_t>(product->rows.first) *
                            static_cast<std::size_t>(product->weights->cols);
     const std::size_t group = at / kGroup;
+    TiledRows tiled;
+    if (reads_tiles(*product))
+      tiled = {tiled_quants_.data(), tiled_scales_.data(), tiled_totals_.data()};
     const Inputs inputs{.tokens = product->rows.last - product->rows.first,
                         .values = values + at,
                         .quants = quants_.data() + at,
                         .scales = scales_.data() + group,
                         .offsets = offsets_.data() + group,
                         .half_offsets = half_offsets_.data() + 2 * group,
-                        .totals = totals_.data() + group};
+                        .totals = totals_.data() + group,
+                        .tiled = tiled,
+                        .first_tiled = product->rows.first};
     const float* bias = product->bias->empty() ? nullptr : product->bias->data();
     kernels_.matmul(*product->weights, range, inputs,
                     {product->out, product->out_stride, bias, product->store});
@@ -86,6 +117,9 @@ void Multiplier::overwrite() {
   totals_.overwrite();
   offsets_.overwrite();
   half_offsets_.overwrite();
+  tiled_quants_.overwrite();
+  tiled_scales_.overwrite();
+  tiled_totals_.overwrite();
 }
 
 }  // namespace efimd::engine::cpu

@@ -29,10 +29,10 @@ class Multiplier {
  public:
   Multiplier(const CpuKernels& kernels, WorkerPool& pool) : kernels_(kernels), pool_(pool) {}
 
-  /// For inputs of up to `elements` in all; false when there is no memory.
-  [[nodiscard]] bool reserve(std::size_t elements);
+  /// For inputs of up to `rows` rows of up to `width`; false when there is no memory.
+  [[nodiscard]] bool reserve(std::size_t rows, std::size_t width);
   /// Bytes that reserve() asks for.
-  static std::size_t bytes(std::size_t elements) { return elements * 13 / 8; }
+  std::size_t bytes(std::size_t rows, std::size_t width) const;
 
   /// Quantizes row `row` of values [...][width] when one of the products needs it.
   void quantize_row(std::span<const Product> products, const float* values, int width, int row);
@@ -42,11 +42,17 @@ class Multiplier {
   void overwrite();
 
  private:
+  /// Elements of the rows as tiles, whole blocks; 0 if the kernels read none.
+  std::size_t tiled_elements(std::size_t rows, std::size_t width) const;
+  bool reads_tiles(const Product& product) const;
+
   const CpuKernels& kernels_;
   WorkerPool& pool_;
   AlignedArray<std::int8_t> quants_;
   AlignedArray<float> scales_, totals_;
   AlignedArray<std::int32_t> offsets_, half_offsets_;
+  AlignedArray<std::int8_t> tiled_quants_;
+  AlignedArray<float> tiled_scales_, tiled_totals_;
 };
 
 }  // namespace efimd::engine::cpu

@@ -38,7 +38,8 @@ double gigabytes_per_second(WorkerPool& pool, engine::Isa isa, const Weights& we
   const Product product{&weights, {0, tokens}, out.data(), static_cast<std::size_t>(weights.rows),
                         &no_bias, Store::kSet};
   Multiplier multiplier(kernels_of(isa), pool);
-  if (!multiplier.reserve(inputs.size())) throw std::bad_alloc();
+  if (!multiplier.reserve(static_cast<std::size_t>(tokens), static_cast<std::size_t>(weights.cols)))
+    throw std::bad_alloc();
   const double seconds = median_seconds(kBudget, [&] {
     for (int row = 0; row < tokens; ++row)
       multiplier.quantize_row({&product, 1}, inputs.data(), weights.cols, row);

@@ -10,6 +10,7 @@ namespace efimd::engine::cpu {
 namespace {
 
 int refused = 0;
+int multiplied = 0;
 
 /// The instructions of Tiles (tiles.h) in C++ (Intel's manual, volume 2: LDTILECFG, TILELOADD, TDPBSSD,
 /// TILESTORED, TILEZERO).
@@ -51,6 +52,7 @@ struct Tiles {
       ++refused;
       return;
     }
+    ++multiplied;
     for (int m = 0; m < shapes.rows[kSums]; ++m) {
       for (int n = 0; n < shapes.row_bytes[kSums] / 4; ++n) {
         int sum;
@@ -85,6 +87,14 @@ void multiply_by_emulated_tiles(const engine::cpu::Weights& weights, engine::cpu
                                 const engine::cpu::Inputs& in, const engine::cpu::Outputs& out) {
   engine::cpu::tile_matmul(weights, rows, in, out);
 }
+
+const engine::cpu::CpuKernels& emulated_amx_kernels() {
+  static const engine::cpu::CpuKernels kKernels =
+      engine::cpu::TileKernels<engine::cpu::avx512_kernels>::table();
+  return kKernels;
+}
+
+int multiplied_tiles() { return engine::cpu::multiplied; }
 
 int refused_tile_instructions() { return engine::cpu::refused; }
 

@@ -10,6 +10,12 @@ namespace efimd::test {
 void multiply_by_emulated_tiles(const engine::cpu::Weights& weights, engine::cpu::RowRange rows,
                                 const engine::cpu::Inputs& in, const engine::cpu::Outputs& out);
 
+/// The table of AVX-512, but many tokens by such tiles.
+const engine::cpu::CpuKernels& emulated_amx_kernels();
+
+/// Products of two tiles since the start.
+int multiplied_tiles();
+
 /// Instructions since the start that a processor would have refused, because of tiles without a shape
 /// or of shapes that do not fit each other.
 int refused_tile_instructions();

@@ -56,6 +56,17 @@ struct RowRange {
   int last;
 };
 
+/// Rows of a block of TiledRows.
+inline constexpr int kBlockRows = 16;
+
+/// Quantized rows once more, in blocks of 16, as tiles are loaded: a block has for each group 16 x
+/// 32 quants, 16 scales and 16 totals.
+struct TiledRows {
+  const std::int8_t* quants = nullptr;  ///< [blocks][cols / 32][16][32]; null: there are none
+  const float* scales = nullptr;        ///< [blocks][cols / 32][16]
+  const float* totals = nullptr;        ///< the same
+};
+
 /// T input rows of a matmul: f32, and for quantized weights the same in groups of 32 (see
 /// `quantize`).
 struct Inputs {
@@ -66,6 +77,8 @@ struct Inputs {
   const std::int32_t* offsets;       ///< [T][cols / 32] -128 * the sum of a group's quants
   const std::int32_t* half_offsets;  ///< [T][cols / 16] the same of each 16
   const float* totals;               ///< [T][cols / 32] the sum of a group's quants * scale
+  TiledRows tiled = {};              ///< for tables with `tiles_from`
+  int first_tiled = 0;               ///< the first of the T rows in `tiled`
 };
 
 /// The place of one quantized input row; as in Inputs.
@@ -75,6 +88,10 @@ struct QuantizedRow {
   std::int32_t* offsets;
   std::int32_t* half_offsets;
   float* totals;
+  // The same among TiledRows, from the row's place in its block's first group on; null: nowhere.
+  std::int8_t* tiled_quants = nullptr;
+  float* tiled_scales = nullptr;
+  float* tiled_totals = nullptr;
 };
 
 enum class Store { kSet, kAdd };
@@ -167,6 +184,8 @@ struct CpuKernels {
   /// The same as attention(), over keys and values that are expanded to f16 page by page: the same
   /// bits in every table.
   void (*attention_kv8)(const AttentionTask& task, const Kv8Source& source);
+  /// From so many rows on a matmul reads Inputs::tiled, which `quantize` writes; 0: never.
+  int tiles_from = 0;
 };
 
 inline constexpr float kHalfMax = 65504.0F;

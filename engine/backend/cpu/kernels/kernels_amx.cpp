@@ -10,31 +10,9 @@
 #include "engine/backend/cpu/amx/tile_matmul.h"
 
 namespace efimd::engine::cpu {
-namespace {
-
-/// With fewer tokens panels are multiplied as they are. Whole steps of 16 tokens by tiles took 1.1
-/// (Q8_0) and 1.0 (Q4_0) times as long, products of 32 tokens 0.8 times.
-constexpr int kTilesFromTokens = 17;
-
-/// Whole panels by tiles if there are tokens enough, all else as before.
-void matmul(const Weights& weights, RowRange rows, const Inputs& in, const Outputs& out) {
-  const CpuKernels& other = avx512bf16_kernels();
-  const RowRange panels = in.tokens < kTilesFromTokens ? RowRange{0, 0} : panels_of(weights, rows);
-  if (panels.first == panels.last) return other.matmul(weights, rows, in, out);
-  tile_matmul(weights, panels, in, out);
-  if (rows.first < panels.first) other.matmul(weights, {rows.first, panels.first}, in, out);
-  if (panels.last < rows.last) other.matmul(weights, {panels.last, rows.last}, in, out);
-}
-
-CpuKernels with_matmul(CpuKernels kernels) {
-  kernels.matmul = matmul;
-  return kernels;
-}
-
-}  // namespace
 
 const CpuKernels& amx_kernels() {
-  static const CpuKernels kKernels = with_matmul(avx512bf16_kernels());
+  static const CpuKernels kKernels = TileKernels<avx512bf16_kernels>::table();
   return kKernels;
 }
 
