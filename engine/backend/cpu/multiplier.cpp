@@ -60,7 +60,9 @@ std::size_t Multiplier::tiled_elements(std::size_t rows, std::size_t width) cons
 }
 
 bool Multiplier::reads_tiles(const Product& product) const {
-  return kernels_.tiles_from != 0 && product.rows.last - product.rows.first >= kernels_.tiles_from;
+  const int rows = product.rows.last - product.rows.first;
+  return kernels_.tiles_from != 0 && rows >= kernels_.tiles_from &&
+         product.weights->panels != nullptr;
 }
 
 void Multiplier::quantize_row(std::span<const Product> products, const float* values, int width,

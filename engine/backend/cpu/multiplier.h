@@ -44,6 +44,7 @@ class Multiplier {
  private:
   /// Elements of the rows as tiles, whole blocks; 0 if the kernels read none.
   std::size_t tiled_elements(std::size_t rows, std::size_t width) const;
+  /// The same from quantize_row() to multiply(), because panels come between steps.
   bool reads_tiles(const Product& product) const;
 
   const CpuKernels& kernels_;

@@ -184,7 +184,7 @@ struct CpuKernels {
   /// The same as attention(), over keys and values that are expanded to f16 page by page: the same
   /// bits in every table.
   void (*attention_kv8)(const AttentionTask& task, const Kv8Source& source);
-  /// From so many rows on a matmul reads Inputs::tiled, which `quantize` writes; 0: never.
+  /// From so many rows on a matmul of panels reads Inputs::tiled, which `quantize` writes; 0: never.
   int tiles_from = 0;
 };
 
