@@ -10,8 +10,8 @@
 //
 // Loads of tiles take most of the time if each serves one product, above all if another thread shares
 // the core. So each serves two, and inputs are laid out for them (TiledRows): 16 lines of inputs lay
-// in 16 places of L1 before. Products of 32, 64 and 128 tokens of Q8_0 are 1.29, 1.22 and 1.27 times
-// as fast as in that form. While another thread shares the core it is 1.1 times.
+// in 16 places of L1 before. Products of 32, 64 and 128 tokens of Q8_0 are 1.25 to
+// 1.3 times as fast as in that form. While another thread shares the core it is 1.0 to 1.2 times.
 #include "engine/backend/cpu/amx/tile_shapes.h"
 #include "engine/backend/cpu/amx/token_blocks.h"
 #include "engine/backend/cpu/simd/simd_panel_slabs.h"
