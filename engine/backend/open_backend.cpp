@@ -57,6 +57,7 @@ CpuOptions cpu_options(const DeviceWish& wish) {
   cpu.page_count = wish.page_count;
   cpu.kv_type = wish.kv_type;
   cpu.weights = wish.weights;
+  cpu.weights_at_once = wish.weights_at_once;
   cpu.weights_told = wish.weights_told;
   return cpu;
 }

@@ -26,6 +26,7 @@ struct DeviceWish {
   int page_count = 0;                                ///< fewer if a device lacks the memory
   KvType kv_type = KvType::kF16;
   WeightsForm weights = WeightsForm::kMapped;  ///< of the CPU device
+  bool weights_at_once = false;                ///< CpuOptions::weights_at_once
   WeightsTold weights_told = {};
   /// The folder of what devices keep between starts (compiled shaders); empty: nothing is kept.
   std::filesystem::path cache_dir = {};

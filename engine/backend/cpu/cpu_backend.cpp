@@ -6,6 +6,7 @@
 #include <cassert>
 #include <cmath>
 #include <new>
+#include <optional>
 #include <string>
 #include <system_error>
 #include <utility>
@@ -31,6 +32,17 @@
 namespace efimd::engine {
 
 namespace cpu {
+
+namespace {
+
+/// Memory that is left if KV takes so much; nothing: the system does not say.
+std::optional<std::size_t> available_beside(std::size_t kv_bytes) {
+  const std::size_t available = available_memory();
+  if (available == 0) return {};
+  return available - std::min(kv_bytes, available);
+}
+
+}  // namespace
 
 std::string device_name(Isa isa, int threads) {
   return processor_name() + ", " + std::string(isa_title(isa)) + ", " + std::to_string(threads) +
@@ -70,9 +82,10 @@ Result<void> CpuBackend::check_file() const {
 void CpuBackend::start_panels(const CpuOptions& options) {
   // Pages of KV are taken as they are used: their memory is spoken for.
   const std::size_t spoken_for = size(page_count()) * page_bytes();
-  PanelStore::Options wish{.form = options.weights, .told = options.weights_told};
-  if (const std::size_t available = available_memory(); available > 0)
-    wish.available_bytes = available - std::min(spoken_for, available);
+  PanelStore::Options wish{.form = options.weights,
+                           .available_bytes = available_beside(spoken_for),
+                           .told = options.weights_told,
+                           .at_once = options.weights_at_once};
   if (model_ != nullptr)
     wish.give_back = [this](std::span<const std::byte> bytes) { model_->file().give_back(bytes); };
   // The scalar table is the specification and reads the file.
@@ -168,6 +181,10 @@ Result<std::unique_ptr<CpuBackend>> make_guarded(const ModelShape& shape,
 }
 
 }  // namespace
+
+std::size_t panels_bytes_max(WeightsForm form, std::size_t kv_bytes) {
+  return cpu::panels_bytes_max(form, cpu::available_beside(kv_bytes));
+}
 
 std::size_t cpu_page_bytes(const ModelShape& shape, KvType type) {
   return kv_page_bytes(shape, type);

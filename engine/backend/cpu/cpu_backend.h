@@ -45,8 +45,12 @@ struct CpuOptions {
   int step_tokens_max = 64;
   KvType kv_type = KvType::kF16;
   WeightsForm weights = WeightsForm::kMapped;
+  bool weights_at_once = false;  ///< panels are made before the first step, not beside steps
   WeightsTold weights_told = {};
 };
+
+/// Most bytes of weights of which `form` makes panels now, if KV may take `kv_bytes`.
+std::size_t panels_bytes_max(WeightsForm form, std::size_t kv_bytes);
 
 /// Backend::page_bytes() of the CPU device for such a model.
 std::size_t cpu_page_bytes(const ModelShape& shape, KvType type);

@@ -1,6 +1,7 @@
 #include "engine/backend/cpu/panel_store.h"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <system_error>
 #include <utility>
@@ -39,6 +40,18 @@ void run_when_idle() {
 
 }  // namespace
 
+std::size_t panels_bytes_max(WeightsForm form, std::optional<std::size_t> available_bytes) {
+  switch (form) {
+    case WeightsForm::kMapped:
+      return 0;
+    case WeightsForm::kPanels:
+      return available_bytes.value_or(std::numeric_limits<std::size_t>::max());
+    case WeightsForm::kAuto:
+      return available_bytes.value_or(0) / 2;
+  }
+  return 0;
+}
+
 PanelStore::~PanelStore() {
   stop_.store(true, std::memory_order_relaxed);
   if (thread_.joinable()) thread_.join();
@@ -53,12 +66,10 @@ std::string PanelStore::refusal(std::size_t bytes) const {
   if (options_.form == WeightsForm::kMapped) return "device.weights";
   if (bytes == 0) return "no matrix of the model has panels here";
   const bool by_itself = options_.form == WeightsForm::kAuto;
-  if (!options_.available_bytes)
-    return by_itself ? "the system does not say how much memory is available" : "";
-  const std::size_t available = *options_.available_bytes;
-  if (bytes <= (by_itself ? available / 2 : available)) return {};
-  return "panels take " + size_text(bytes) + ", and " + size_text(available) + " are available" +
-         (by_itself ? "; panels may take at most half" : "");
+  if (bytes <= panels_bytes_max(options_.form, options_.available_bytes)) return {};
+  if (!options_.available_bytes) return "the system does not say how much memory is available";
+  return "panels take " + size_text(bytes) + ", and " + size_text(*options_.available_bytes) +
+         " are available" + (by_itself ? "; panels may take at most half" : "");
 }
 
 bool PanelStore::reserve(std::size_t bytes) {
@@ -85,6 +96,7 @@ void PanelStore::start(std::vector<Weights*> matrices, Options options) {
     parts_.push_back({matrix, at});
     at += bytes_of(*matrix);
   }
+  if (options_.at_once) return convert();
   tell("mapped, while panels of " + size_text(bytes) + " are made");
   try {
     thread_ = std::thread([this] {

@@ -15,6 +15,9 @@
 
 namespace efimd::engine::cpu {
 
+/// Most bytes of panels that are made with so much memory; nothing: it is not known.
+std::size_t panels_bytes_max(WeightsForm form, std::optional<std::size_t> available_bytes);
+
 /// A model's matrices as panels (panels.h) in private memory, made beside serving.
 ///
 /// A thread that runs only if a core is idle writes them matrix by matrix, and pauses while a step
@@ -34,6 +37,7 @@ class PanelStore {
     std::optional<std::size_t> available_bytes = {};  ///< of memory; nothing: unknown
     WeightsTold told = {};                            ///< may be empty
     GiveBack give_back = {};                          ///< empty: nothing is given back
+    bool at_once = false;                             ///< start() makes them itself
     /// Less than this is made without pauses, before the first key comes.
     std::size_t pausing_bytes = std::size_t{64} << 20U;
   };
@@ -43,7 +47,8 @@ class PanelStore {
   PanelStore(const PanelStore&) = delete;
   PanelStore& operator=(const PanelStore&) = delete;
 
-  /// Begins to make panels of `matrices`, if the options and the memory allow it. They outlive this.
+  /// Begins to make panels of `matrices`, if the options and the memory allow it, or makes them.
+  /// The matrices outlive this.
   void start(std::vector<Weights*> matrices, Options options);
   /// Sets Weights::panels of matrices that were finished; between steps.
   void adopt();

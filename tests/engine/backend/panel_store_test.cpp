@@ -163,6 +163,17 @@ TEST_CASE("what panels hold is given back, whole panels of rows and no more") {
   CHECK(given[0].size() == 48 * first.row_bytes);
 }
 
+TEST_CASE("panels that are wanted at once are there when the start returns") {
+  SmallMatrix matrix;
+  Told told;
+  PanelStore store;
+  store.start({&matrix.weights},
+              {.form = WeightsForm::kPanels, .told = told.listener(), .at_once = true});
+  CHECK(told.text().starts_with("panels of"));
+  store.adopt();
+  CHECK(matrix.weights.panels != nullptr);
+}
+
 TEST_CASE("a store that ends early leaves matrices as they are") {
   for (int run = 0; run < 50; ++run) {
     SmallMatrix matrix;
