@@ -119,22 +119,36 @@ Result<ExpectedSpeed> expected_speed(const ModelShape& shape, const ModelWeights
   return speed;
 }
 
-std::vector<DeviceHere> devices_here(const Config& config) {
-  std::vector<std::string> kinds;
-  for (const FoundDevice& device : find_devices(config.device_kind))
-    if (device.usable) kinds.push_back(device.kind);
-  kinds.emplace_back("cpu");
+namespace {
+
+DeviceHere device_here(const std::string& kind, const Config& config, WeightsForm weights) {
+  return {kind, [=, &config](const ModelShape& shape, const ModelWeights& of, int pages) {
+            DeviceWish wish;
+            wish.kind = config.device_kind;
+            wish.variants = config.gpu_variants;
+            wish.threads = config.device_threads;
+            wish.page_count = pages;
+            wish.weights = weights;
+            wish.weights_at_once = true;
+            return open_backend_of(kind, shape, of, wish);
+          }};
+}
+
+}  // namespace
+
+std::vector<DeviceHere> devices_here(const Config& config,
+                                     std::span<const std::uint64_t> weight_bytes) {
   std::vector<DeviceHere> devices;
-  for (const std::string& kind : kinds)
-    devices.push_back(
-        {kind, [kind, &config](const ModelShape& shape, const ModelWeights& weights, int pages) {
-           DeviceWish wish;
-           wish.kind = config.device_kind;
-           wish.variants = config.gpu_variants;
-           wish.threads = config.device_threads;
-           wish.page_count = pages;
-           return open_backend_of(kind, shape, weights, wish);
-         }});
+  for (const FoundDevice& device : find_devices(config.device_kind))
+    if (device.usable) devices.push_back(device_here(device.kind, config, WeightsForm::kMapped));
+  const std::uint64_t most = panels_bytes_max(config.device_weights, kv_budget_bytes(config));
+  const auto as_panels = [=](std::uint64_t bytes) { return bytes <= most; };
+  const bool all = std::ranges::all_of(weight_bytes, as_panels);
+  if (all || std::ranges::any_of(weight_bytes, as_panels)) {
+    devices.push_back(device_here("cpu", config, config.device_weights));
+    devices.back().weight_bytes_max = all ? 0 : most;
+  }
+  if (!all) devices.push_back(device_here("cpu", config, WeightsForm::kMapped));
   return devices;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -42,8 +43,12 @@ Result<ExpectedSpeed> expected_speed(const engine::ModelShape& shape,
 struct DeviceHere {
   std::string kind;  ///< "cpu", "cuda", "vulkan"
   MakeDevice make;
+  /// Of a larger model the CPU has no panels; it is there a second time for such. 0: there is no limit.
+  std::uint64_t weight_bytes_max = 0;
 };
-/// The CPU is always among them, last. `config` outlives the result.
-std::vector<DeviceHere> devices_here(const Config& config);
+/// Those for models with so many bytes of weights. The CPU is always among them, last; once for
+/// each form in which it would have the weights, panels first. `config` outlives the result.
+std::vector<DeviceHere> devices_here(const Config& config,
+                                     std::span<const std::uint64_t> weight_bytes);
 
 }  // namespace efimd::service

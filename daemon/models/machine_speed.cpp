@@ -8,6 +8,7 @@
 #include <span>
 #include <utility>
 
+#include "daemon/config/amounts.h"
 #include "engine/model/model.h"
 
 namespace efimd::service {
@@ -133,6 +134,7 @@ std::vector<DeviceRates> machine_speed(const std::vector<DeviceHere>& devices) {
   std::vector<DeviceRates> found;
   for (const DeviceHere& device : devices) {
     DeviceRates rates;
+    rates.weight_bytes_max = device.weight_bytes_max;
     const auto eight = rates_of(device, TensorType::kQ8_0, rates);
     const auto four = eight ? rates_of(device, TensorType::kQ4_K, rates) : eight;
     if (!four) continue;
@@ -141,6 +143,11 @@ std::vector<DeviceRates> machine_speed(const std::vector<DeviceHere>& devices) {
     found.push_back(std::move(rates));
   }
   return found;
+}
+
+std::string limit_text(const DeviceRates& device) {
+  if (device.weight_bytes_max == 0) return "";
+  return ", for models of up to " + bytes_text(static_cast<double>(device.weight_bytes_max));
 }
 
 GuessedSpeed guessed_speed(const DeviceRates& device, const TokenCost& cost) {

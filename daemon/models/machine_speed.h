@@ -20,11 +20,16 @@ struct WeightRates {
 
 struct DeviceRates {
   std::string kind, name;
-  WeightRates eight_bits;  ///< Q8_0; also for F16 and BF16
-  WeightRates four_bits;   ///< Q4_K; also for Q5_K and Q6_K
+  WeightRates eight_bits;              ///< Q8_0; also for F16 and BF16
+  WeightRates four_bits;               ///< Q4_K; also for Q5_K and Q6_K
+  std::uint64_t weight_bytes_max = 0;  ///< DeviceHere::weight_bytes_max
+
+  bool takes(std::uint64_t bytes) const {
+    return weight_bytes_max == 0 || bytes <= weight_bytes_max;
+  }
 };
 
-/// Measures each device; takes about two seconds for one and 300 MB of memory. A device that fails
+/// Measures each device; takes about three seconds for one and 600 MB of memory. A device that fails
 /// is left out.
 std::vector<DeviceRates> machine_speed(const std::vector<DeviceHere>& devices);
 
@@ -44,6 +49,9 @@ struct GuessedSpeed {
 };
 inline constexpr int kReadTokens = 3;
 inline constexpr int kWrittenTokens = 8;  ///< a short line
+
+/// ", for models of up to 9.8 GiB" if the device is there a second time for larger ones.
+std::string limit_text(const DeviceRates& device);
 
 GuessedSpeed guessed_speed(const DeviceRates& device, const TokenCost& cost);
 

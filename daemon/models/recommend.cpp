@@ -20,6 +20,28 @@ std::string reason_of(const JudgedModel& judged) {
   return "";
 }
 
+std::uint64_t memory_of(const OfferedModel& model) {
+  return model.bytes + kBesideBytes +
+         model.kv_bytes * static_cast<std::uint64_t>(std::min(kWindowTokens, model.context_tokens));
+}
+
+bool fits(std::uint64_t bytes, std::uint64_t memory_bytes) {
+  return memory_bytes == 0 ||
+         static_cast<double>(bytes) <= kMemoryShare * static_cast<double>(memory_bytes);
+}
+
+/// On the device where an answer comes first; nullopt without one for the model.
+std::optional<GuessedSpeed> fastest(const std::vector<DeviceRates>& devices,
+                                    const OfferedModel& model) {
+  std::optional<GuessedSpeed> best;
+  for (const DeviceRates& device : devices) {
+    if (!device.takes(model.bytes)) continue;
+    GuessedSpeed speed = guessed_speed(device, token_cost(model));
+    if (!best || speed.first_answer_ms < best->first_answer_ms) best = std::move(speed);
+  }
+  return best;
+}
+
 }  // namespace
 
 TokenCost token_cost(const OfferedModel& model) {
@@ -28,14 +50,12 @@ TokenCost token_cost(const OfferedModel& model) {
           model.active, model.weights};
 }
 
-std::optional<GuessedSpeed> fastest(const std::vector<DeviceRates>& devices,
-                                    const TokenCost& cost) {
-  std::optional<GuessedSpeed> best;
-  for (const DeviceRates& device : devices) {
-    GuessedSpeed speed = guessed_speed(device, cost);
-    if (!best || speed.first_answer_ms < best->first_answer_ms) best = std::move(speed);
-  }
-  return best;
+std::vector<std::uint64_t> bytes_of_fitting(const std::vector<OfferedModel>& models,
+                                            std::uint64_t memory_bytes) {
+  std::vector<std::uint64_t> bytes;
+  for (const OfferedModel& model : models)
+    if (fits(memory_of(model), memory_bytes)) bytes.push_back(model.bytes);
+  return bytes;
 }
 
 Recommendation recommend(const std::vector<OfferedModel>& models,
@@ -45,13 +65,10 @@ Recommendation recommend(const std::vector<OfferedModel>& models,
   for (const OfferedModel& model : models) {
     JudgedModel judged;
     judged.model = model;
-    const auto speed = fastest(devices, token_cost(model));
+    const auto speed = fastest(devices, model);
     if (speed) judged.speed = *speed;
-    judged.memory_bytes =
-        model.bytes + kBesideBytes +
-        model.kv_bytes * static_cast<std::uint64_t>(std::min(kWindowTokens, model.context_tokens));
-    judged.fits = memory_bytes == 0 || static_cast<double>(judged.memory_bytes) <=
-                                           kMemoryShare * static_cast<double>(memory_bytes);
+    judged.memory_bytes = memory_of(model);
+    judged.fits = fits(judged.memory_bytes, memory_bytes);
     judged.fast = speed && judged.speed.first_answer_ms <= kFirstAnswerMsMax;
     judged.reason = reason_of(judged);
     const std::size_t index = result.models.size();

@@ -42,7 +42,8 @@ Recommendation recommend(const std::vector<OfferedModel>& models,
 /// A model of the list as machine_speed.h counts it.
 TokenCost token_cost(const OfferedModel& model);
 
-/// On the device where an answer comes first; nullopt without devices.
-std::optional<GuessedSpeed> fastest(const std::vector<DeviceRates>& devices, const TokenCost& cost);
+/// Bytes of the models that fit, for devices_here(). `memory_bytes` as in recommend().
+std::vector<std::uint64_t> bytes_of_fitting(const std::vector<OfferedModel>& models,
+                                            std::uint64_t memory_bytes);
 
 }  // namespace efimd::service

@@ -220,7 +220,8 @@ Result<bool> Getting::wanted(Offer& offer) {
   }
   if (!options_.no_speed && offer.bytes > 0) {
     const service::Config config = this->config();
-    for (const auto& device : service::machine_speed(service::devices_here(config)))
+    for (const auto& device :
+         service::machine_speed(service::devices_here(config, {&offer.bytes, 1})))
       offer.speeds.push_back(service::guessed_speed(device, cost_of(asked_, offer.files)));
   }
   report_.offer(offer);

@@ -90,6 +90,44 @@ TEST_CASE("if none is fast, the fastest is recommended, and said to be slow") {
   CHECK(reason(found, 1) == "the fastest of the list; none answers within 300 ms here");
 }
 
+TEST_CASE("a model that is too large for panels is judged by the CPU without them") {
+  DeviceRates panels = device();
+  panels.weight_bytes_max = kGiB;
+  const auto found = service::recommend({offered("large", 2 * kGiB), offered("small", kGiB)},
+                                        {panels, device("cpu", 10)}, 32 * kGiB);
+  CHECK(found.models[0].speed.first_answer_ms == Approx(2000.0 * 8 / 10));
+  CHECK(found.models[1].speed.first_answer_ms == Approx(1000.0 * 8 / 30));
+}
+
+TEST_CASE("the CPU is there for each form that the models in question would have") {
+  service::Config config;
+  config.device_kind = "cpu";
+  const auto limits = [&](const std::vector<std::uint64_t>& bytes) {
+    std::vector<std::uint64_t> found;
+    for (const auto& each : service::devices_here(config, bytes)) {
+      CHECK(each.kind == "cpu");
+      found.push_back(each.weight_bytes_max);
+    }
+    return found;
+  };
+  const std::uint64_t huge = std::uint64_t{1} << 60;
+  CHECK(limits({1}) == std::vector<std::uint64_t>{0});
+  CHECK(limits({huge}) == std::vector<std::uint64_t>{0});
+  const auto both = limits({1, huge});
+  REQUIRE(both.size() == 2);
+  CHECK(both[0] > 1);
+  CHECK(both[0] < huge);
+  CHECK(both[1] == 0);
+  config.device_weights = engine::WeightsForm::kMapped;
+  CHECK(limits({1, huge}) == std::vector<std::uint64_t>{0});
+}
+
+TEST_CASE("only models that fit into the memory count for the forms of weights") {
+  const std::vector models = {offered("large", 20 * kGiB), offered("small", kGiB)};
+  CHECK(service::bytes_of_fitting(models, 16 * kGiB) == std::vector{kGiB});
+  CHECK(service::bytes_of_fitting(models, 0).size() == 2);  // memory is not known
+}
+
 TEST_CASE("a mixture of experts costs what its active parameters cost") {
   OfferedModel experts = offered("experts", 10 * kGiB);
   experts.active = experts.parameters / 10;
@@ -99,7 +137,8 @@ TEST_CASE("a mixture of experts costs what its active parameters cost") {
 TEST_CASE("the machine's rates are those of its device") {
   service::Config config;
   config.device_threads = 1;
-  const auto devices = service::devices_here(config);
+  const std::uint64_t bytes = 1;
+  const auto devices = service::devices_here(config, {&bytes, 1});
   REQUIRE(devices.back().kind == "cpu");
   const auto rates = service::machine_speed({devices.back()});
   REQUIRE(rates.size() == 1);

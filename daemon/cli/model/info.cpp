@@ -52,7 +52,8 @@ using Speeds = std::vector<DeviceSpeed>;
 /// On each device of this machine that this build can use.
 Speeds speeds_here(const engine::Model& model, const Config& config) {
   Speeds speeds;
-  for (const DeviceHere& device : devices_here(config))
+  const std::uint64_t bytes = model.weight_bytes();
+  for (const DeviceHere& device : devices_here(config, {&bytes, 1}))
     speeds.push_back({device.kind, expected_speed(model, device.make)});
   return speeds;
 }

@@ -59,12 +59,14 @@ Json model_json(const Machine& machine, const JudgedModel& judged) {
 Json devices_json(const std::vector<DeviceRates>& devices) {
   Json list = Json::array();
   for (const DeviceRates& device : devices)
-    list.push_back({{"kind", device.kind},
-                    {"name", device.name},
-                    {"bytesPerS8", device.eight_bits.bytes_per_s},
-                    {"parametersPerS8", device.eight_bits.parameters_per_s},
-                    {"bytesPerS4", device.four_bits.bytes_per_s},
-                    {"parametersPerS4", device.four_bits.parameters_per_s}});
+    list.push_back(
+        {{"kind", device.kind},
+         {"name", device.name},
+         {"modelBytesMax", device.weight_bytes_max == 0 ? Json() : Json(device.weight_bytes_max)},
+         {"bytesPerS8", device.eight_bits.bytes_per_s},
+         {"parametersPerS8", device.eight_bits.parameters_per_s},
+         {"bytesPerS4", device.four_bits.bytes_per_s},
+         {"parametersPerS4", device.four_bits.parameters_per_s}});
   return list;
 }
 
@@ -81,9 +83,9 @@ Json recommendation_json(const Machine& machine, const Recommendation& found) {
 std::string machine_text(const Machine& machine) {
   std::string text = fmt::format("memory  {}\n", bytes_text(static_cast<double>(machine.memory)));
   for (const DeviceRates& device : machine.devices)
-    text += fmt::format("{:<6}  {}: reads {}/s of 8-bit weights, {}/s of 4-bit weights\n",
+    text += fmt::format("{:<6}  {}: reads {}/s of 8-bit weights, {}/s of 4-bit weights{}\n",
                         device.kind, device.name, bytes_text(device.eight_bits.bytes_per_s),
-                        bytes_text(device.four_bits.bytes_per_s));
+                        bytes_text(device.four_bits.bytes_per_s), limit_text(device));
   return text;
 }
 
@@ -129,7 +131,7 @@ int run_model_recommend(const Paths& paths, const CommandLine& line) {
   machine.memory = memory_bytes();
   machine.models = list_models(places);
   machine.only_bundled = !config.model;
-  machine.devices = machine_speed(devices_here(config));
+  machine.devices = machine_speed(devices_here(config, bytes_of_fitting(*offered, machine.memory)));
   const Recommendation found = recommend(*offered, machine.devices, machine.memory);
   if (line.json)
     fmt::print("{}\n", lsp::json_text(recommendation_json(machine, found)));

@@ -59,14 +59,16 @@ std::optional<Step> configured_model_step(const Config& config) {
 }
 
 MachineLook look_at_machine(const Config& config, const SetupPlaces& places) {
-  const auto devices = machine_speed(devices_here(config));
   const std::uint64_t memory = memory_bytes();
-  MachineLook look{fmt::format("  memory  {}\n", bytes_text(static_cast<double>(memory))), {}};
-  for (const DeviceRates& device : devices)
-    look.text += fmt::format("  {:<6}  {}: reads {}/s of 8-bit weights\n", device.kind, device.name,
-                             bytes_text(device.eight_bits.bytes_per_s));
   const ModelPlaces model_places = find_model_places();
   const auto offered = offered_models(model_places.bundled);
+  const auto devices = machine_speed(devices_here(
+      config, offered ? bytes_of_fitting(*offered, memory) : std::vector<std::uint64_t>()));
+  MachineLook look{fmt::format("  memory  {}\n", bytes_text(static_cast<double>(memory))), {}};
+  for (const DeviceRates& device : devices)
+    look.text +=
+        fmt::format("  {:<6}  {}: reads {}/s of 8-bit weights{}\n", device.kind, device.name,
+                    bytes_text(device.eight_bits.bytes_per_s), limit_text(device));
   look.model =
       offered ? model_step(places, recommend(*offered, devices, memory), list_models(model_places))
               : done_step("Model", offered.error().message());
