@@ -11,6 +11,7 @@
 #include "daemon/files/secrets.h"
 #include "daemon/files/tracked_files.h"
 #include "daemon/recall/batch.h"
+#include "daemon/text/document.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -191,7 +192,7 @@ std::optional<std::string> read_code(const fs::path& file) {
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;
   if (text.size() / lines > kMeanLineBytesMax || !secret_by_content(text).empty())
     return std::nullopt;
-  return text;
+  return text::document_text(std::move(text));
 }
 
 namespace {

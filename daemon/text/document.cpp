@@ -34,8 +34,8 @@ bool is_valid(std::string_view text) {
   return ascii == text.size() || utf8::valid_prefix(text.substr(ascii)) == text.size() - ascii;
 }
 
-std::string valid_copy(std::string_view text) {
-  return is_valid(text) ? std::string(text) : utf8::sanitized(text);
+bool is_plain(std::string_view text) {
+  return text.find('\r') == std::string_view::npos && is_valid(text);
 }
 
 std::size_t boundary_at_or_before(std::string_view text, std::size_t byte) {
@@ -71,6 +71,17 @@ std::vector<Edit> recent(std::span<const Edit> old, std::span<const Edit> fresh)
 
 }  // namespace
 
+std::string document_text(std::string text) {
+  if (!is_valid(text)) text = utf8::sanitized(text);
+  std::size_t kept = std::min(text.find('\r'), text.size());
+  for (std::size_t at = kept; at < text.size(); ++at) {
+    if (text[at] == '\r' && text.substr(at + 1, 1) == "\n") continue;
+    text[kept++] = text[at] == '\r' ? '\n' : text[at];
+  }
+  text.resize(kept);
+  return text;
+}
+
 Snapshot::Snapshot(std::string bytes, LineIndex lines, std::uint64_t serial,
                    std::vector<Edit> recent_edits)
     : bytes_(std::move(bytes)),
@@ -89,8 +100,9 @@ Result<void> Revision::replace(std::size_t begin, std::size_t end, std::string_v
   const std::string_view old = bytes();
   begin = boundary_at_or_before(old, begin);
   end = std::max(begin, boundary_at_or_before(old, end));
-  std::string valid;
-  if (!is_valid(text)) text = valid = utf8::sanitized(text);
+  if (text.ends_with('\r') && old.substr(end, 1) == "\n") text.remove_suffix(1);
+  std::string plain;
+  if (!is_plain(text)) text = plain = document_text(std::string(text));
   const std::size_t size = old.size() - (end - begin) + text.size();
   if (size > kDocumentBytesMax) return tl::unexpected(too_large(size));
   bytes_moved_ += size - begin;
@@ -124,7 +136,7 @@ Document::Document(std::string_view text) {
   // So the edits that lead from one document's version to another's are never complete.
   static std::atomic<std::uint64_t> documents = 0;
   constexpr std::uint64_t kVersionsMax = std::uint64_t{1} << 32;
-  std::string bytes = valid_copy(text);
+  std::string bytes = document_text(std::string(text));
   LineIndex lines(bytes);
   snapshot_.reset(new Snapshot(std::move(bytes), std::move(lines), ++documents * kVersionsMax, {}),
                   free_snapshot);

@@ -23,6 +23,11 @@ inline constexpr std::size_t kRecentEditsMax = 256;
 /// MB text, or 300 over a 50 MB one.
 inline constexpr std::size_t kRevisionBytesMovedMax = std::size_t{8} << 30;
 
+/// What a document of this text holds: valid UTF-8, with U+FFFD for what is not, and "\n" in place
+/// of "\r\n" and "\r". Models see few "\r"; the bundled one has seen none, and would take another
+/// token for it. Lines and the places in them are those of `text`.
+std::string document_text(std::string text);
+
 /// One replacement, in bytes of the text just before it.
 struct Edit {
   std::uint64_t serial = 0;  ///< of the version that it produced
@@ -42,7 +47,7 @@ struct Change {
 /// `edits` follow each other, as Snapshot::edits_since() gives them.
 Change sum_of(std::span<const Edit> edits);
 
-/// One immutable version of a document: valid UTF-8 bytes with their lines and their last edits.
+/// One immutable version of a document: its document_text() with its lines and its last edits.
 ///
 /// Thread: any (immutable, shared by pointer). The last who lets a large one go does not wait until it
 /// is overwritten and freed.
@@ -95,8 +100,8 @@ class Revision {
   const LineIndex& lines() const { return edited() ? lines_ : base_->lines(); }
   std::string_view line(std::size_t line) const { return lines().content(bytes(), line); }
 
-  /// Replaces bytes [begin, end). Ends are clamped to the text and moved down to code point
-  /// boundaries; invalid UTF-8 becomes U+FFFD. kBadInput, and nothing changed, if the result
+  /// Replaces bytes [begin, end) by document_text(text). Ends are clamped to the text and moved down
+  /// to code point boundaries. A "\r" before a "\n" makes one line end with it. kBadInput, and nothing changed, if the result
   /// would pass kDocumentBytesMax.
   Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
   Result<void> replace_all(std::string_view text) { return replace(0, bytes().size(), text); }
@@ -119,7 +124,7 @@ class Revision {
 /// The current version of one open document. Thread: its owner's (io).
 class Document {
  public:
-  /// Invalid UTF-8 becomes U+FFFD, so that every snapshot is valid. Takes any size: see open().
+  /// With document_text(text). Takes any size: see open().
   explicit Document(std::string_view text);
   /// As the constructor; kBadInput past kDocumentBytesMax.
   static Result<Document> open(std::string_view text);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <utility>
 
+#include "daemon/text/document.h"
 #include "lsp/protocol.h"
 
 namespace efimd::http {
@@ -187,6 +188,8 @@ Result<void> take_text(Fields& fields, CompletionRequest& request,
     return fail(Fault::kBadInput,
                 "the text around the cursor has " + std::to_string(bytes) + " bytes",
                 "send at most " + std::to_string(Documents::kTextBytesMax));
+  for (std::string* const text : {&request.text.before, &request.text.after})
+    *text = text::document_text(std::move(*text));
   return {};
 }
 

@@ -165,7 +165,7 @@ TEST_CASE("BR-2 removals, replacements and changes in sequence are in the replay
                                                 step(1, 5, 1, 1, "!"), step(9, 9, 9, 9, "$")}}}));
   h.session.disconnected();
   h.session.editor_says(asking(3));
-  CHECK(h.connect()[1]["params"]["textDocument"]["text"] == "oNe\r\nt!\r\n$");
+  CHECK(h.connect()[1]["params"]["textDocument"]["text"] == "oNe\nt!\n$");
   h.session.editor_says(
       notification("textDocument/didChange", {{"textDocument", {{"uri", kFile}, {"version", 3}}},
                                               {"contentChanges", {{{"text", "anew"}}}}}));

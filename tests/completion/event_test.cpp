@@ -65,7 +65,7 @@ TEST_CASE("several edits since count by their sum") {
 
 TEST_CASE("Enter: a line break and blanks, also between auto-closed brackets") {
   CHECK(event_after("  ab^", replace(4, 4, "\n  "), "  ab\n  ^") == "newline");
-  CHECK(event_after("  ab^", replace(4, 4, "\r\n  "), "  ab\r\n  ^") == "newline");
+  CHECK(event_after("  ab^", replace(4, 4, "\r\n  "), "  ab\n  ^") == "newline");
   CHECK(event_after("{^}", replace(1, 1, "\n  \n"), "{\n  ^\n}") == "newline");
   CHECK(event_after("{^}", replace(1, 1, "\n  "), "{\n  ^}", "\n  x") == "newline");
 }
@@ -75,7 +75,7 @@ TEST_CASE("accepting: more than a character that agrees with what was shown") {
   CHECK(event_after("a = ^", replace(4, 4, "foo"), "a = foo^", "foo(b);") == "accept");
   CHECK(event_after("a = ^", replace(4, 4, "foo(b);\n"), "a = foo(b);\n^", "foo(b);") == "accept");
   CHECK(event_after("f(^)", replace(2, 3, "x, y)"), "f(x, y)^", "x, y)") == "accept");
-  CHECK(event_after("a {^", replace(3, 3, "\r\n  b\r\n}"), "a {\r\n  b\r\n}^", "\n  b\n}") ==
+  CHECK(event_after("a {^", replace(3, 3, "\r\n  b\r\n}"), "a {\n  b\n}^", "\n  b\n}") ==
         "accept");
 }
 

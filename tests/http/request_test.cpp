@@ -29,6 +29,13 @@ std::string split(const std::string& prompt) {
 
 }  // namespace
 
+TEST_CASE("the text has the line ends of a document") {
+  const auto request =
+      read(Form::kInfill, R"({"input_prefix": "a\r\n", "prompt": "b", "input_suffix": "\r\nc"})");
+  CHECK(request.text.before == "a\nb");
+  CHECK(request.text.after == "\nc");
+}
+
 TEST_CASE("/infill as llama.vim sends it") {
   const auto request = read(Form::kInfill, R"({
     "id_slot": 0, "input_prefix": "int main() {\n", "input_suffix": ";\n}\n", "input_extra": [],

@@ -6,29 +6,16 @@ namespace efimd::completion {
 
 namespace {
 
-constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kBlanks = " \t\n";
 
 bool is_newline(std::string_view inserted, std::string_view behind) {
-  return inserted.find_first_of("\r\n") != std::string_view::npos &&
+  return inserted.find('\n') != std::string_view::npos &&
          inserted.find_first_not_of(kBlanks) == std::string_view::npos &&
          behind.find_first_not_of(kBlanks) == std::string_view::npos;
 }
 
 bool is_auto_closed(std::string_view behind) {
   return behind.find_first_not_of(")]}>\"'`;") == std::string_view::npos;
-}
-
-/// "\n" may have become the buffer's own line end.
-std::string with_newlines(std::string_view text) {
-  std::string plain;
-  for (std::size_t at = 0; at < text.size(); ++at) {
-    if (text[at] != '\r') {
-      plain += text[at];
-    } else if (at + 1 == text.size() || text[at + 1] != '\n') {
-      plain += '\n';
-    }
-  }
-  return plain;
 }
 
 Event classify_change(const text::Change& change, const LastRequest& last, std::string_view text,
@@ -43,7 +30,7 @@ Event classify_change(const text::Change& change, const LastRequest& last, std::
   if (inserted.size() > 1 && agrees(last.shown, text, cursor)) return Event::kAccept;
   const bool typed = !inserted.empty() && inserted.size() <= kTypedBytesMax &&
                      change.removed <= kTypedBytesMax && is_auto_closed(behind) &&
-                     inserted.find_first_of("\r\n") == std::string_view::npos;
+                     inserted.find('\n') == std::string_view::npos;
   return typed ? Event::kType : Event::kEdit;
 }
 
@@ -57,7 +44,7 @@ bool is_left_of(const Shown& before, const Shown& now) {
 
 bool agrees(const std::optional<Shown>& shown, std::string_view text, std::size_t cursor) {
   if (!shown || shown->text.empty() || shown->begin >= cursor || cursor > text.size()) return false;
-  const std::string since = with_newlines(text.substr(shown->begin, cursor - shown->begin));
+  const std::string_view since = text.substr(shown->begin, cursor - shown->begin);
   return since.starts_with(shown->text) || std::string_view(shown->text).starts_with(since);
 }
 
