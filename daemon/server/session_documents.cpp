@@ -107,6 +107,7 @@ void Session::open(lsp::DidOpenTextDocumentParams params, Result<text::Document>
   }
   // A second didOpen without a didClose is a new text with its own history.
   if (documents_.contains(params.uri)) host_.close_document({id_, params.uri});
+  if (const auto pending = take_pending(params.uri)) answer(pending->id, nullptr);
   OpenDocument fresh{document ? std::move(*document) : text::Document(""), params.version,
                      params.languageId, document ? "" : document.error().message()};
   OpenDocument& open = documents_.insert_or_assign(params.uri, std::move(fresh)).first->second;

@@ -109,6 +109,17 @@ TEST_CASE("what is said of an older opening does not count for a newer one") {
   CHECK_FALSE(editor.host.opened[0].may_be_stored);
 }
 
+TEST_CASE("a request that waits is answered if its document is opened anew") {
+  Waiting editor;
+  editor.complete(1, 0, 8);
+  editor.open("int b = \n");
+  CHECK(editor.answer(1).at("result").is_null());
+  editor.judge(facts(Reason::kNone), 1);
+  CHECK(editor.host.submitted.empty());
+  editor.complete(2, 0, 8);
+  CHECK(editor.host.submitted.size() == 1);
+}
+
 TEST_CASE("a document that was closed before its file was known stays closed") {
   Waiting editor;
   editor.complete(1, 0, 8);
