@@ -124,6 +124,8 @@ struct InlineCompletionParams {
 /// efim/findDocument: lines that stand above and below the cursor, each a whole number of them.
 struct FindDocumentParams {
   static constexpr std::size_t kBytesMax = 4096;
+  /// Of a text that is found: the answer has all of it.
+  static constexpr std::size_t kTextBytesMax = std::size_t{4} << 20;
   std::string above;
   std::string below;
 };

@@ -1,5 +1,6 @@
 // The part of Session that finds documents, asks for completions, and sends what comes of them.
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "daemon/server/receipt.h"
@@ -25,7 +26,9 @@ std::size_t bytes_in(std::string_view text, std::string_view sample) {
   if (sample.size() - static_cast<std::size_t>(std::ranges::count_if(sample, is_blank)) <
       kSampleBytesMin)
     return 0;
-  return text.find(sample) != std::string_view::npos ? sample.size() : 0;
+  // Takes time for text and sample together, not for their product as find() does.
+  const void* const found = ::memmem(text.data(), text.size(), sample.data(), sample.size());
+  return found != nullptr ? sample.size() : 0;
 }
 
 Json version_json(const std::optional<std::int32_t>& version) {
@@ -48,6 +51,7 @@ void Session::find_document(const lsp::FindDocumentParams& sought,
   for (const auto& [uri, open] : documents_) {
     if (!open.unusable.empty() || !open.judged) continue;
     const text::SnapshotPtr& text = open.document.snapshot();
+    if (text->bytes().size() > lsp::FindDocumentParams::kTextBytesMax) continue;
     const std::size_t alike =
         bytes_in(text->bytes(), sought.above) + bytes_in(text->bytes(), sought.below);
     if (alike > (best ? best->alike : 0)) best = {alike, uri, open.language_id, text};

@@ -47,7 +47,7 @@ class Documents {
  public:
   using Clock = std::chrono::steady_clock;
   static constexpr std::size_t kDocumentsMax = 16;
-  static constexpr std::size_t kTextBytesMax = std::size_t{4} << 20;
+  static constexpr std::size_t kTextBytesMax = lsp::FindDocumentParams::kTextBytesMax;
   static constexpr auto kIdleMax = std::chrono::minutes(10);
   /// Windows of one file share at least so much of their text.
   static constexpr double kLikenessMin = 0.5;

@@ -198,6 +198,12 @@ TEST_CASE("a document is found by its lines, the one that has more of them first
   CHECK(found("int the_first_line;\nint b;\n", "int the_last_line_of_it;\n") ==
         "file:///src/b.cpp");
   CHECK(found("int another_line_of_it;\n", "").empty());
+  std::string large = "int one_of_many_lines;\n";
+  large.resize(lsp::FindDocumentParams::kTextBytesMax, '\n');
+  editor.open(large, "file:///src/c.cpp");
+  CHECK(found("int one_of_many_lines;\n", "") == "file:///src/c.cpp");
+  editor.open(large + "\n", "file:///src/c.cpp");
+  CHECK(found("int one_of_many_lines;\n", "").empty());  // the answer would be too long
   CHECK(found("}\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n\n", "").empty());  // too many texts have it
 }
 
