@@ -84,7 +84,9 @@ Result<SequenceId> LocalEngine::fork(SequenceId id) {
     return tl::unexpected(std::move(shared).error());
   }
   const int last = from->kv.size() - 1;
-  if (const auto row = row_at(*from, last); !row.empty()) keep_logits(copy, last, 1, row);
+  const std::span<const float> row = row_at(*from, last);
+  // A copy: to keep them may take the rows of the sequence that has had them longest.
+  if (!row.empty()) keep_logits(copy, last, 1, std::vector(row.begin(), row.end()));
   return copy;
 }
 

@@ -205,6 +205,18 @@ TEST_CASE("a fork holds the same tokens, shares full pages and goes its own way"
   CHECK(bench.engine->pool().check() == "");
 }
 
+TEST_CASE("a fork of the sequence whose logits are the oldest has them") {
+  Bench bench;
+  std::vector<SequenceId> sequences;
+  for (int i = 0; i < 8; ++i) {
+    sequences.push_back(bench.engine->open_sequence());
+    bench.prefill(sequences.back(), counting(10 + i));
+  }
+  const Result<SequenceId> copy = bench.engine->fork(sequences.front());
+  REQUIRE(copy.has_value());
+  bench.check(*copy, counting(10));
+}
+
 TEST_CASE("a fork that finds no page says so and leaves nothing behind") {
   Bench bench(3);
   const SequenceId sequence = bench.engine->open_sequence();
