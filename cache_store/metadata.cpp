@@ -196,9 +196,11 @@ Result<std::vector<PageRow>> Metadata::pages() {
 
 Result<ArenaRow> Metadata::add_arena(const ArenaKey& key) {
   ArenaRow row{0, key, random_digest()};
+  // The row is there already if its file could not be made when it was added.
   Result<Statement> insert = database_.prepare(
-      "INSERT INTO arenas (model, model_name, kv_type, page_bytes, nonce) "
-      "VALUES (?, ?, ?, ?, ?) RETURNING id");
+      "INSERT INTO arenas (model, model_name, kv_type, page_bytes, nonce) VALUES (?, ?, ?, ?, ?) "
+      "ON CONFLICT (model, kv_type, page_bytes) "
+      "DO UPDATE SET model_name = excluded.model_name, nonce = excluded.nonce RETURNING id");
   if (!insert) return tl::unexpected(insert.error());
   insert->bind(1, key.model)
       .bind(2, key.model_name)

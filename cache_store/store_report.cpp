@@ -78,16 +78,20 @@ Result<std::vector<std::int64_t>> Store::erase_pages(std::span<const Digest> pag
     slots[place->arena_id].push_back(place->slot);
   }
   // The slots are erased before their rows go, so a crash leaves only rows that are misses (ST-1).
+  Result<void> all;
   for (const auto& [id, erased] : slots) {
     Shelf* home = shelf(id);
     if (home == nullptr) continue;
-    const Result<void> done = home->arena->erase(erased);
+    Result<void> done = home->arena->erase(erased);
     home->free.insert(home->free.end(), erased.begin(), erased.end());
     if (done) continue;
     home->unerased.insert(erased.begin(), erased.end());
-    return tl::unexpected(done.error());
+    if (all) all = std::move(done);
   }
-  return rows;
+  if (all) return rows;
+  // The next purge erases what is left: it finds free slots, not the pages.
+  static_cast<void>(metadata_.change_pages(rows, {}));
+  return tl::unexpected(all.error());
 }
 
 Result<void> Store::erase_free_slots() {

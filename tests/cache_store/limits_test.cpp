@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
 
@@ -134,6 +135,48 @@ TEST_CASE("a disk that is full costs pages, not the daemon") {
   REQUIRE(store);
   CHECK(store->verify().value().dropped == 0);
   CHECK(keep_chain(*store.store, kB, 100, 150) == 50);
+}
+
+TEST_CASE("an arena whose file cannot be made at first costs no other's pages") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          const OpenStore store = open_store(scratch.store());
+          keep_chain(*store.store, kA, 0, 20);
+          const rlimit none{0, 100};
+          ::setrlimit(RLIMIT_NOFILE, &none);
+          if (store->use_arena(test_arena(8))) return 1;
+          const rlimit some{100, 100};
+          ::setrlimit(RLIMIT_NOFILE, &some);
+          if (!store->use_arena(test_arena(8))) return 2;
+          return store->usage().pages == 20 && store.told->empty() ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("a purge that failed is done by the next one, in every arena") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_IGN);
+          const OpenStore store = open_store(scratch.store());
+          std::vector<int> arenas;
+          for (const std::uint64_t model : {7U, 8U}) {
+            arenas.push_back(store->use_arena(test_arena(model)).value());
+            const TestPage page = test_page(static_cast<int>(model));
+            const store::NewPage fresh = page.of(kA);
+            static_cast<void>(store->keep(arenas.back(), {&fresh, 1}));
+          }
+          const rlimit none{100, RLIM_INFINITY}, any{RLIM_INFINITY, RLIM_INFINITY};
+          ::setrlimit(RLIMIT_FSIZE, &none);
+          if (store->purge(kA)) return 1;
+          ::setrlimit(RLIMIT_FSIZE, &any);
+          if (!store->purge(kA)) return 2;
+          for (std::size_t i = 0; i < arenas.size(); ++i) {
+            const std::vector<std::byte> file =
+                file_bytes(scratch.store() / (std::to_string(arenas[i]) + ".kv"));
+            const std::vector<std::byte> page = test_page(i == 0 ? 7 : 8).bytes;
+            if (!std::ranges::search(file, page).empty()) return 3;
+          }
+          return store->verify().value().pages == 0 ? 0 : 4;
+        }) == 0);
 }
 
 TEST_CASE("a file system with a few megabytes is not filled to the brim") {
