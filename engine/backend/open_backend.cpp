@@ -141,6 +141,10 @@ Result<OpenedBackend> open_backend(const std::shared_ptr<const Model>& model,
       }
     }
     if (backend) {
+      // A device that holds a copy would go on with what the file was not.
+      if (!model->file().intact())
+        return fail(Fault::kIo, model->path().string() + " was changed while it was loaded",
+                    "put the whole file there, then run 'efimd stop'");
       const std::string good = kind == wish.kind ? "configured" : "the best kind found";
       return OpenedBackend{*std::move(backend), passed_over.empty() ? good : passed_over};
     }

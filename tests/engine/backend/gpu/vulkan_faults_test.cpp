@@ -6,10 +6,12 @@
 #include <iterator>
 
 #include "engine/backend/gpu/gpu_backend.h"
+#include "engine/backend/open_backend.h"
 #include "engine/backend/vulkan/render_nodes.h"
 #include "engine/backend/vulkan/vulkan_api.h"
 #include "engine/lasting_engine.h"
 #include "engine/local_engine.h"
+#include "engine/model/model.h"
 #include "tests/engine/backend/check_close.h"
 #include "tests/engine/backend/evaluate.h"
 #include "tests/engine/backend/gpu/tiny_backend.h"
@@ -164,6 +166,21 @@ TEST_CASE("Vulkan: a lost device is an error of the step that met it, and of eve
     CHECK(lost.error().what.find("VK_ERROR_DEVICE_LOST") != std::string::npos);
     calls_left = 1 << 30;  // a device that was lost does not come back
   }
+}
+
+TEST_CASE("Vulkan: a model whose file was cut before its weights came to the device is refused") {
+  const TempDir folder;
+  const std::filesystem::path path = folder.path() / "cut.gguf";
+  std::filesystem::copy_file(EFIMD_TRAINED_MODEL, path);
+  const auto model = engine::Model::open(path);
+  REQUIRE(model);
+  std::filesystem::resize_file(path, std::filesystem::file_size(path) / 4);
+  engine::DeviceWish wish;
+  wish.kind = "vulkan";
+  wish.page_count = 64;
+  const auto opened = engine::open_backend(*model, wish);
+  REQUIRE_FALSE(opened);
+  CHECK(opened.error().what.find("was changed while it was loaded") != std::string::npos);
 }
 
 TEST_CASE(
