@@ -97,9 +97,12 @@ std::optional<std::string_view> key_line(std::string_view text, std::size_t begi
   return stripped(line.substr(0, end));
 }
 
+/// A line of its own, or the first of a string of several lines.
 bool begins_line(std::string_view text, std::size_t at) {
+  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF", kQuotes = "\"'`";
   while (at > 0 && (text[at - 1] == ' ' || text[at - 1] == '\t')) --at;
-  return at == 0 || text[at - 1] == '\n';
+  return at == 0 || text[at - 1] == '\n' || text.substr(0, at) == kByteOrderMark ||
+         kQuotes.find(text[at - 1]) != kQuotes.npos;
 }
 
 /// Whether a key follows the header at `at`.

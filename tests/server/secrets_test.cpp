@@ -177,6 +177,8 @@ TEST_CASE("a private key is known by its text, code that names its header is not
   CHECK_FALSE(secret_by_content(std::string("-----BEGIN PGP ") +
                                 "PRIVATE KEY BLOCK-----\n\nlQOYBF+abcdefghijklmnop\n")
                   .empty());
+  CHECK_FALSE(secret_by_content("\xEF\xBB\xBF" + kKey).empty());
+  CHECK_FALSE(secret_by_content("KEY = \"\"\"" + kKey + "\"\"\"\n").empty());
   CHECK(secret_by_content("constexpr char kHeader[] = \"-----BEGIN PRIVATE KEY-----\";\n").empty());
   CHECK(secret_by_content("-----BEGIN PRIVATE KEY-----\n  is how a key begins\n").empty());
   CHECK(secret_by_content("-----BEGIN CERTIFICATE-----\nMIIDazCCAlOgAwIBAgIUc\n").empty());
