@@ -197,6 +197,17 @@ Asked::Asked(std::string_view text, std::size_t cursor)
   if (above.over_line_end) line_ends_ = gap_from(text_.substr(0, cursor_), above.anchor).line_ends;
 }
 
+namespace {
+
+/// A text without its last byte, and without what is left of a word then.
+std::string_view without_cut_word(std::string_view text) {
+  std::size_t end = text.size() - 1;
+  while (end > 0 && is_word(text[end - 1]) && is_word(text[end])) --end;
+  return text.substr(0, end);
+}
+
+}  // namespace
+
 bool Asked::after_closer() const {
   return cursor_ > line_begin_ &&
          std::string_view(")]}\"'`>").find(text_[cursor_ - 1]) != std::string_view::npos;
@@ -233,8 +244,10 @@ std::optional<Match> Asked::match(const Probe& probe, std::string_view text, std
 }
 
 void Asked::judge(Match& match) const {
-  const std::string_view rest = match.text.substr(match.goes_on, kContinuationBytesMax);
+  const std::string_view rest = match.text.substr(match.goes_on, kContinuationBytesMax + 1);
   match.continuation = rest.substr(0, recall::line_end(rest, 0));
+  match.is_cut = match.continuation.size() > kContinuationBytesMax;
+  if (match.is_cut) match.continuation = without_cut_word(match.continuation);
   while (!match.continuation.empty() && is_blank(match.continuation.back()))
     match.continuation.remove_suffix(1);
   const Surroundings there(match.text, match.goes_on, &around_);

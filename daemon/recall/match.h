@@ -16,7 +16,7 @@ namespace efimd::recall {
 inline constexpr std::size_t kContextBytesMax = 512;
 /// Matches with fewer equal bytes say nothing.
 inline constexpr std::size_t kAgreedBytesMin = 3;
-/// Bytes of a continuation; the rest of a longer line is not proposed.
+/// Bytes of a continuation, which ends with a whole word; the rest of a longer line is not proposed.
 inline constexpr std::size_t kContinuationBytesMax = 256;
 
 /// The surroundings of a place in a text: views into it.
@@ -45,6 +45,7 @@ struct Match {
 
   // The findings of judge().
   std::string_view continuation = {};  ///< of its line, without blanks at the end
+  bool is_cut = false;                 ///< the line goes on after it
   std::size_t lines_above = 0;
   bool fits_below = false;
   bool same_indent_step = true;

@@ -59,8 +59,8 @@ std::vector<Ballot> ballots_of(std::span<const Match> matches) {
 /// to the first, each match is added once, and the sum at each boundary is that of its votes.
 class Tally {
  public:
-  Tally(const Asked& asked, std::span<const Match> matches, std::string_view text)
-      : matches_(matches), text_(text) {
+  Tally(const Asked& asked, std::span<const Match> matches, const Ballot& ballot)
+      : matches_(matches), text_(ballot.text), is_cut_(ballot.best->is_cut) {
     support_.typed = asked.around().typed.size();
     support_.in_word = asked.cursor() > 0 && is_word(asked.text()[asked.cursor() - 1]);
     support_.same_indent_step = false;
@@ -84,8 +84,8 @@ class Tally {
   /// `bytes` falls from call to call, and is all of the text at first.
   Support up_to(std::size_t bytes) {
     support_.bytes = bytes;
-    support_.to_line_end = bytes == text_.size();
-    if (support_.to_line_end) {
+    support_.to_line_end = bytes == text_.size() && !is_cut_;
+    if (bytes == text_.size()) {
       for (const std::size_t match : whole_) add(matches_[match]);
     } else {
       // Lines that go on after the text come in from the boundary before its end on.
@@ -119,6 +119,7 @@ class Tally {
 
   std::span<const Match> matches_;
   std::string_view text_;
+  bool is_cut_;
   std::vector<std::size_t> whole_;  ///< matches whose line is this text
   /// Others by the bytes in which they agree: the first of each, and the next after each. To
   /// sort them would take as long as all the rest of a look-up's vote.
@@ -145,7 +146,7 @@ Evidence evidence_of(const Asked& asked, const Support& support, std::size_t hea
 }
 
 Candidate candidate_of(const Asked& asked, const Ballot& ballot, std::span<const Match> matches) {
-  Tally tally(asked, matches, ballot.text);
+  Tally tally(asked, matches, ballot);
   const std::vector<std::size_t> ends = boundaries_of(ballot.text);
   std::vector<Support> supports(ends.size());
   for (std::size_t i = ends.size(); i-- > 0;) supports[i] = tally.up_to(ends[i]);

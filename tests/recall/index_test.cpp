@@ -471,3 +471,16 @@ TEST_CASE("a merge keeps what changed, went or was opened while it was made") {
   while ((merge = index.merge_wanted())) index.take_merged(*merge, merge->made());
   for (int i = 3; i < kFiles; ++i) CHECK(said(i) == old(i));
 }
+
+TEST_CASE("a continuation that is too long ends with a whole word, and not as a line ends") {
+  std::string line = "insert_row(";
+  for (int i = 0; line.size() < 400; ++i) line += "column_" + std::to_string(i) + ", ";
+  Index index;
+  index.add_file({"project", "/project/other.c"}, line + ");\nfollow();\n");
+  const std::vector<Candidate> found = find(index, "insert_^");
+  REQUIRE(found.size() == 1);
+  CHECK(found[0].text.size() <= kContinuationBytesMax);
+  CHECK(line.substr(std::string("insert_").size()).starts_with(found[0].text + ","));
+  CHECK(found[0].next.empty());
+  CHECK_FALSE(found[0].boundaries.empty());
+}
