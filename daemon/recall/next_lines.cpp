@@ -7,6 +7,7 @@
 
 #include "daemon/recall/chance.h"
 #include "daemon/recall/next_table.h"
+#include "daemon/text/indentation.h"
 
 namespace efimd::recall {
 
@@ -44,11 +45,13 @@ struct LineBallot {
   std::size_t votes = 0;
 };
 
-/// Where the voter stands next, `indentation` has what its line has more or less than the match's.
-std::string moved(std::string_view here, std::string_view there, std::string_view next) {
-  if (next.starts_with(there)) return std::string(here).append(next.substr(there.size()));
-  const std::size_t less = there.size() - std::min(there.size(), next.size());
-  return std::string(here.substr(0, here.size() - std::min(here.size(), less)));
+/// So many levels of `columns` spaces as the other text has in `theirs`; as many columns, if it
+/// indents by tabs, or if they are no whole levels.
+std::size_t in_levels(std::size_t columns, const text::Indentation& theirs,
+                      const text::Indentation& ours) {
+  if (!theirs.known || !ours.known || theirs.tabs || ours.tabs) return columns;
+  const auto level = static_cast<std::size_t>(theirs.spaces);
+  return columns % level != 0 ? columns : columns / level * static_cast<std::size_t>(ours.spaces);
 }
 
 class Reading {
@@ -88,8 +91,7 @@ class Reading {
     const Voter& first = voters_.front();
     const std::string_view blanks = blanks_of(first.line, 0);
     NextLine line;
-    if (!best->content.empty())
-      line.text = moved(indentation_, first.indentation, blanks).append(best->content);
+    if (!best->content.empty()) line.text = moved(first, blanks).append(best->content);
     line.features = features_of(*best, all - best->weight, number, first, blanks);
     line.chance = chance_of(line.features);
     for (Voter& voter : voters_) voter.at = next_begin(voter.match->text, voter.at);
@@ -97,6 +99,26 @@ class Reading {
   }
 
  private:
+  /// Where the voter stands next, the cursor's indentation has the levels that the voter's next line
+  /// has more or less than its own.
+  std::string moved(const Voter& voter, std::string_view next) const {
+    const std::string_view there = voter.indentation;
+    if (next == there) return std::string(indentation_);
+    const auto levels = [&](std::size_t columns) {
+      return in_levels(columns, text::indentation_of(voter.match->text, voter.at),
+                       text::indentation_of(asked_.text(), asked_.cursor()));
+    };
+    if (next.starts_with(there)) {
+      const std::string_view more = next.substr(there.size());
+      const bool tabs = more.find('\t') != std::string_view::npos;
+      return std::string(indentation_)
+          .append(tabs ? std::string(more) : std::string(levels(more.size()), ' '));
+    }
+    const std::size_t less = levels(there.size() - std::min(there.size(), next.size()));
+    return std::string(
+        indentation_.substr(0, indentation_.size() - std::min(indentation_.size(), less)));
+  }
+
   /// What stands under a match above the cursor comes to the cursor's own line.
   bool is_at_cursor(const Voter& voter) const {
     return voter.match->source == Source::kThisFile && voter.at >= asked_.line_begin() &&

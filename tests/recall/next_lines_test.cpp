@@ -40,6 +40,17 @@ TEST_CASE("further lines have the indentation that the cursor's line asks for") 
             .starts_with("\t  walk_through();\n\t  close_door(\"west\");\n"));
 }
 
+TEST_CASE("further lines have the levels that they had, in the cursor's text's own width") {
+  Index index;
+  std::string other;
+  for (const char* name : {"f", "g", "h"})
+    other +=
+        "int " + std::string(name) + "() {\n  if (is_open()) {\n    walk_through();\n  }\n}\n\n";
+  index.add_file({"project", "/project/other.c"}, other);
+  CHECK(under("pen()) {", "int k() {\n    int a;\n    if (is_o^", index)
+            .starts_with("        walk_through();\n    }\n}\n"));
+}
+
 TEST_CASE("further lines end before one that stands under the cursor already") {
   CHECK(
       under("door(\"west\");", kTwice + "void c() {\n    open_^\n    close_door(\"west\");\n}\n") ==
