@@ -207,8 +207,7 @@ Result<ArenaRow> Metadata::add_arena(const ArenaKey& key) {
       .bind(3, key.kv_type)
       .bind(4, static_cast<std::int64_t>(key.page_bytes))
       .bind(5, row.nonce);
-  const Result<bool> added = insert->step();
-  if (!added) return tl::unexpected(added.error());
+  if (const Result<bool> added = insert->step(); !added) return tl::unexpected(added.error());
   row.id = static_cast<int>(insert->integer(0));
   if (const Result<void> done = insert->run(); !done) return tl::unexpected(done.error());
   return row;
