@@ -48,7 +48,8 @@ struct Server::Client {
   Json request;  ///< null until it was read
   StreamReader reader;
   bool has_text = false;
-  bool ends = false;  ///< the answer is whole: it is closed when it has been written
+  /// The answer is whole, or too much for who does not read: it is closed when it has been written.
+  bool ends = false;
   Clock::time_point first_text_by = Clock::time_point::max();
   std::string model;  ///< of a look
   std::string looked;
@@ -80,6 +81,8 @@ void Server::run() {
     accept_clients();
     // What the server says comes first: a client may be closed because its answer is whole.
     connections_.perform();
+    for (const auto& client : clients_)
+      if (client->ends) client->transfer.reset();
     end_late();
     look_at_closed();
     std::erase_if(clients_,
@@ -127,13 +130,11 @@ bool Server::write(Client& client) {
   return !client.ends;
 }
 
+/// The transfer may be calling this, so run() lets go of it later.
 void Server::say(Client& client, const std::string& line) {
-  if (client.output.size() + line.size() > kQueuedBytesMax) {
-    client.transfer.reset();
-    client.ends = true;
-    return;
-  }
-  client.output += line;
+  if (client.ends) return;  // what follows text that was dropped would leave a gap
+  client.ends = client.output.size() + line.size() > kQueuedBytesMax;
+  if (!client.ends) client.output += line;
 }
 
 void Server::take_request(Client& client) {
