@@ -31,18 +31,18 @@ std::optional<int> count_in(const Json& value) {
                                                        : std::nullopt;
 }
 
-void add_chance(const Json& logarithm, std::vector<double>& chances) {
-  if (logarithm.is_number() && chances.size() < kTokensMax)
+void add_chance(const Json& logarithm, std::vector<double>& chances, std::size_t most) {
+  if (logarithm.is_number() && chances.size() < most)
     chances.push_back(std::clamp(std::exp(logarithm.get<double>()), 0.0, 1.0));
 }
 
 /// OpenAI's old form has a list of numbers, the newer one a list of objects.
-std::vector<double> chances_in(const Json& logprobs) {
+std::vector<double> chances_in(const Json& logprobs, std::size_t most) {
   std::vector<double> chances;
   if (const Json& numbers = member(logprobs, "token_logprobs"); numbers.is_array())
-    for (const Json& number : numbers) add_chance(number, chances);
+    for (const Json& number : numbers) add_chance(number, chances, most);
   if (const Json& tokens = member(logprobs, "content"); tokens.is_array())
-    for (const Json& token : tokens) add_chance(member(token, "logprob"), chances);
+    for (const Json& token : tokens) add_chance(member(token, "logprob"), chances, most);
   return chances;
 }
 
@@ -181,7 +181,9 @@ Result<void> StreamReader::take_object(std::string_view text, std::vector<Piece>
   const auto& words = said.get_ref<const std::string&>();
   text_bytes_ += words.size();
   if (text_bytes_ > kTextBytesMax) return nonsense("its answer is too long");
-  if (!words.empty()) pieces.push_back({words, chances_in(member(choice, "logprobs")), usage_});
+  // A token has a byte at least.
+  if (!words.empty())
+    pieces.push_back({words, chances_in(member(choice, "logprobs"), words.size()), usage_});
   return {};
 }
 

@@ -36,8 +36,9 @@ struct Usage {
 /// One or more tokens of a completion as the server wrote them.
 struct Piece {
   std::string text;
-  std::vector<double> chances;  ///< of its tokens; empty: not told
-  Usage usage;                  ///< as far as it was told by then
+  /// Of its tokens, at most one for each byte; empty: not told.
+  std::vector<double> chances;
+  Usage usage;  ///< as far as it was told by then
 };
 
 /// Reads the answer to request_body(), as server-sent events or as one JSON object, in whatever

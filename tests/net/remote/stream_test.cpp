@@ -61,6 +61,19 @@ TEST_CASE("the chances of tokens are told with their text") {
   CHECK(pieces->front().chances[1] == 1.0);
 }
 
+TEST_CASE("a piece has no more chances than bytes") {
+  std::string numbers = "-1";
+  for (int more = 0; more < 4095; ++more) numbers += ",-1";
+  StreamReader reader;
+  const auto pieces = reader.feed(
+      "data: {\"choices\":[{\"text\":\"ab\",\"logprobs\":{"
+      "\"token_logprobs\":[" +
+      numbers + "]}}]}\n");
+  REQUIRE(pieces);
+  REQUIRE(pieces->size() == 1);
+  CHECK(pieces->front().chances.size() == 2);
+}
+
 TEST_CASE("llama-server's timings say what it had cached") {
   StreamReader reader;
   REQUIRE(reader.feed(
