@@ -1,6 +1,7 @@
 #include "net/http/window.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <unordered_map>
 #include <utility>
@@ -71,25 +72,26 @@ class Aligner {
     std::ranges::sort(found, {}, &Run::window);
     return found;
   }
+  std::size_t compared() const { return compared_; }
 
  private:
   /// By bytes: twenty closing brackets say less than one line of code.
-  Run longest_in(const Gap& gap) const {
+  Run longest_in(const Gap& gap) {
     Run best;
     std::size_t best_bytes = 0;
-    bool seed_before = false;
+    // By diagonal, where the last run ended. Its other seeds would find it again, each as slowly.
+    std::unordered_map<std::ptrdiff_t, std::size_t> ends;
     for (std::size_t line = gap.window.begin; line < gap.window.end; ++line) {
       const auto places = places_.find(window_[line]);
-      const bool follows =
-          std::exchange(seed_before, places != places_.end() && places->second.size() <= kSeedsMax);
-      if (!seed_before) continue;
+      if (places == places_.end() || places->second.size() > kSeedsMax) continue;
       for (const std::size_t place : places->second) {
         if (place < gap.known.begin || place >= gap.known.end) continue;
-        // The seed before it has found this run.
-        if (follows && place > gap.known.begin && known_[place - 1] == window_[line - 1]) continue;
+        std::size_t& end =
+            ends[static_cast<std::ptrdiff_t>(place) - static_cast<std::ptrdiff_t>(line)];
+        if (line < end) continue;
         const Run run = extended(gap, place, line);
-        const std::size_t bytes =
-            window_.starts[run.window + run.lines] - window_.starts[run.window];
+        end = run.window + run.lines;
+        const std::size_t bytes = window_.starts[end] - window_.starts[run.window];
         if (bytes <= best_bytes) continue;
         best = run;
         best_bytes = bytes;
@@ -98,23 +100,29 @@ class Aligner {
     return best;
   }
 
-  Run extended(const Gap& gap, std::size_t known, std::size_t window) const {
+  Run extended(const Gap& gap, std::size_t known, std::size_t window) {
     Run run{known, window, 1};
     while (run.known > gap.known.begin && run.window > gap.window.begin &&
-           known_[run.known - 1] == window_[run.window - 1]) {
+           is_same(run.known - 1, run.window - 1)) {
       --run.known;
       --run.window;
       ++run.lines;
     }
     while (run.known + run.lines < gap.known.end && run.window + run.lines < gap.window.end &&
-           known_[run.known + run.lines] == window_[run.window + run.lines])
+           is_same(run.known + run.lines, run.window + run.lines))
       ++run.lines;
     return run;
+  }
+
+  bool is_same(std::size_t known, std::size_t window) {
+    ++compared_;
+    return known_[known] == window_[window];
   }
 
   const Lines& known_;
   const Lines& window_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> places_;
+  std::size_t compared_ = 0;
 };
 
 /// Whether an edit may begin or end at `at`.
@@ -130,7 +138,9 @@ class Layer {
       : text_(known), window_(window), known_lines_(known), window_lines_(window.text) {}
 
   Laid lay() {
-    const std::vector<Run> runs = Aligner(known_lines_, window_lines_).runs();
+    Aligner aligner(known_lines_, window_lines_);
+    const std::vector<Run> runs = aligner.runs();
+    laid_.compared = aligner.compared();
     std::size_t known = 0, window = 0;
     for (const Run& run : runs) {
       take({{known, run.known}, {window, run.window}}, window == 0 && known == 0, false);

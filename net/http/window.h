@@ -31,6 +31,7 @@ struct Laid {
   /// Of the window's bytes, how many the known text had, from 0 to 1; 0 also if laying it over would
   /// delete much more than the window shows.
   double likeness = 0;
+  std::size_t compared = 0;  ///< pairs of lines that it took, the most of the work
 };
 
 /// Finds what was edited, if `window` shows a part of `known` after an edit. A window moves with the
@@ -49,8 +50,8 @@ struct Laid {
 /// A library for differences (dtl) compares whole sequences; it has no free ends, and scatters short
 /// matches over a text that is longer than the window.
 ///
-/// Cost: about the bytes of both, since rare lines find the runs. Edits begin and end between code
-/// points, and never between "\r" and "\n".
+/// Cost: about the bytes of both, since rare lines find the runs and each run is followed once.
+/// Edits begin and end between code points, and never between "\r" and "\n".
 Laid lay_over(std::string_view known, const Window& window);
 
 /// What `edits` make of `known`.

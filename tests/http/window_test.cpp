@@ -105,6 +105,20 @@ TEST_CASE("another file is not alike, and a window with little in it takes no fi
         0.9);
 }
 
+TEST_CASE("a run is followed once, however often its lines break off") {
+  // Paragraphs: every other line is frequent, so each of the others could find the whole run.
+  constexpr std::size_t kParagraphs = 2000;
+  std::string known;
+  for (std::size_t line = 0; line < kParagraphs; ++line)
+    known += "paragraph " + std::to_string(line) + "\n\n";
+  const std::size_t cursor = known.find("paragraph 1000") + 9;
+  std::string typed = known;
+  typed.insert(cursor, "s");
+  const Laid laid_over = lay_over(known, {typed, cursor + 1, false, false});
+  CHECK(laid_over.edits == std::vector<Edit>{{cursor, cursor, "s"}});
+  CHECK(laid_over.compared < 10 * kParagraphs);
+}
+
 TEST_CASE("whatever was edited, the window's text is in the new text, with its cursor") {
   std::mt19937 random(7);
   const auto below = [&](std::size_t end) {
