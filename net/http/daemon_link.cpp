@@ -102,6 +102,7 @@ void DaemonLink::connected(Result<service::UniqueFd> connection) {
   frames_ = {};
   output_.clear();
   output_bytes_ = 0;
+  connected_at_ = std::chrono::steady_clock::now();
   session_.connected();
   read();
   pump();
@@ -124,7 +125,6 @@ void DaemonLink::take(std::string_view bytes) {
     auto body = frames_.next();
     if (!body) return gone("the daemon sent what is no LSP");
     if (!*body) return;
-    failures_ = 0;
     session_.daemon_says(std::move(**body));
     if (const auto why = session_.hang_up_reason()) return gone(*why);
     pump();
@@ -144,6 +144,7 @@ void DaemonLink::write() {
 
 void DaemonLink::gone(const std::string& why) {
   const bool leaves = session_.daemon_leaves();
+  if (leaves || std::chrono::steady_clock::now() - connected_at_ >= ends_.steady) failures_ = 0;
   hang_up();
   session_.disconnected();
   if (!leaves) return failed(why);

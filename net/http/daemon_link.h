@@ -12,6 +12,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "daemon/client/bridge.h"
 #include "daemon/client/bridge_session.h"
 #include "daemon/config/local_socket.h"
 #include "lsp/framing.h"
@@ -23,7 +24,9 @@ namespace efimd::http {
 /// death of a daemon (BR-1 to BR-5), and this moves its bytes.
 ///
 ///   The daemon is looked for, and started if need be, when there is something to say. After
-///   kAttemptsMax failures in a row on_lost is called, and what was said is forgotten.
+///   kAttemptsMax failures in a row on_lost is called, and what was said is forgotten. Failures are
+///   in a row if less than `steady` of service lies between them: an answer to initialize is none,
+///   because a request that ends the daemon's session is asked again behind it.
 ///
 /// Thread: that of the io context; connecting has one of its own, because it may wait for a daemon
 /// to start. Limits: kQueuedBytesMax to the daemon, beyond which it counts as lost.
@@ -40,6 +43,7 @@ class DaemonLink {
     /// No daemon can be had, or it hung up for good: nothing that was asked will be answered.
     std::function<void(const std::string& why)> on_lost;
     std::function<void(const std::string&)> log;
+    std::chrono::milliseconds steady = service::Bridge::kSteady;
   };
 
   DaemonLink(boost::asio::io_context& io, Ends ends);
@@ -83,6 +87,7 @@ class DaemonLink {
   bool connecting_ = false;
   std::uint64_t conversation_ = 0;  ///< answers to an older one's attempts are dropped
   int failures_ = 0;                ///< in a row
+  std::chrono::steady_clock::time_point connected_at_;
 };
 
 }  // namespace efimd::http
