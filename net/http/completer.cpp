@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/asio/post.hpp>
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -193,8 +194,7 @@ void Completer::heard(const lsp::Message& message) {
   if (status_id_ != *id) return answered(*id, message);
   status_id_.reset();
   pages_ = ModelPages(message.error ? Json() : message.result, defaults_.started_s);
-  for (Look& look : std::exchange(looks_, {}))
-    asio::post(io_, [done = std::move(look.done), pages = pages_] { done(pages); });
+  answer_looks(std::exchange(looks_, {}), pages_);
 }
 
 /// A model that was loaded is asked for its marks.
@@ -265,11 +265,37 @@ void Completer::lost(const std::string& why) {
     waiters.push_back(std::move(sought.waiter));
     hand_out(std::move(waiters), {Outcome::Kind::kFailed, {}, why});
   }
-  for (Look& look : std::exchange(looks_, {}))
-    asio::post(io_, [done = std::move(look.done), pages = pages_] { done(pages); });
+  answer_looks(std::exchange(looks_, {}), pages_);
 }
 
-void Completer::end_late(std::int64_t id) {
+void Completer::end_late(Clock::time_point now) {
+  std::vector<std::int64_t> late;
+  for (const auto& [id, asked] : asked_)
+    if (now >= asked.deadline) late.push_back(id);
+  for (const std::int64_t id : late) give_up(id);
+  while (!sought_.empty() && now >= sought_.begin()->second.waiter.arrived + kSeekMax)
+    found(std::move(sought_.extract(sought_.begin()).mapped()), nullptr);
+  end_late_looks(now);
+}
+
+/// The daemon is asked again for those that are left, since it owes the late ones' answer.
+void Completer::end_late_looks(Clock::time_point now) {
+  const auto rest = std::ranges::find_if(looks_, [&](const Look& l) { return now < l.deadline; });
+  if (rest == looks_.begin()) return;
+  const std::vector<Look> late(std::make_move_iterator(looks_.begin()),
+                               std::make_move_iterator(rest));
+  looks_.erase(looks_.begin(), rest);
+  answer_looks(late, ModelPages(nullptr, defaults_.started_s));
+  if (!status_id_) return;
+  link_.say(lsp::notification_body("$/cancelRequest", {{"id", *std::exchange(status_id_, {})}}));
+  if (!looks_.empty()) ask_status();
+}
+
+void Completer::answer_looks(const std::vector<Look>& looks, const ModelPages& pages) {
+  for (const Look& look : looks) asio::post(io_, [done = look.done, pages] { done(pages); });
+}
+
+void Completer::give_up(std::int64_t id) {
   const auto found = asked_.find(id);
   if (found == asked_.end()) return;
   if (const auto text = found->second.text)
@@ -283,12 +309,7 @@ void Completer::tick() {
   timer_.async_wait([this](boost::system::error_code error) {
     if (error) return;
     const auto now = Clock::now();
-    std::vector<std::int64_t> late;
-    for (const auto& [id, asked] : asked_)
-      if (now >= asked.deadline) late.push_back(id);
-    for (const std::int64_t id : late) end_late(id);
-    while (!sought_.empty() && now >= sought_.begin()->second.waiter.arrived + kSeekMax)
-      found(std::move(sought_.extract(sought_.begin()).mapped()), nullptr);
+    end_late(now);
     for (std::string& message : documents_.close_idle(now)) link_.say(std::move(message));
     // A daemon without editors ends after a while; an idle server does not keep it.
     if (!link_.is_resting() && now - used_ >= Documents::kIdleMax && asked_.empty()) {

@@ -59,10 +59,13 @@ class Completer {
   /// is `begun`, before it, if the request is for a stream (C-3).
   Ticket ask(const CompletionRequest& request, Done done, Begun begun = nullptr);
   void withdraw(Ticket ticket);
-  /// The daemon's word on its model, asked for now; `done` gets an empty one if it cannot be had.
+  /// The daemon's word on its model, asked for now; `done` gets an empty one if it cannot be had
+  /// within kAnswerMax.
   Ticket look(std::function<void(const ModelPages&)> done);
   /// What was last heard of the model.
   const ModelPages& pages() const { return pages_; }
+  /// Gives up what is late at `now`. It is called each second.
+  void end_late(Clock::time_point now);
 
  private:
   struct Waiter {
@@ -83,6 +86,11 @@ class Completer {
     Clock::time_point deadline;
   };
 
+  struct Look {
+    Ticket ticket = 0;
+    std::function<void(const ModelPages&)> done;
+    Clock::time_point deadline;
+  };
   /// A request whose text no document of ours has; the daemon looks whether an editor's has it.
   struct Sought {
     CompletionRequest request;
@@ -100,7 +108,9 @@ class Completer {
   void hand_out(std::vector<Waiter> waiters, const Outcome& outcome);
   void ask_status();
   void tick();
-  void end_late(std::int64_t id);
+  void end_late_looks(Clock::time_point now);
+  void answer_looks(const std::vector<Look>& looks, const ModelPages& pages);
+  void give_up(std::int64_t id);
   void note_state(const std::string& name);
   void set_options(const lsp::Json& options);
 
@@ -114,12 +124,7 @@ class Completer {
   Ticket last_ticket_ = 0;
   std::map<std::int64_t, Asked> asked_;
   std::map<std::int64_t, Sought> sought_;
-  struct Look {
-    Ticket ticket = 0;
-    std::function<void(const ModelPages&)> done;
-    Clock::time_point deadline;
-  };
-  std::vector<Look> looks_;
+  std::vector<Look> looks_;  ///< in the order of their deadlines
   std::optional<std::int64_t> status_id_;
   Clock::time_point used_;
   boost::asio::steady_timer timer_;
