@@ -73,6 +73,23 @@ TEST_CASE("F-5: an auto-closed string ends where the completion ends it") {
   CHECK(accepted("print(\"^\")", "a) (b\")") == "print(\"a) (b\")|");
 }
 
+TEST_CASE("F-5: a string's end behind auto-closed brackets is covered, too") {
+  CHECK(accepted("puts \"is #{^}\"", "value}\"") == "puts \"is #{value}\"|");
+  CHECK(accepted("puts \"is #{^}\"", "value} now\"") == "puts \"is #{value} now\"|");
+  CHECK(accepted("puts \"is #{^}\"", "value}") == "puts \"is #{value}|\"");
+  CHECK(accepted("puts \"is #{^}\"", "value") == "puts \"is #{value|}\"");
+  CHECK(accepted("print(\"is \\(^)\")", "value)\")") == "print(\"is \\(value)\")|");
+  CHECK(accepted("print('is ${^}');", "value}');") == "print('is ${value}');|");
+  CHECK(accepted("<a href=\"{{ ^ }}\">", "url }}\">") == "<a href=\"{{ url }}\">|");
+}
+
+TEST_CASE("F-5: strings between auto-closed brackets are their code's") {
+  CHECK(accepted("cd \"$(^)\"", "dirname \"$0\")\"") == "cd \"$(dirname \"$0\")\"|");
+  CHECK(accepted("cd \"$(^)\"", "dirname \"$0\"") == "cd \"$(dirname \"$0\"|)\"");
+  CHECK(accepted("puts \"#{^}\"", "a[\"b\"]}\"") == "puts \"#{a[\"b\"]}\"|");
+  CHECK(accepted("puts \"#{^}\"", "a[\"b\"]") == "puts \"#{a[\"b\"]|}\"");
+}
+
 TEST_CASE("F-5: angles count where one was auto-closed") {
   CHECK(accepted("vector<^>", "int> a;") == "vector<int> a;|");
   CHECK(accepted("vector<^>", "map<int, int>") == "vector<map<int, int>|>");

@@ -62,12 +62,34 @@ class TailMatch {
     if (first == tail_.size()) return;
     if (at_cursor_.in == Lexical::In::kString && at_cursor_.until != "\n") {
       quote_ = at_cursor_.until;
-    } else if (place_.language.quotes_are_guessed && is_quote(tail_[first]) &&
-               count_quotes(place_.line_before, tail_.substr(first, 1)) % 2 == 1) {
-      quote_ = tail_.substr(first, 1);
+    } else if (place_.language.quotes_are_guessed) {
+      quote_ = guessed_quote();
     }
     quote_in_tail_first_ = tail_.substr(first).starts_with(quote_);
     if (tail_.find(quote_) == std::string_view::npos) quote_.clear();
+  }
+
+  /// The tail's first quote if the line has one to close; it may stand behind brackets: "#{name}".
+  std::string guessed_quote() const {
+    const auto* quote = std::ranges::find_if(tail_, is_quote);
+    if (quote == tail_.end()) return {};
+    std::string guessed(1, *quote);
+    return count_quotes(place_.line_before, guessed) % 2 == 1 ? guessed : std::string();
+  }
+
+  /// Where the string that the cursor stands in ends in the text's first line. In front of the
+  /// tail's quote, brackets are the string's own, but for those that an editor closed in it:
+  /// "#{name}". Between these stands code, with strings of its own: "$(dirname "$0")".
+  std::size_t string_end(std::string_view line) const {
+    if (quote_in_tail_first_) return std::min(find_quote(line, quote_, 0), line.size());
+    const auto closers = std::ranges::count_if(tail_.substr(0, tail_.find(quote_)), is_closer);
+    std::ptrdiff_t depth = closers;
+    for (const Bracket& bracket : scan(line, place_.language, {}, also_).brackets) {
+      depth += is_opener(bracket.c) ? 1 : -1;
+      if (depth == 0) return std::min(find_quote(line, quote_, bracket.at), line.size());
+    }
+    if (count_quotes(line, quote_) % 2 == 0) return line.size();
+    return std::min(find_quote(line, quote_, 0), line.size());
   }
 
   /// The tail's next byte that is no blank.
@@ -81,9 +103,7 @@ class TailMatch {
   bool match_line(std::string_view line, std::size_t begin) {
     std::size_t code = 0;
     if (begin == 0 && !quote_.empty()) {
-      const std::size_t end = std::min(find_quote(line, quote_, 0), line.size());
-      // In front of the tail's quote brackets are the string's own, but for those that an editor
-      // closed in it: "{name}".
+      const std::size_t end = string_end(line);
       if (!quote_in_tail_first_ && !match_brackets(line.substr(0, end), begin)) return false;
       if (end < line.size() && tail_.substr(next()).starts_with(quote_))
         consumed_ = next() + quote_.size();

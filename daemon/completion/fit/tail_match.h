@@ -15,9 +15,9 @@ struct TailMatched {
 
 /// Compares the brackets that `text` closes without opening them with those of the tail after the
 /// cursor. The text covers those that both have, and is cut before a bracket that would be one too
-/// many. If the cursor stands in a string that the tail closes, the string ends where the text ends
-/// it. Blanks of the tail before what is covered stay, because VS Code shows only items that
-/// contain the text that they replace.
+/// many. If the cursor stands in a string that the tail closes, perhaps behind brackets
+/// ("#{name}"), the string ends where the text ends it. Blanks of the tail before what is covered
+/// stay, because VS Code shows only items that contain the text that they replace.
 TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion
