@@ -90,6 +90,25 @@ TEST_CASE("F-5: strings between auto-closed brackets are their code's") {
   CHECK(accepted("puts \"#{^}\"", "a[\"b\"]") == "puts \"#{a[\"b\"]|}\"");
 }
 
+TEST_CASE("F-5: a sign behind the cursor does not come to stand behind a block") {
+  CHECK(accepted("def f(^):", "a, b):\n    g(a)\n    return b") ==
+        "def f(a, b):\n    g(a)\n    return b|");
+  CHECK(accepted("def f(^):", "a,\n      b):\n    return b") ==
+        "def f(a,\n      b):\n    return b|");
+  CHECK(accepted("  case ^:", "1:\n    g()") == "  case 1:\n    g()|");
+  CHECK(accepted("f(^);", "a);\ng(() => {\n  h();\n})") == "f(a);\ng(() => {\n  h();\n})|");
+}
+
+TEST_CASE("F-5: a sign behind the cursor stays behind lines that do not end with it") {
+  CHECK(accepted("def f(^):", "a,\n      b") == "def f(a,\n      b|):");
+  CHECK(accepted("a = f(^);", "() => {\n  g();\n}") == "a = f(() => {\n  g();\n}|);");
+  CHECK(accepted("f(g(^),", "a),\n  b") == "f(g(a),\n  b|,");
+}
+
+TEST_CASE("F-5: where more follows than a sign, no line comes between") {
+  CHECK(accepted("f(() => { g(^); });", "a);\n  h(b);") == "f(() => { g(a);| });");
+}
+
 TEST_CASE("F-5: angles count where one was auto-closed") {
   CHECK(accepted("vector<^>", "int> a;") == "vector<int> a;|");
   CHECK(accepted("vector<^>", "map<int, int>") == "vector<map<int, int>|>");

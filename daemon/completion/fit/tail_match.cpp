@@ -48,7 +48,9 @@ class TailMatch {
     std::size_t begin = 0;
     for (const std::string_view line : split_lines(text)) {
       if (!match_line(line, begin)) break;
-      begin += line.size() + 1;
+      const std::size_t end = begin + line.size();
+      if (end < text.size() && !match_line_end(line, end)) break;
+      begin = end + 1;
     }
     if (cut_ < text.size()) text.resize(trim_end(std::string_view(text).substr(0, cut_)).size());
     match_end(text);
@@ -140,12 +142,25 @@ class TailMatch {
     return true;
   }
 
+  /// ";" or ":" at the end of a line that has others below: the tail's, which would otherwise stand
+  /// behind the last of them. A "," may be missing there, because a text that is cut ends before
+  /// one. False when the text is to be cut at the line's end, because more of the tail is left.
+  bool match_line_end(std::string_view line, std::size_t end) {
+    line = trim_end(line);
+    if (line.ends_with(',') || !match_end(line)) return true;
+    if (next() == tail_.size()) return true;
+    cut_ = end;
+    return false;
+  }
+
   /// ";", "," or ":" at both ends.
-  void match_end(std::string_view text) {
+  bool match_end(std::string_view text) {
     const std::size_t at = next();
-    if (at >= tail_.size() || text.empty() || !open_.empty()) return;
+    if (at >= tail_.size() || text.empty() || !open_.empty()) return false;
     const char last = text.back();
-    if ((last == ';' || last == ',' || last == ':') && tail_[at] == last) consumed_ = at + 1;
+    if ((last != ';' && last != ',' && last != ':') || tail_[at] != last) return false;
+    consumed_ = at + 1;
+    return true;
   }
 
   std::string with_blanks(std::string text) const {

@@ -18,6 +18,9 @@ struct TailMatched {
 /// many. If the cursor stands in a string that the tail closes, perhaps behind brackets
 /// ("#{name}"), the string ends where the text ends it. Blanks of the tail before what is covered
 /// stay, because VS Code shows only items that contain the text that they replace.
+///
+/// A ";" or ":" of the tail is covered where a line of the text ends with it, as it would otherwise
+/// come to stand behind the lines below. If the tail goes on behind it, the text is cut there.
 TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion
