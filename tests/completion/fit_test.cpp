@@ -109,6 +109,14 @@ TEST_CASE("F-5: where more follows than a sign, no line comes between") {
   CHECK(accepted("f(() => { g(^); });", "a);\n  h(b);") == "f(() => { g(a);| });");
 }
 
+TEST_CASE("F-5: a colon at both beginnings is one") {
+  CHECK(accepted("name^:", ": value\nrun: b") == "name: value\nrun: b|");
+  CHECK(accepted("a = b ? c ^:", ": d") == "a = b ? c : d|");
+  CHECK(accepted("a[b^:]", ":c]") == "a[b:c]|");
+  CHECK(accepted("case A^:", "::kB") == "case A::kB|:");
+  CHECK(accepted("[\n  a^,\n]", ", b") == "[\n  a, b|,\n]");
+}
+
 TEST_CASE("F-5: angles count where one was auto-closed") {
   CHECK(accepted("vector<^>", "int> a;") == "vector<int> a;|");
   CHECK(accepted("vector<^>", "map<int, int>") == "vector<map<int, int>|>");

@@ -45,6 +45,7 @@ class TailMatch {
     // buffer.
     if (!quote_.empty() && count_quotes(text, quote_) % 2 == 0 && quote_in_tail_first_)
       return {std::move(text), 0};
+    match_begin(text);
     std::size_t begin = 0;
     for (const std::string_view line : split_lines(text)) {
       if (!match_line(line, begin)) break;
@@ -140,6 +141,13 @@ class TailMatch {
     consumed_ = tail_at + 1;
     ++closes_;
     return true;
+  }
+
+  /// ":" at both beginnings: "key^:". As many, because "::" is another sign.
+  void match_begin(std::string_view text) {
+    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
+    const std::size_t signs = std::min(tail_.find_first_not_of(':'), tail_.size());
+    if (signs == std::min(text.find_first_not_of(':'), text.size())) consumed_ = signs;
   }
 
   /// ";" or ":" at the end of a line that has others below: the tail's, which would otherwise stand
