@@ -134,6 +134,14 @@ TEST_CASE("F-8: the rest of the line parses with a suggestion as far as without"
   CHECK(shown(kPython, "a = f(^, c)\n", "b for") == kWorse);
 }
 
+TEST_CASE("F-8: what a suggestion covers of the rest of the line belongs to what is without it") {
+  CHECK(shown(kPython, "if f(^):\n", "a) and") == "a)");
+  CHECK(shown(kPython, "a = [f(^)]\n", "b) if") == "b)");
+  CHECK(shown(kCpp, "void f() {\n  g(^);\n}\n", "a) +") == "a)");
+  CHECK(shown(kPython, "def f(^):\n", "a, b)") == "a, b)");
+  CHECK(shown(kPython, "def f(^):\n", "a) -> int") == "a) -> int");
+}
+
 TEST_CASE("F-8: names that may be macros, and what a grammar lacks, are excused in C and C++") {
   CHECK(shown(kC, "^\n", "API_EXPORT int f(int a);") == "API_EXPORT int f(int a);");
   CHECK(shown(kCpp, "void f(int a, ^);\n", "B b = {}") == "B b = {}");

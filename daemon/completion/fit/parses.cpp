@@ -39,7 +39,9 @@ bool is_token(std::string_view text) {
 class Parsing {
  public:
   Parsing(const CursorContext& place, std::size_t replaced)
-      : place_(place), rest_(trim_end(place.rest.substr(std::min(replaced, place.rest.size())))) {
+      : place_(place),
+        replaced_(std::min(replaced, place.rest.size())),
+        rest_(trim_end(place.rest.substr(replaced_))) {
     const std::string_view above = window_above(place);
     const text::LineIndex& lines = place.snapshot.lines();
     begins_in_file_ = above.size() < lines.start(lines.line_of(place.cursor));
@@ -53,9 +55,9 @@ class Parsing {
   bool can_judge() const { return can_judge_; }
 
   std::size_t part_of(std::string_view text) const {
-    std::optional<std::size_t> bare;  // how much of the rest parses without the text
+    std::optional<std::size_t> bare;  // how much of the line's rest parses without the text
     for (int tries = 0; tries < kTriesMax; ++tries) {
-      const std::optional<std::size_t> good = parsed(text);
+      const std::optional<std::size_t> good = parsed(text, rest_);
       if (!good) return text.size();
       if (*good < text.size()) {
         text = text.substr(0, last_end(text, *good));
@@ -64,8 +66,9 @@ class Parsing {
         continue;
       }
       if (rest_.empty() || *good == text.size() + rest_.size()) return text.size();
-      if (!bare) bare = parsed({});
-      if (!bare || *good - text.size() >= *bare) return text.size();
+      // With what the text covers: "def f(^):" has no ":" that parses without its ")".
+      if (!bare) bare = parsed({}, trim_end(place_.rest));
+      if (!bare || replaced_ + *good - text.size() >= *bare) return text.size();
       text = text.substr(0, last_end(text, text.size() - 1));
       if (text.empty()) return 0;
     }
@@ -73,9 +76,9 @@ class Parsing {
   }
 
  private:
-  /// Bytes of `text` and the rest that have no offence; nullopt if the grammar does not say.
-  std::optional<std::size_t> parsed(std::string_view text) const {
-    const std::string whole = std::string(text).append(rest_);
+  /// Bytes of `text` and `rest` that have no offence; nullopt if the grammar does not say.
+  std::optional<std::size_t> parsed(std::string_view text, std::string_view rest) const {
+    const std::string whole = std::string(text).append(rest);
     const std::size_t size = finished(whole);
     const std::optional<std::size_t> good = syntax::accepted_bytes(
         place_.grammar, window_, std::string_view(whole).substr(0, size), place_.parse_time_us);
@@ -115,7 +118,8 @@ class Parsing {
   }
 
   const CursorContext& place_;
-  const std::string_view rest_;
+  const std::size_t replaced_;   ///< bytes of the line's rest that the text covers
+  const std::string_view rest_;  ///< what it does not
   std::string window_;           ///< what the grammar reads before the text
   bool begins_in_file_ = false;  ///< the window does, and not with it
   bool can_judge_ = true;

@@ -11,7 +11,8 @@ namespace efimd::completion {
 /// that the statement parses no worse than without it. An offence is
 ///
 ///   - a token of the text that no program of the language has after what stands before it;
-///   - a text with which the rest of the line does not parse, though without the text it does.
+///   - a text with which the rest of the line does not parse, though without the text it does. What
+///     the text covers of it counts where the text is missing.
 ///
 /// What the text leaves unfinished is none: a token at its end that may go on, a comment, a string of
 /// several lines. Where the window begins inside the file, "}" is none, because balance.h knows more
