@@ -209,3 +209,21 @@ TEST_CASE("the item's range ends at the cursor unless it covers something") {
   CHECK(fitted.text == "a");
   CHECK(fitted.replace_end == 4);
 }
+
+TEST_CASE("F-7: what the rest of the line closes is not closed before") {
+  CHECK(accepted("send(^, 2);", "a, \"b\", c);") == "send(a, \"b\", c|, 2);");
+  CHECK(accepted("if (sum(a, ^)) {\n}", "b, c) > d) {") == "if (sum(a, b, c|)) {\n}");
+  CHECK(accepted("{\"b\": ^, \"c\": 2}", "1},") == "{\"b\": 1|, \"c\": 2}");
+  CHECK(accepted("[f(^, 1) for x in y]", "x) for x in z]") == "[f(x|, 1) for x in y]");
+  CHECK(accepted("  if (f(^) > 0) {\n  }", "a) > 1) {") == "  if (f(a|) > 0) {\n  }");
+  CHECK(accepted("f(\n    ^, 2);", "a, b);") == "f(\n    a, b|, 2);");
+}
+
+TEST_CASE("F-7: only as many brackets go as the rest of the line closes") {
+  CHECK(accepted("f(g(^, 2);", "a), b);") == "f(g(a), b|, 2);");
+  CHECK(accepted("f(g(^), 2);", "a), b);") == "f(g(a|), 2);");
+  CHECK(accepted("f(^, 2);", "a), g(b") == "f(a), g(b|, 2);");
+  CHECK(accepted("f(^), 2);", "a") == "f(a|), 2);");
+  CHECK(accepted("f(^))", "a);") == "f(a);|)");
+  CHECK(accepted("f(^ + 1;", "a)") == "f(a)| + 1;");
+}

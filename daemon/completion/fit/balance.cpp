@@ -17,9 +17,14 @@ constexpr std::size_t kLineBytesMax = 16 * 1024;
 /// Lines after the cursor's in which a bracket's partner is looked for.
 constexpr std::size_t kLinesBelowMax = 512;
 
-/// What the brackets and strings of a text leave undone.
+struct Pair {
+  std::size_t open = 0, close = 0;
+};
+
+/// What the brackets and strings of a text leave undone, and what they do.
 struct Undone {
   std::vector<Bracket> open, closing;
+  std::vector<Pair> pairs;
   std::vector<std::size_t> strings;  ///< where they begin
 };
 
@@ -30,6 +35,7 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
     if (is_opener(bracket.c)) {
       undone.open.push_back(bracket);
     } else if (!undone.open.empty() && closer_of(undone.open.back().c) == bracket.c) {
+      undone.pairs.push_back({undone.open.back().at, bracket.at});
       undone.open.pop_back();
     } else {
       undone.closing.push_back(bracket);
@@ -62,7 +68,8 @@ class Check {
       : place_(place),
         before_(place.line_before.substr(place.line_before.size() -
                                          std::min(place.line_before.size(), kLineBytesMax))),
-        rest_(place.rest.substr(std::min(replaced, place.rest.size()), kLineBytesMax)),
+        replaced_(std::min(replaced, place.rest.size())),
+        rest_(place.rest.substr(replaced_, kLineBytesMax)),
         begin_(before_.size()),
         end_(begin_ + text.size()),
         whole_(before_ + std::string(text) + rest_),
@@ -75,11 +82,13 @@ class Check {
       if (ours(at) && (!first || at < *first)) first = at;
     };
     for (std::size_t i = 0; i < undone_.closing.size(); ++i)
-      if (ours(undone_.closing[i].at) && !closes_one_above(i)) found(undone_.closing[i].at);
+      if (ours(undone_.closing[i].at) && !closes_one_above(undone_, i))
+        found(undone_.closing[i].at);
     for (const Bracket& bracket : undone_.open)
       if (ours(bracket.at) && !may_stay_open(bracket)) found(statement_of(bracket));
     for (const std::size_t at : undone_.strings) found(at);
     if (const auto quote = turned_inside_out()) found(*quote);
+    if (const auto bracket = taken_from_rest()) found(*bracket);
     return first ? std::optional(*first - begin_) : std::nullopt;
   }
 
@@ -92,10 +101,10 @@ class Check {
     return std::string_view(whole_).substr(begin, whole_.find('\n', at) - begin);
   }
 
-  bool closes_one_above(std::size_t index) const {
+  bool closes_one_above(const Undone& undone, std::size_t index) const {
     if (index >= place_.open.size()) return !place_.open_is_all;
     const OpenBracket& open = place_.open[place_.open.size() - 1 - index];
-    return closer_of(open.c) == undone_.closing[index].c &&
+    return closer_of(open.c) == undone.closing[index].c &&
            !closed_below(place_, open.indentation, open.c);
   }
 
@@ -131,8 +140,39 @@ class Check {
     return quote == std::string::npos ? std::nullopt : std::optional(quote);
   }
 
+  /// Closers from `begin` on that close nothing.
+  std::ptrdiff_t lost_from(const Undone& undone, std::size_t begin) const {
+    std::ptrdiff_t count = 0;
+    for (std::size_t i = 0; i < undone.closing.size(); ++i)
+      count += undone.closing[i].at >= begin && !closes_one_above(undone, i) ? 1 : 0;
+    return count;
+  }
+
+  /// Where closers in the rest of the line lose their partners: the text's last closer of a bracket
+  /// that it did not open, else its last opener that stays open. The first go when fit() asks again.
+  std::optional<std::size_t> taken_from_rest() const {
+    const std::ptrdiff_t lost = lost_from(undone_, end_);
+    if (lost == 0) return std::nullopt;
+    // What the text covers was there without it.
+    const Undone without =
+        undone_in(before_ + std::string(place_.rest.substr(0, replaced_)) + rest_, place_);
+    if (lost <= lost_from(without, begin_ + replaced_)) return std::nullopt;
+    std::optional<std::size_t> last;
+    const auto take = [&](std::size_t at) {
+      if (ours(at) && (!last || at > *last)) last = at;
+    };
+    for (const Pair& pair : undone_.pairs)
+      if (pair.open < begin_) take(pair.close);
+    for (const Bracket& bracket : undone_.closing) take(bracket.at);
+    if (last) return last;
+    for (const Bracket& bracket : undone_.open) take(bracket.at);
+    return last;
+  }
+
   const CursorContext& place_;
-  std::string before_, rest_;
+  std::string before_;
+  std::size_t replaced_;  ///< bytes of the line's rest that the text covers
+  std::string rest_;
   std::size_t begin_, end_;  ///< of the text, in whole_
   std::string whole_;
   Undone undone_;
