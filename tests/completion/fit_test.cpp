@@ -117,6 +117,14 @@ TEST_CASE("F-5: a colon at both beginnings is one") {
   CHECK(accepted("[\n  a^,\n]", ", b") == "[\n  a, b|,\n]");
 }
 
+TEST_CASE("F-5: a colon behind what is covered is one") {
+  CHECK(accepted("f(a: ^):", "A): B {\n  c();\n}") == "f(a: A): B {\n  c();\n}|");
+  CHECK(accepted("if f(^):", "a):  # what\n    g()") == "if f(a):  # what\n    g()|");
+  CHECK(accepted("a = b ? f(^) :", "c) : d") == "a = b ? f(c) : d|");
+  CHECK(accepted("{\"^\":", "a\": \"b\",") == "{\"a\": \"b\",|");
+  CHECK(accepted("[\n  f(^),\n]", "a), b") == "[\n  f(a), b|,\n]");
+}
+
 TEST_CASE("F-5: angles count where one was auto-closed") {
   CHECK(accepted("vector<^>", "int> a;") == "vector<int> a;|");
   CHECK(accepted("vector<^>", "map<int, int>") == "vector<map<int, int>|>");

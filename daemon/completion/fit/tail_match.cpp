@@ -45,7 +45,8 @@ class TailMatch {
     // buffer.
     if (!quote_.empty() && count_quotes(text, quote_) % 2 == 0 && quote_in_tail_first_)
       return {std::move(text), 0};
-    match_begin(text);
+    text_ = text;
+    match_colon(0);
     std::size_t begin = 0;
     for (const std::string_view line : split_lines(text)) {
       if (!match_line(line, begin)) break;
@@ -108,9 +109,11 @@ class TailMatch {
     if (begin == 0 && !quote_.empty()) {
       const std::size_t end = string_end(line);
       if (!quote_in_tail_first_ && !match_brackets(line.substr(0, end), begin)) return false;
-      if (end < line.size() && tail_.substr(next()).starts_with(quote_))
-        consumed_ = next() + quote_.size();
       code = std::min(end + quote_.size(), line.size());
+      if (end < line.size() && tail_.substr(next()).starts_with(quote_)) {
+        consumed_ = next() + quote_.size();
+        match_colon(code);
+      }
     }
     return match_brackets(line.substr(code), begin + code);
   }
@@ -137,17 +140,27 @@ class TailMatch {
     const std::size_t tail_at = next();
     if (tail_at == tail_.size()) return closes_ == 0 || closed_ <= open_before_;
     if (tail_[tail_at] != c) return !is_closer(tail_[tail_at]);
-    if (tail_at > consumed_) blanks_.emplace_back(at, tail_.substr(consumed_, tail_at - consumed_));
-    consumed_ = tail_at + 1;
+    cover(tail_at + 1, at);
+    match_colon(at + 1);
     ++closes_;
     return true;
   }
 
-  /// ":" at both beginnings: "key^:". As many, because "::" is another sign.
-  void match_begin(std::string_view text) {
-    text.remove_prefix(std::min(text.find_first_not_of(" \t"), text.size()));
-    const std::size_t signs = std::min(tail_.find_first_not_of(':'), tail_.size());
-    if (signs == std::min(text.find_first_not_of(':'), text.size())) consumed_ = signs;
+  /// The tail up to `end`, by the text from `at` on.
+  void cover(std::size_t end, std::size_t at) {
+    if (next() > consumed_) blanks_.emplace_back(at, tail_.substr(consumed_, next() - consumed_));
+    consumed_ = end;
+  }
+
+  /// ":" where both go on with it, from `at` of the text on: "key^:", "f(^): int". As many, because
+  /// "::" is another sign.
+  void match_colon(std::size_t at) {
+    const auto signs = [](std::string_view from) {
+      return std::min(from.find_first_not_of(':'), from.size());
+    };
+    at = std::min(text_.find_first_not_of(" \t", at), text_.size());
+    const std::size_t count = signs(tail_.substr(next()));
+    if (count > 0 && count == signs(text_.substr(at))) cover(next() + count, at);
   }
 
   /// ";" or ":" at the end of a line that has others below: the tail's, which would otherwise stand
@@ -182,6 +195,7 @@ class TailMatch {
 
   const CursorContext& place_;
   std::string_view tail_;
+  std::string_view text_ = {};
   Lexical at_cursor_;
   std::size_t consumed_ = 0;
   int open_before_ = 0;  ///< brackets that the cursor's line has open

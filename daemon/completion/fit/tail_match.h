@@ -21,7 +21,7 @@ struct TailMatched {
 ///
 /// A ";" or ":" of the tail is covered where a line of the text ends with it, as it would otherwise
 /// come to stand behind the lines below. If the tail goes on behind it, the text is cut there. A
-/// ":" with which text and tail begin is covered, too.
+/// ":" with which both go on, at their beginning or behind what is covered, is covered, too.
 TailMatched match_tail(std::string text, const CursorContext& place);
 
 }  // namespace efimd::completion
