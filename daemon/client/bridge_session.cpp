@@ -71,6 +71,7 @@ std::optional<std::int64_t> BridgeSession::editor_process() const {
 
 void BridgeSession::on_initialize(const lsp::Message& message) {
   greeting_ = Greeting{message.id, message.params};
+  workspace_.begin(message.params);
   if (link_ == Link::kGreeting) connected();
 }
 
@@ -86,11 +87,7 @@ void BridgeSession::on_editor_notification(const lsp::Message& message, std::str
   } else {
     touched_ = link_ != Link::kUp;
     if (message.method == "initialized") initialized_ = true;
-    if (message.method == "workspace/didChangeConfiguration" ||
-        message.method == "workspace/didChangeWorkspaceFolders") {
-      if (configurations_.size() >= kConfigurationsMax) configurations_.pop_front();
-      configurations_.push_back(body);
-    }
+    workspace_.note(message.method, message.params);
     documents_.note(message.method, message.params,
                     encoding_.value_or(lsp::PositionEncoding::kUtf16));
   }
@@ -255,7 +252,7 @@ bool BridgeSession::accept_encoding(const Json& result) {
 /// BR-2.
 void BridgeSession::replay() {
   if (initialized_) to_daemon(lsp::notification_body("initialized", Json::object()));
-  for (const std::string& body : configurations_) to_daemon(body);
+  for (std::string& body : workspace_.changes()) to_daemon(std::move(body));
   for (std::string& body : documents_.reopening()) to_daemon(std::move(body));
   for (const Pending& request : pending_) to_daemon(request.body);
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/client/document_mirror.h"
+#include "daemon/client/workspace_mirror.h"
 #include "daemon/config/build.h"
 #include "lsp/json_rpc.h"
 #include "lsp/position.h"
@@ -23,8 +24,9 @@ namespace efimd::service {
 ///
 ///   BR-1  The editor sees one server. Each request has one answer, initialize is never answered
 ///         twice, and a daemon's death is no error.
-///   BR-2  A new daemon learns the old one's state: initialize, initialized, the open documents
-///         with their current texts, and the unanswered requests in their order.
+///   BR-2  A new daemon learns the old one's state: initialize, initialized, the settings and
+///         workspace folders, the open documents with their current texts, and the unanswered
+///         requests in their order.
 ///   BR-3  The daemon's own requests and progress end with it. The editor's late answers go
 ///         nowhere, and open progress is closed.
 ///   BR-4  A daemon of an earlier build than ours is asked to retire, which it does when it is
@@ -42,7 +44,6 @@ namespace efimd::service {
 class BridgeSession {
  public:
   static constexpr std::size_t kPendingMax = 1024;
-  static constexpr std::size_t kConfigurationsMax = 16;
   static constexpr std::size_t kToldMax = 256;
 
   BridgeSession() = default;
@@ -135,10 +136,8 @@ class BridgeSession {
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;
   DocumentMirror documents_;
+  WorkspaceMirror workspace_;
   bool registered_ = false;  ///< the editor was asked for notices of files
-  /// Bodies of didChangeConfiguration, of which later ones may set fewer keys, and of
-  /// didChangeWorkspaceFolders.
-  std::deque<std::string> configurations_;
   std::deque<Pending> pending_;
   /// The name that the editor sees -> the daemon's id.
   std::map<std::string, lsp::Id> daemon_requests_;

@@ -178,8 +178,8 @@ TEST_CASE("what the editor says while no daemon lives is replayed with the rest"
   h.start("ab");
   h.session.disconnected();
   h.session.editor_says(typing(0, 2, "c", 2));
-  h.session.editor_says(
-      notification("workspace/didChangeConfiguration", {{"settings", Json::object()}}));
+  h.session.editor_says(notification("workspace/didChangeConfiguration",
+                                     {{"settings", {{"efim", {{"state", true}}}}}}));
   h.session.editor_says(asking(9));
   CHECK(h.for_daemon().empty());
   const auto told = h.connect();
