@@ -20,6 +20,7 @@
 #include "daemon/cli/http.h"
 #include "daemon/cli/setup/setup.h"
 #include "daemon/config/printable.h"
+#include "daemon/config/program.h"
 
 namespace efimd::service {
 
@@ -81,6 +82,13 @@ int run_command_line(std::vector<std::string> arguments) {
   return nothing.code;
 }
 
+/// The exit code of a command that ended with `code`.
+int flushed(int code) {
+  if (!output_was_lost()) return code;
+  const int lost = failed({Fault::kIo, kOutputLost, kRemedyForOutputLost});
+  return code == 0 ? lost : code;
+}
+
 }  // namespace
 
 }  // namespace efimd::service
@@ -113,11 +121,12 @@ int main(int argc, char** argv) {
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on files, too
   try {
-    return efimd::service::run_command_line({argv + 1, argv + argc});
+    return efimd::service::flushed(efimd::service::run_command_line({argv + 1, argv + argc}));
   } catch (const std::bad_alloc&) {
     return efimd::service::failed(
         {efimd::Fault::kNoMemory, "no memory", efimd::remedy_for_no_memory()});
   } catch (const std::system_error& error) {
+    if (std::ferror(stdout) != 0) return efimd::service::flushed(0);  // fmt::print throws
     const bool no_thread = error.code() == std::errc::resource_unavailable_try_again;
     return efimd::service::failed({efimd::Fault::kIo,
                                    no_thread ? "the system gives no thread" : error.what(),

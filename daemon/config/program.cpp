@@ -1,10 +1,12 @@
 #include "daemon/config/program.h"
 
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #ifdef __linux__
 #include <sys/prctl.h>
 #endif
+#include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
@@ -20,17 +22,27 @@ void keep_memory_private() {
 #endif
 }
 
+bool output_was_lost() {
+  const bool flushed = std::fflush(stdout) == 0;
+  if (flushed && std::ferror(stdout) == 0) return false;
+  // Not by errno: the write that failed may have been an earlier one.
+  pollfd out{STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;
+}
+
 int run_program(const char* name, int (*run)(int argc, char** argv), int argc, char** argv) {
   ::umask(077);
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   keep_memory_private();
   try {
-    return run(argc, argv);
+    const int code = run(argc, argv);
+    if (!output_was_lost()) return code;
+    std::fprintf(stderr, "%s: %s; %s\n", name, kOutputLost, kRemedyForOutputLost);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", name, error.what());
-    return 1;
   }
+  return 1;
 }
 
 }  // namespace efimd::service

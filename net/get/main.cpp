@@ -6,6 +6,7 @@
 #include <exception>
 #include <string>
 
+#include "daemon/config/program.h"
 #include "daemon/config/this_system.h"
 #include "net/get/get.h"
 #include "net/get/transport.h"
@@ -61,7 +62,12 @@ int main(int argc, char** argv) {
   std::signal(SIGINT, on_signal);
   std::signal(SIGTERM, on_signal);
   try {
-    return efimd::get::run(argc, argv);
+    const int code = efimd::get::run(argc, argv);
+    if (!efimd::service::output_was_lost()) return code;
+    efimd::get::Report(efimd::get::Report::Form::kText)
+        .failed(
+            {efimd::Fault::kIo, efimd::service::kOutputLost, efimd::service::kRemedyForOutputLost});
+    return code == 0 ? 1 : code;
   } catch (const std::exception& error) {
     efimd::get::Report(efimd::get::Report::Form::kText)
         .failed({efimd::Fault::kIo, error.what(), ""});

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/config/program.h"
 #include "tests/bench/commands/commands.h"
 
 namespace efimd::bench {
@@ -77,7 +78,10 @@ int failed(const Error& error) {
 
 int main(int argc, char** argv) {
   try {
-    return efimd::bench::run_command_line({argv + 1, argv + argc});
+    const int code = efimd::bench::run_command_line({argv + 1, argv + argc});
+    if (!efimd::service::output_was_lost()) return code;
+    return efimd::bench::failed(
+        {efimd::Fault::kIo, efimd::service::kOutputLost, efimd::service::kRemedyForOutputLost});
   } catch (const std::exception& error) {
     return efimd::bench::failed({efimd::Fault::kIo, error.what(), ""});
   }

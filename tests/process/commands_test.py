@@ -1,6 +1,8 @@
 """The commands of the CLI: what they print, and their exit status."""
 
 import json
+import os
+import pathlib
 import struct
 import subprocess
 import unittest
@@ -216,6 +218,45 @@ class CommandsTest(UserTest):
         self.assertIn("owned", log)
         self.assertTrue(all(character.isprintable() for character in log.replace("\n", "")))
         self.assertTrue(all(line[:4].isdigit() for line in log.splitlines()), "a line that efimd did not begin")
+
+    def into(self, output, *arguments, program=kEfimd):
+        """A finished command whose stdout is this file."""
+        done = subprocess.run([program, *arguments], env=self.environment, stdin=subprocess.DEVNULL, stdout=output,
+                              stderr=subprocess.PIPE, text=True, timeout=kPatienceS, check=False)
+        done.stdout = ""
+        return done
+
+    def much_for_doctor(self):
+        """More than is written at once."""
+        (self.folder / "config.toml").write_text("".join(f"unknown_key_{i} = 1\n" for i in range(200)))
+        self.assertGreater(len(self.run_efimd("doctor", "--json").stdout), 8192)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        self.ready_editor().ask("efim/version", None)
+        for arguments in (["status", "--json"], ["status", "--watch"], ["--version"], ["help"], ["model", "list"]):
+            with self.subTest(arguments=arguments), open("/dev/full", "wb") as full:
+                self.assert_fails(self.into(full, *arguments), "the output cannot be written")
+        self.much_for_doctor()
+        with open("/dev/full", "wb") as full:
+            self.assert_fails(self.into(full, "doctor", "--json"), "the output cannot be written")
+        for name in ("efimd-http", "efimd-get"):
+            with self.subTest(program=name), open("/dev/full", "wb") as full:
+                beside = pathlib.Path(kEfimd).with_name(name)
+                self.assert_fails(self.into(full, "--version", program=beside), "the output cannot be written")
+
+    def test_a_reader_that_leaves_early_is_no_failure(self):
+        def into_nobody(*arguments):
+            reader, writer = os.pipe()
+            os.close(reader)
+            with open(writer, "wb") as nobody:
+                return self.into(nobody, *arguments)
+
+        for arguments in (["--version"], ["help"], ["model", "list"]):
+            with self.subTest(arguments=arguments):
+                done = into_nobody(*arguments)
+                self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.much_for_doctor()
+        self.assertNotIn("cannot", into_nobody("doctor", "--json").stderr)
 
     def test_help_and_version_are_0(self):
         for arguments in (["--help"], ["help"], ["--version"], ["lsp", "--help"], ["help", "model", "info"]):
