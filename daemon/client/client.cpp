@@ -85,8 +85,7 @@ bool wait_for(int fd, short events, Deadline deadline) {
 }
 
 tl::unexpected<Error> too_late() {
-  return fail(Fault::kNotReady, "the daemon did not answer in time",
-              "look at 'efimd status', or end it with 'efimd stop'");
+  return fail(Fault::kNotReady, "the daemon did not answer in time", "end it with 'efimd stop'");
 }
 
 }  // namespace

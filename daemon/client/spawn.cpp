@@ -140,18 +140,26 @@ Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline) {
 
 Result<bool> end_holder(const std::filesystem::path& lock, std::string_view name) {
   if (!LockFile::is_held(lock)) return false;
+  // In another user's folder the lock may name any process of this one.
+  if (auto own = ensure_private_directory(lock.parent_path()); !own)
+    return tl::unexpected(own.error());
   const auto pid = LockFile::last_holder(lock);
   if (!pid || *pid <= 1 || ::kill(*pid, SIGTERM) != 0)
     return fail(Fault::kIo, std::string(name) + " cannot be asked to finish", "end it with kill");
+  if (const auto ended = wait_for_end(lock, pid); !ended) return tl::unexpected(ended.error());
+  return true;
+}
+
+Result<void> wait_for_end(const std::filesystem::path& lock, std::optional<int> pid) {
   const Deadline deadline = std::chrono::steady_clock::now() + kStopMax;
-  while (LockFile::is_held(lock)) {
+  while (LockFile::is_held(lock) && LockFile::last_holder(lock) == pid) {
+    const std::string holder = std::to_string(pid.value_or(0));
     if (std::chrono::steady_clock::now() >= deadline)
-      return fail(Fault::kNotReady,
-                  "process " + std::to_string(*pid) + " was asked to finish, but still runs",
-                  "end it with kill");
+      return fail(Fault::kNotReady, "process " + holder + " was asked to finish, but still runs",
+                  "end it with 'kill -9 " + holder + "'");
     std::this_thread::sleep_for(kLook);
   }
-  return true;
+  return {};
 }
 
 }  // namespace efimd::service

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string_view>
 
 #include "base/error.h"
@@ -15,8 +16,13 @@ namespace efimd::service {
 /// daemon goes on starting.
 Result<void> spawn_daemon(const SpawnPlan& plan, Deadline deadline);
 
-/// Asks the holder of `lock`, a program of that name, to finish and waits for its end; false if there
-/// is none. kIo if it cannot be asked, kNotReady if it does not end.
+/// Asks the holder of `lock`, a program of that name, by SIGTERM to finish and waits for its end; false
+/// if there is none. kBadInput if the lock's folder is open to others, kIo if the holder cannot be
+/// asked, kNotReady if it does not end.
 Result<bool> end_holder(const std::filesystem::path& lock, std::string_view name);
+
+/// Waits until `pid`, which was asked to finish, holds `lock` no more; the next may hold it already.
+/// kNotReady if it does not end.
+Result<void> wait_for_end(const std::filesystem::path& lock, std::optional<int> pid);
 
 }  // namespace efimd::service

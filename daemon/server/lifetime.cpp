@@ -41,7 +41,7 @@ Result<LockFile> take_lock(const LockRequest& request) {
       return fail(
           Fault::kNotReady,
           fmt::format("process {} holds {} but does not listen", pid, request.lock.string()),
-          "end that process");
+          "`efimd stop` ends it");
     std::this_thread::sleep_for(kLockRetry);
   }
 }

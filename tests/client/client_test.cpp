@@ -11,6 +11,7 @@
 #include <iterator>
 #include <thread>
 
+#include "daemon/client/spawn.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -129,6 +130,17 @@ TEST_CASE("nothing is started in a folder that is open to others") {
   REQUIRE_FALSE(socket);
   CHECK(socket.error().message().find("chmod 700") != std::string::npos);
   CHECK(user.starts() == 0);
+}
+
+TEST_CASE("whoever a lock names in a folder that is open to others is not asked to finish") {
+  const User user;
+  std::filesystem::create_directory(user.paths.runtime_dir);
+  ::chmod(user.paths.runtime_dir.c_str(), 0755);
+  const auto lock = LockFile::try_lock(user.paths.daemon_lock());  // names this process
+  REQUIRE((lock && *lock));
+  const auto ended = end_holder(user.paths.daemon_lock(), "the daemon");
+  REQUIRE_FALSE(ended);
+  CHECK(ended.error().fault == Fault::kBadInput);
 }
 
 TEST_CASE("a request takes its own answer and hands notifications on") {

@@ -3,12 +3,13 @@
 import json
 import os
 import pathlib
+import signal
 import struct
 import subprocess
 import unittest
 import urllib.parse
 
-from user import UserTest, kCursor, kEfimd, kModel, kPatienceS, kText, kUri
+from user import UserTest, kCursor, kEfimd, kModel, kPatienceS, kText, kUri, poll
 
 
 class CommandsTest(UserTest):
@@ -156,6 +157,40 @@ class CommandsTest(UserTest):
         self.assertIsNone(self.status())
         self.assertFalse((self.runtime / "daemon.sock").exists())
         self.assertEqual(self.run_efimd("stop").stdout, "no daemon is running\n")
+
+    def running_daemon(self):
+        """The pid of one that no editor brings back."""
+        self.run_efimd("complete", self.place())
+        return self.daemon_pid()
+
+    def test_a_daemon_whose_socket_was_removed_is_reported_and_stopped(self):
+        pid = self.running_daemon()
+        (self.runtime / "daemon.sock").unlink()
+        for command in ("status", "doctor"):
+            done = self.run_efimd(command)
+            self.assertEqual(done.returncode, 1)
+            for part in (f"process {pid} holds", "does not listen", "'efimd stop' ends it"):
+                self.assertIn(part, done.stdout + done.stderr)
+        done = self.run_efimd("stop")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the daemon has finished\n", ""))
+        self.assert_fails(self.run_efimd("status"), "no daemon is running")
+
+    def test_a_daemon_that_does_not_answer_is_stopped_by_a_signal(self):
+        pid = self.running_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        stop = subprocess.Popen([kEfimd, "stop"], env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.addCleanup(stop.stdout.close)
+        self.addCleanup(stop.kill)
+        status = pathlib.Path(f"/proc/{pid}/status")
+
+        def has_the_signal():
+            self.assertIsNone(stop.poll(), "it gave up")
+            pending = next(line for line in status.read_text().splitlines() if line.startswith("ShdPnd:"))
+            return int(pending.split()[1], 16) >> (signal.SIGTERM - 1) & 1
+
+        poll(has_the_signal, "the daemon is sent SIGTERM")
+        os.kill(pid, signal.SIGCONT)
+        self.assertEqual((stop.wait(kPatienceS), stop.stdout.read()), (0, "the daemon has finished\n"))
 
     def test_serve_refuses_a_second_daemon(self):
         self.ready_editor()

@@ -46,7 +46,11 @@ int run_stop(const Paths& paths);
 /// For an answer about its status and its version; a daemon that takes longer hangs.
 inline constexpr std::chrono::seconds kStatusAnswerMax(5);
 
-/// Asks the daemon to finish and waits for its end.
+/// Why nothing listens at the daemon's socket: kNotFound if no daemon runs, kNotReady if one holds its
+/// lock. Its socket may have been removed, or it is about to end.
+Error none_listens(const Paths& paths);
+
+/// Asks the daemon to finish and waits for its end; by a signal if it does not answer.
 enum class Stopped { kFinished, kNoneRan };
 Result<Stopped> stop_daemon(const Paths& paths);
 

@@ -187,12 +187,9 @@ std::string device_text(const Json& status) {
 Finding examine_daemon(const Paths& paths) {
   auto socket = connect_to_daemon(paths);
   if (!socket && socket.error().fault == Fault::kNotFound) {
-    if (!LockFile::is_held(paths.daemon_lock()))
-      return {Level::kGood, "daemon", "none is running; the first editor starts it", ""};
-    return {Level::kWrong, "daemon",
-            fmt::format("process {} holds the lock, but does not listen",
-                        LockFile::last_holder(paths.daemon_lock()).value_or(0)),
-            "end it, and look into " + paths.log_file().string()};
+    const Error why = none_listens(paths);
+    if (why.fault != Fault::kNotFound) return wrong("daemon", why);
+    return {Level::kGood, "daemon", "none is running; the first editor starts it", ""};
   }
   if (!socket) return wrong("daemon", socket.error());
   RpcClient client(std::move(*socket));

@@ -8,9 +8,7 @@ namespace efimd::service {
 
 int run_status(const Paths& paths, const CommandLine& line) {
   auto socket = connect_to_daemon(paths);
-  if (!socket && socket.error().fault == Fault::kNotFound)
-    return failed(
-        {Fault::kNotFound, "no daemon is running", "an editor starts it, or 'efimd serve' does"});
+  if (!socket && socket.error().fault == Fault::kNotFound) return failed(none_listens(paths));
   if (!socket) return failed(socket.error());
   RpcClient client(std::move(*socket));
   const auto status =

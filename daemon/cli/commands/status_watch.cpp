@@ -95,6 +95,8 @@ class Asker {
   Result<lsp::Json> status() {
     if (!client_) {
       auto socket = connect_to_daemon(paths_);
+      if (!socket && socket.error().fault == Fault::kNotFound)
+        return tl::unexpected(none_listens(paths_));
       if (!socket) return tl::unexpected(socket.error());
       client_.emplace(std::move(*socket));
     }

@@ -1,39 +1,33 @@
 #include <fmt/format.h>
 
-#include <thread>
-
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/http.h"
 #include "daemon/client/client.h"
+#include "daemon/client/spawn.h"
 
 namespace efimd::service {
 
-namespace {
-
-constexpr auto kStopMax = std::chrono::seconds(15);
-/// Between looks at the daemon's lock, whose holder decides when it is let go.
-constexpr auto kLookForEnd = std::chrono::milliseconds(10);
-
-}  // namespace
-
 Result<Stopped> stop_daemon(const Paths& paths) {
-  const Deadline deadline = std::chrono::steady_clock::now() + kStopMax;
+  const auto by_signal = [&]() -> Result<Stopped> {
+    const auto ended = end_holder(paths.daemon_lock(), "the daemon");
+    if (!ended) return tl::unexpected(ended.error());
+    return *ended ? Stopped::kFinished : Stopped::kNoneRan;
+  };
   auto socket = connect_to_daemon(paths);
-  if (!socket && socket.error().fault == Fault::kNotFound) return Stopped::kNoneRan;
-  if (!socket) return tl::unexpected(socket.error());
+  if (!socket) {
+    // One whose socket was removed, or that hangs, holds its lock.
+    const Fault fault = socket.error().fault;
+    if (fault == Fault::kNotFound || fault == Fault::kNotReady) return by_signal();
+    return tl::unexpected(socket.error());
+  }
   const auto pid = LockFile::last_holder(paths.daemon_lock());
   RpcClient client(std::move(*socket));
-  if (const auto stopped = client.request("efim/stop", nullptr, deadline); !stopped)
-    return tl::unexpected(stopped.error());
-  // An editor may have started the next one already: then the lock has another holder.
-  while (LockFile::is_held(paths.daemon_lock()) &&
-         LockFile::last_holder(paths.daemon_lock()) == pid) {
-    if (std::chrono::steady_clock::now() >= deadline)
-      return fail(Fault::kNotReady,
-                  fmt::format("process {} was asked to finish, but still runs", pid.value_or(0)),
-                  "end it with kill");
-    std::this_thread::sleep_for(kLookForEnd);
-  }
+  const auto asked =
+      client.request("efim/stop", nullptr, std::chrono::steady_clock::now() + kStatusAnswerMax);
+  if (!asked && asked.error().fault == Fault::kNotReady) return by_signal();
+  if (!asked) return tl::unexpected(asked.error());
+  if (const auto ended = wait_for_end(paths.daemon_lock(), pid); !ended)
+    return tl::unexpected(ended.error());
   return Stopped::kFinished;
 }
 
