@@ -103,17 +103,35 @@ void Bridge::wait() {
       pollfd{ends_.editor_in, static_cast<short>(read_from_editor ? POLLIN : 0), 0},
       pollfd{ends_.editor_out, static_cast<short>(to_editor_.size() > 0 ? POLLOUT : 0), 0},
       pollfd{daemon_.get(), wanted(to_editor_.size() < kQueuedBytesMax, to_daemon_), 0}};
-  if (::poll(ends.data(), ends.size(), timeout_ms()) <= 0) return;
+  if (::poll(ends.data(), ends.size(), timeout_ms()) < 0) return;
   if ((ends[1].revents & (POLLERR | POLLNVAL)) != 0) return finish(0);
-  if ((ends[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) read_daemon();
+  if ((ends[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
+    read_daemon();
+  else if (const auto left = greeting_left(); left && *left <= left->zero())
+    greeting_is_late();
   if ((ends[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) read_editor();
 }
 
-/// -1, forever, but while an attempt to connect waits for its time.
+/// -1, forever, but while a greeting or an attempt to connect has its time.
 int Bridge::timeout_ms() const {
-  if (daemon_ || !session_.wants_daemon()) return -1;
-  const auto left = std::chrono::ceil<std::chrono::milliseconds>(next_attempt_ - Clock::now());
-  return static_cast<int>(std::max<std::int64_t>(left.count(), 0));
+  auto left = greeting_left();
+  if (!left && (daemon_ || !session_.wants_daemon())) return -1;
+  if (!left) left = next_attempt_ - Clock::now();
+  const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(*left);
+  return static_cast<int>(std::max<std::int64_t>(rounded.count(), 0));
+}
+
+std::optional<Bridge::Clock::duration> Bridge::greeting_left() const {
+  // An answer is not read while the editor takes nothing.
+  if (!daemon_ || !session_.is_greeting() || to_editor_.size() >= kQueuedBytesMax)
+    return std::nullopt;
+  return connected_at_ + ends_.greeting_max - Clock::now();
+}
+
+void Bridge::greeting_is_late() {
+  failures_ = kAttemptsMax - 1;
+  daemon_gone("the daemon (process " + std::to_string(process_) +
+              ") does not answer; 'efimd stop' ends it");
 }
 
 void Bridge::read_editor() {

@@ -25,6 +25,9 @@ struct BridgeEnds {
   std::optional<Build> build = {};  ///< that daemons should have; none: any will do
   /// The system closes a killed daemon's sockets one after another, its listening one perhaps last.
   std::chrono::milliseconds dying_max = std::chrono::milliseconds(250);
+  /// For the answer to initialize, which needs no model: milliseconds, and seconds where memory is
+  /// short. A daemon that takes longer hangs.
+  std::chrono::milliseconds greeting_max = std::chrono::seconds(10);
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
@@ -36,6 +39,7 @@ struct BridgeEnds {
 ///   A daemon ends: looks for one at once, then after 100 ms, then after 400 ms. After kAttemptsMax
 ///   failures in a row, pending requests are answered with nothing. The next request tries again,
 ///   at most every kRest. Failures are in a row if less than kSteady of service lies between them.
+///   A daemon hangs: given up at once, because the next attempt would take as long.
 ///
 /// Thread: that of run(), which polls three descriptors; there is no other.
 /// Limits: while kQueuedBytesMax wait to be written to one side, it does not read the other.
@@ -77,6 +81,9 @@ class Bridge {
   void look_for_daemon();
   void daemon_gone(const std::string& why);
   bool is_still_dying() const;
+  /// Until the daemon has to answer initialize; nullopt if it need not.
+  std::optional<Clock::duration> greeting_left() const;
+  void greeting_is_late();
   void failed(const std::string& reason);
   void finish(int code);
   void flush_before_exit();

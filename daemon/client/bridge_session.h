@@ -72,6 +72,8 @@ class BridgeSession {
   /// Whether to look for a daemon: a request waits for one, or the editor said something since the
   /// last one died. An idle editor does not bring back a daemon that was stopped.
   bool wants_daemon() const;
+  /// Whether the daemon has yet to answer initialize.
+  bool is_greeting() const { return link_ == Link::kGreeting && greeting_; }
   /// The reason if the connection is of no use: the daemon refused to initialize or sent nonsense.
   const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
   /// Whether the daemon said that it was asked to finish. Its end is no failure then.

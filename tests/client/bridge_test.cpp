@@ -65,7 +65,8 @@ std::pair<UniqueFd, UniqueFd> connected_pair() {
 class Stage {
  public:
   explicit Stage(int daemons_that_fail = 0,
-                 std::chrono::milliseconds dying_max = BridgeEnds().dying_max)
+                 std::chrono::milliseconds dying_max = BridgeEnds().dying_max,
+                 std::chrono::milliseconds greeting_max = std::chrono::hours(1))
       : failing_(daemons_that_fail) {
     auto [ours, theirs] = connected_pair();
     editor.socket = std::move(ours);
@@ -73,12 +74,13 @@ class Stage {
     auto [hand, take] = connected_pair();
     handed_ = std::move(hand);
     taken_ = std::move(take);
-    thread_ = std::thread([this, dying_max] {
+    thread_ = std::thread([this, dying_max, greeting_max] {
       code_ = Bridge({.editor_in = inside_.get(),
                       .editor_out = inside_.get(),
                       .connect = [this](Deadline) { return connect(); },
                       .log = [this](const std::string& line) { log_ += line + "\n"; },
-                      .dying_max = dying_max})
+                      .dying_max = dying_max,
+                      .greeting_max = greeting_max})
                   .run();
       inside_.reset();
     });
@@ -230,6 +232,17 @@ TEST_CASE("no daemon at all is an error to initialize that says why; the bridge 
   CHECK(stage.editor.hear()["id"] == 2);
   stage.editor.say(lsp::notification_body("exit", nullptr));
   CHECK(stage.join() == 0);
+}
+
+TEST_CASE("a daemon that does not answer initialize is given up, and the editor is told why") {
+  Stage stage(0, BridgeEnds().dying_max, std::chrono::milliseconds(1));
+  stage.editor.say(lsp::request_body(std::int64_t{1}, "initialize", Json::object()));
+  Peer hanging = stage.next_daemon();
+  const Json answer = stage.editor.hear();
+  CHECK(answer["id"] == 1);
+  CHECK(answer["error"]["message"].get<std::string>().find("does not answer") != std::string::npos);
+  CHECK(hanging.hear()["method"] == "initialize");
+  CHECK(hanging.hear().is_null());
 }
 
 TEST_CASE("exit ends the bridge: 0 after shutdown, 1 without") {

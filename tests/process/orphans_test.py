@@ -92,6 +92,16 @@ class OrphansTest(UserTest):
         editor.child.stdin.close()
         self.assertEqual(editor.child.stderr.read().count(b"takes no connections"), 1, "it was looked for again and again")
 
+    def test_an_editor_is_told_of_a_daemon_that_takes_its_connection_and_hangs(self):
+        pid = self.connected_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        editor = self.editor()
+        with self.assertRaisesRegex(LspError, rf"process {pid}\) does not answer"):
+            editor.initialize()
+        editor.child.stdin.close()
+        self.assertEqual(editor.child.stderr.read().count(b"does not answer"), 1, "it was looked for again and again")
+
     def test_many_bridges_end_whatever_the_daemon_does(self):
         """EFIMD_BRIDGES of them, while the daemon is stopped and its queue is full: their stdin ends, or their parent does."""
         count = int(os.environ.get("EFIMD_BRIDGES", "20"))
