@@ -2,6 +2,7 @@
 local compat = require('efimd.compat')
 local config = require('efimd.config')
 local state = require('efimd.state')
+local untitled = require('efimd.untitled')
 local M = {}
 
 local client_id
@@ -65,6 +66,7 @@ function M.attach(buf)
       :format(config.values.cmd[1]), vim.log.levels.ERROR)
   end
   if not client_id then state.set('starting') end
+  untitled.take(buf)
   client_id = compat.attach(client_config(), buf, client_id)
 end
 
@@ -75,6 +77,21 @@ function M.notify(method, params)
 end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end
+
+--- `buf` was written. Where it had no name before, its first document ends and its file's begins. `:write NAME` also takes
+--- away the buffer's autocommands, and with them Neovim's own that would do this.
+function M.written(buf)
+  local uri = M.attached(buf) and untitled.was(buf)
+  if not uri then return end
+  M.notify('textDocument/didClose', { textDocument = { uri = uri } })
+  M.notify('textDocument/didOpen', { textDocument = {
+    uri = vim.uri_from_bufnr(buf),
+    version = vim.lsp.util.buf_versions[buf] or 0,
+    languageId = vim.bo[buf].filetype,
+    text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. (vim.bo[buf].endofline and '\n' or ''),
+  } })
+  for _, hook in ipairs(on_attach_hooks) do hook(M.get(), buf) end
+end
 
 function M.restart()
   local client = M.get()

@@ -153,6 +153,7 @@ function M.setup(options)
       if client.attached(event.buf) then tell_focus(event.buf) end
     end,
   })
+  vim.api.nvim_create_autocmd('BufWritePost', { group = group, callback = function(event) client.written(event.buf) end })
   vim.api.nvim_create_autocmd('BufWipeout', { group = group, callback = function(event) off.buffers[event.buf] = nil end })
   apply()
 end

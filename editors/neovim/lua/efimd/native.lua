@@ -73,6 +73,7 @@ end
 
 function M.start(buf)
   watch(client.get())
+  vim.lsp.inline_completion.enable(false, { bufnr = buf }) -- its autocommands may be gone: client.written()
   M.set_enabled(buf, require('efimd').is_enabled(buf))
   vim.defer_fn(function() -- what was typed while efimd started; Neovim gets its own part ready in a call after this one
     if again.inserting(buf) then ask(buf, false) end

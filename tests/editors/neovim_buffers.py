@@ -1,0 +1,45 @@
+"""Which buffers of a Neovim are documents of the daemon, for neovim_plugin_test.py."""
+
+from neovim_plugin import Plugin
+
+
+class Buffers(Plugin):
+    def begin_without_a_name(self):
+        """Ghost text in a new buffer without a name; its number."""
+        self.start_ready()
+        self.neovim.type(f":set hidden<CR>:enew<CR>:read {self.home}/settings.py<CR>")
+        self.show_another("name")
+        return self.neovim.lua("vim.api.nvim_get_current_buf()")
+
+    def show_another(self, name):
+        self.neovim.type(f"<Esc>Go<Esc>0C    def set_{name}(self, {name}")
+        self.neovim.ghost_at_cursor()
+
+    def opened(self):
+        return [params["textDocument"]["uri"] for params in self.recorded().shows("textDocument/didOpen")]
+
+    def closed(self):
+        return [params["textDocument"]["uri"] for params in self.recorded().shows("textDocument/didClose")]
+
+    def test_each_buffer_without_a_name_is_a_document_of_its_own(self):
+        first = self.begin_without_a_name()
+        self.neovim.type("<Esc>:enew<CR>ix = ")
+        self.neovim.wait_for("the second one", state=None, holds=lambda: len(self.opened()) == 3)
+        second = self.neovim.lua("vim.api.nvim_get_current_buf()")
+        self.assertEqual(self.opened()[1:], [f"untitled:nvim-{first}", f"untitled:nvim-{second}"])
+        self.neovim.type(f"<Esc>:buffer {first}<CR>")
+        self.show_another("value")
+        self.neovim.type(f"<Esc>:bwipe! {second}<CR>")
+        self.neovim.wait_for("its end", state=None, holds=self.closed)
+        self.assertEqual(self.closed(), [f"untitled:nvim-{second}"])
+        self.show_another("key")
+        self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+        self.assertNotIn("not open", (self.home / "state/efimd.log").read_text(encoding="utf-8"))
+
+    def test_a_buffer_that_gets_a_name_is_the_document_of_its_file(self):
+        buffer = self.begin_without_a_name()
+        self.neovim.type(f"<Esc>:write {self.home}/named.py<CR>")
+        self.neovim.wait_for("the file's document", state=None, holds=lambda: any(uri.endswith("/named.py") for uri in self.opened()))
+        self.assertIn(f"untitled:nvim-{buffer}", self.closed())
+        self.show_another("value")
+        self.assertTrue(list(self.recorded().requests.values())[-1][0].endswith("/named.py"))
