@@ -392,10 +392,16 @@ class Talking(Plugin):
     def test_the_help_is_found(self):
         shutil.copytree(kPlugin, self.home / "plugin")
         self.start(init=f"vim.opt.runtimepath:prepend({lua_string(self.home / 'plugin')})\n")
-        self.neovim.type(":helptags " + str(self.home / "plugin/doc") + "<CR>:help efimd-options<CR>")
+        self.neovim.type(":help efimd-options<CR>")
         state = self.neovim.wait_for("the help", lambda state: any("debounce_ms" in line for line in state["lines"]))
         for name in ("accept_word", "filetypes", "statusline"):
             self.assertTrue(any(name in line for line in state["lines"]), name)
+
+    def test_the_helps_tags_are_those_that_neovim_makes(self):
+        shutil.copytree(kPlugin / "doc", self.home / "doc", ignore=shutil.ignore_patterns("tags"))
+        subprocess.run([self.neovim_program, "--clean", "--headless", "-c", f"helptags {self.home}/doc", "-c", "quit"], env=self.environment,
+                       stdin=subprocess.DEVNULL, capture_output=True, check=True)
+        self.assertEqual((kPlugin / "doc/tags").read_text(encoding="utf-8"), (self.home / "doc/tags").read_text(encoding="utf-8"))
 
 
 class Terminal(Plugin):
