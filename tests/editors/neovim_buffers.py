@@ -43,3 +43,13 @@ class Buffers(Plugin):
         self.assertIn(f"untitled:nvim-{buffer}", self.closed())
         self.show_another("value")
         self.assertTrue(list(self.recorded().requests.values())[-1][0].endswith("/named.py"))
+
+    def test_what_is_no_text_of_the_user_is_no_document(self):
+        self.start_ready()
+        for command in (f":edit {self.home}", ":Efimd log", ":Efimd status", ":Efimd status"):
+            before = self.neovim.lua("vim.api.nvim_get_current_buf()")
+            self.neovim.type(f"<Esc>{command}<CR>")
+            self.neovim.wait_for(command, state=None, holds=lambda before=before: before != self.neovim.lua("vim.api.nvim_get_current_buf()"))
+            attached = "vim.tbl_filter(function(buf) return require('efimd.client').attached(buf) end, vim.api.nvim_list_bufs())"
+            self.assertEqual(self.neovim.lua(attached), [1], command)
+        self.assertEqual(self.neovim.state()["messages"].strip(), "")

@@ -53,9 +53,10 @@ local function client_config()
   }
 end
 
---- Files and unnamed texts that a person edits; not terminals, prompts and the like.
+--- Files and unnamed texts that a person edits; not folders, terminals, prompts and the like.
 local function editable(buf)
   return vim.api.nvim_buf_is_loaded(buf) and vim.bo[buf].buftype == '' and vim.bo[buf].modifiable
+    and vim.fn.isdirectory(vim.api.nvim_buf_get_name(buf)) == 0
 end
 
 function M.attach(buf)

@@ -25,13 +25,20 @@ local function run_efimd(arguments, done)
   })
 end
 
+local kLogLines = 10000 -- of its end
+
+--- Shows `lines` in a window that is no file's. It is made before anything enters it, so that no client attaches to it.
 local function show(title, lines)
-  vim.cmd('botright new')
-  local buf = vim.api.nvim_get_current_buf()
-  vim.bo[buf].buftype, vim.bo[buf].bufhidden, vim.bo[buf].swapfile = 'nofile', 'wipe', false
+  local name = 'efimd://' .. title
+  for _, old in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_get_name(old) == name then vim.api.nvim_buf_delete(old, { force = true }) end
+  end
+  local buf = vim.api.nvim_create_buf(false, true)
+  vim.bo[buf].bufhidden = 'wipe'
+  vim.api.nvim_buf_set_name(buf, name)
   vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
   vim.bo[buf].modifiable = false
-  vim.api.nvim_buf_set_name(buf, 'efimd://' .. title)
+  vim.cmd('botright sbuffer ' .. buf)
   vim.keymap.set('n', 'q', '<Cmd>close<CR>', { buffer = buf })
 end
 
@@ -65,8 +72,7 @@ M.commands = {
   log = function()
     local file = log_file()
     if vim.fn.filereadable(file) == 0 then return say('there is no log yet: ' .. file, vim.log.levels.WARN) end
-    vim.cmd('botright split ' .. vim.fn.fnameescape(file))
-    vim.bo.readonly = true
+    show('log', vim.fn.readfile(file, '', -kLogLines))
     vim.cmd('normal! G')
   end,
   toggle = function(scope)
