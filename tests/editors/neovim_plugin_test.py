@@ -335,7 +335,7 @@ class Talking(Plugin):
         self.neovim.type(":Efimd doctor<CR>")
         self.neovim.wait_for("the report", lambda state: any("processor" in line for line in state["lines"]))
         self.neovim.type(":checkhealth efimd<CR>")
-        parts = ("this editor", "the model is ready", "tokens evaluated", "this machine", "processor")
+        parts = ("this editor", "the model is ready", "tokens evaluated", "this machine", "processor", "`*.pem`")
         self.neovim.wait_for("the health report",
                              lambda state: all(part in "\n".join(state["lines"]) for part in parts))
 

@@ -18,7 +18,8 @@ local function check_daemon(program)
     return bad('`' .. program .. ' doctor --json` gave no report', { 'is it a current efimd?' })
   end
   for _, finding in ipairs(doctor.findings) do
-    local text = ('%s: %s'):format(finding.subject, finding.what)
+    -- In backquotes, because the report takes *...* for a tag and hides its stars.
+    local text = ('%s: %s'):format(finding.subject, finding.what):gsub('[^%s;]*%*[^%s;]*', '`%0`')
     local report = ({ good = ok, note = warn, wrong = bad })[finding.level] or warn
     report(text, finding.remedy ~= '' and { finding.remedy } or nil)
   end
