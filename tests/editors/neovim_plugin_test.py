@@ -248,6 +248,14 @@ class Talking(Plugin):
             self.assertIn(part, messages)
         self.neovim.wait_for_model(self.efimd)
 
+    def test_a_wrong_word_after_a_command_is_answered_with_the_right_ones(self):
+        self.start()
+        for command, said in (("toggle bogus", "toggle takes all, filetype, buffer; not bogus"), ("log bogus", "log takes nothing; not bogus"),
+                              ("bogus", "no such command; there are doctor, log, model, purge, restart, status, toggle")):
+            before = self.neovim.state()["messages"]
+            self.neovim.type(f":Efimd {command}<CR>")
+            self.assertIn(said, self.messages_when(lambda text, before=before: text != before))
+
     def said(self, part):
         """How often `part` was said so far."""
         return self.neovim.state()["messages"].count(part)

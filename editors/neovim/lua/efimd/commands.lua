@@ -89,9 +89,12 @@ local scopes = { toggle = { 'all', 'filetype', 'buffer' } }
 function M.run(arguments)
   local name = arguments[1] or 'status'
   local scope = arguments[2]
-  local known = M.commands[name] and (scope == nil or vim.tbl_contains(scopes[name] or {}, scope))
-  if not known then
+  if not M.commands[name] then
     return say('no such command; there are ' .. table.concat(M.names(), ', '), vim.log.levels.ERROR)
+  end
+  if scope and not vim.tbl_contains(scopes[name] or {}, scope) then
+    local takes = scopes[name] and table.concat(scopes[name], ', ') or 'nothing'
+    return say(('%s takes %s; not %s'):format(name, takes, scope), vim.log.levels.ERROR)
   end
   M.commands[name](scope)
 end
