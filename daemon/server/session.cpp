@@ -283,12 +283,13 @@ void Session::tell_configuration() {
   const Config& config = host_.config();
   if (config.warnings.empty()) return;
   const ConfigWarning& first = config.warnings.front();
+  // Short, and without the path: Neovim 0.7 cuts what is longer than a line out of its middle.
   const std::string place =
-      first.line > 0 ? fmt::format("{}:{}: ", config.file.string(), first.line) : "";
+      first.line > 0 ? fmt::format("{}:{}: ", config.file.filename().string(), first.line)
+                     : "efimd's configuration: ";
   const std::size_t more = config.warnings.size() - 1;
   show(lsp::MessageType::kWarning,
-       fmt::format("efimd's configuration: {}{}{}. The default is used; 'efimd doctor' lists all.",
-                   place, first.message, more > 0 ? fmt::format(" (and {} more)", more) : ""));
+       place + first.message + (more > 0 ? fmt::format(" (and {} more: efimd doctor)", more) : ""));
 }
 
 void Session::show(lsp::MessageType type, const std::string& text) {
