@@ -2,16 +2,14 @@
 
 #include <algorithm>
 #include <new>
-#include <system_error>
 #include <thread>
 #include <utility>
 #include <variant>
 
-#include "base/limits.h"
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/documents/taste_keeper.h"
+#include "daemon/completion/loading.h"
 #include "daemon/completion/mailbox.h"
-#include "daemon/completion/pace.h"
 #include "daemon/completion/silence.h"
 #include "daemon/completion/status_board.h"
 
@@ -33,11 +31,12 @@ constexpr auto kLastPagesMax = std::chrono::milliseconds(100);
 }  // namespace
 
 struct CompletionService::Impl {
-  Impl(EngineFactory factory, Settings settings_, std::function<void()> on_state_change)
-      : settings(settings_), mailbox(settings_.requests_max) {
-    thread = std::thread([this, load = std::move(factory), changed = std::move(on_state_change)] {
-      run(load, changed);
-    });
+  Impl(EngineFactory factory_, Settings settings_, std::function<void()> on_state_change)
+      : settings(settings_),
+        mailbox(settings_.requests_max),
+        factory(std::move(factory_)),
+        changed(std::move(on_state_change)) {
+    thread = std::thread([this] { run(); });
   }
 
   ~Impl() {
@@ -46,31 +45,30 @@ struct CompletionService::Impl {
     thread.join();
   }
 
-  void run(const EngineFactory& factory, const std::function<void()>& on_state_change) {
-    changed = on_state_change;
+  void run() {
     const auto loaded = settings.taste ? settings.taste->load(taste) : Result<void>();
     if (settings.taste) board.set_taste(taste, loaded ? "" : loaded.error().message());
-    std::unique_ptr<Worker> worker = load(factory);
-    if (on_state_change && !loading.stop_requested()) on_state_change();
+    load();
     for (;;) {
       try {
-        if (worker && overwrite(*worker)) idle(*worker);
+        if (current && overwrite(*current)) idle(*current);
       } catch (const std::bad_alloc&) {
         // No memory for work that nobody waits for.
       }
       std::optional<Message> message = mailbox.take();
       if (!message) break;
       try {
-        std::visit([&](auto& each) { handle(worker.get(), each); }, *message);
+        std::visit([this](auto& each) { handle(each); }, *message);
       } catch (const std::bad_alloc&) {
         give_up(*message);
       }
     }
-    while (worker && worker->overwrite_some()) {
+    while (current && current->overwrite_some()) {
     }
     tell_forgotten();
-    if (worker) worker->write_last_pages(kLastPagesMax);
+    if (current) current->write_last_pages(kLastPagesMax);
     save_taste();
+    current.reset();  // on its own thread
   }
 
   /// Overwrites what was forgotten, at least a part of it before each message. False when one came before
@@ -98,34 +96,37 @@ struct CompletionService::Impl {
     if (const auto* forgetting = std::get_if<Forgetting>(&message)) forgetting->done();
   }
 
-  void handle(Worker* worker, JobPtr& job) {
-    if (worker != nullptr) answer(*worker, *job);  // else it was refused
+  void handle(JobPtr& job) {
+    if (!current && may_load_again()) load();
+    if (current) return answer(*current, *job);
+    mailbox.finished(*job);
+    refuse(*job, *board.refusal());
   }
-  void handle(Worker* worker, DocumentKey& closed) {
-    if (worker == nullptr) return;
-    worker->close(closed);
-    publish(*worker);
+  void handle(DocumentKey& closed) {
+    if (!current) return;
+    current->close(closed);
+    publish(*current);
   }
-  void handle(Worker* worker, OpenedDocument& opened) {
-    if (worker != nullptr) worker->open(opened);
+  void handle(OpenedDocument& opened) {
+    if (current) current->open(opened);
   }
-  void handle(Worker* worker, Focused& focused) {
-    if (worker != nullptr) worker->focus(focused.document);
+  void handle(Focused& focused) {
+    if (current) current->focus(focused.document);
   }
-  void handle(Worker* worker, Dismissal& dismissal) {
-    if (worker != nullptr) worker->dismiss(dismissal);
+  void handle(Dismissal& dismissal) {
+    if (current) current->dismiss(dismissal);
   }
-  void handle(Worker* worker, IndexChange& change) {
+  void handle(IndexChange& change) {
     change.apply(index);
-    if (worker != nullptr && !change.document) publish(*worker);
+    if (current && !change.document) publish(*current);
   }
-  void handle(Worker* worker, HeadAnswer& answer) {
-    if (worker != nullptr) worker->show_head(answer);
+  void handle(HeadAnswer& answer) {
+    if (current) current->show_head(answer);
   }
-  void handle(Worker* worker, Forgetting& forgetting) {
-    if (worker == nullptr) return forgetting.done();
-    worker->forget(forgetting.uris);
-    publish(*worker);
+  void handle(Forgetting& forgetting) {
+    if (!current) return forgetting.done();
+    current->forget(forgetting.uris);
+    publish(*current);
     forgotten.push_back(std::move(forgetting.done));
   }
 
@@ -178,47 +179,18 @@ struct CompletionService::Impl {
     publish(worker);
   }
 
-  std::unique_ptr<Worker> load(const EngineFactory& factory) {
-    Result<std::unique_ptr<engine::Engine>> engine = nullptr;
-    try {
-      engine = factory([this](double progress) { board.set_load_progress(progress); },
-                       loading.get_token());
-    } catch (const std::bad_alloc&) {
-      engine = fail(Fault::kNoMemory, "no memory for the model", remedy_for_no_memory());
-    } catch (const std::system_error&) {
-      engine = fail(Fault::kNoMemory, "no thread for the model", remedy_for_no_thread());
-    }
-    if (!engine) {
-      board.set_failed(engine.error());
-      return nullptr;
-    }
-    const Result<Budgets> budgets = budgets_of(**engine);
-    if (!budgets) {
-      board.set_failed(budgets.error());
-      return nullptr;
-    }
-    auto worker = std::make_unique<Worker>(
-        std::move(*engine),
-        Worker::Settings{*budgets, settings.documents_max, &index, settings.keeper, &taste,
-                         settings.remote, settings.ask_head, settings.shows_edits});
-    board.set_remote(worker->remote());
-    board.set_ready(worker->engine(), *budgets);
-    return worker;
+  void load() {
+    current = load_worker(factory, settings, {board, index, taste}, loading.get_token());
+    if (changed && !loading.stop_requested()) changed();
   }
 
-  Result<Budgets> budgets_of(engine::Engine& engine) {
-    const int window = engine.window_tokens();
-    Budgets budgets;
-    budgets.settle = settings.settle;
-    budgets.prompt_tokens_max = budgets.near_tokens_max =
-        std::min(settings.prompt_tokens_max, window);
-    if (settings.prompt_tokens_max > 0) return budgets;
-    Result<prompt::StepCosts> costs = measure_step_costs(engine, loading.get_token());
-    if (!costs) return tl::unexpected(std::move(costs).error());
-    budgets.costs = std::move(*costs);
-    budgets.are_fixed = false;
-    set_pace(budgets, engine, settings.window_tokens, settings.pace.get());
-    return budgets;
+  /// Only the engine thread can say whether a model that failed is to be loaded again.
+  bool decides_later(const Silence& refusal) const {
+    return refusal.reason == silence::kNoModel && settings.may_load_again != nullptr;
+  }
+
+  bool may_load_again() const {
+    return settings.may_load_again && !loading.stop_requested() && settings.may_load_again();
   }
 
   void answer(Worker& worker, Job& job) {
@@ -280,7 +252,9 @@ struct CompletionService::Impl {
   std::string remote_trouble;  ///< likewise: as it was told last
   /// Likewise: to be called once all that was forgotten is overwritten.
   std::vector<std::function<void()>> forgotten;
-  std::function<void()> changed;  ///< likewise
+  const EngineFactory factory;          ///< likewise
+  const std::function<void()> changed;  ///< likewise
+  std::unique_ptr<Worker> current;      ///< likewise; null: no model
   std::stop_source loading;
   std::thread thread;  ///< last: it uses all of the above
 };
@@ -298,7 +272,7 @@ void CompletionService::submit(Request request, std::function<void(Outcome)> don
         in_flight->ended();
         done(std::move(outcome));
       });
-  if (const auto refusal = impl_->board.refusal())
+  if (const auto refusal = impl_->board.refusal(); refusal && !impl_->decides_later(*refusal))
     impl_->refuse(*job, *refusal);
   else if (!impl_->mailbox.post(job))
     impl_->refuse(*job, {silence::kQueueFull, {}});

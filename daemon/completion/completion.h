@@ -66,10 +66,13 @@ class CompletionService {
     /// Idle time after which the device's memory is given back; the next request takes it again. 0:
     /// never.
     std::chrono::seconds release_after{0};
+    /// Whether what made loading fail has changed since, so that the next request loads again and waits
+    /// for that. Called on the engine thread for each request without a model. Null: never.
+    std::function<bool()> may_load_again = nullptr;
     /// Called on the engine thread when nothing is left to do before the next message.
     std::function<void()> on_idle = [] {};
   };
-  /// `on_state_change` is called on the engine thread when loading has ended or failed, and when the
+  /// `on_state_change` is called on the engine thread whenever loading has ended or failed, and when the
   /// engine elsewhere stops or begins to answer.
   CompletionService(EngineFactory factory, Settings settings,
                     std::function<void()> on_state_change);

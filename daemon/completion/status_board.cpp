@@ -22,6 +22,13 @@ double percentile(std::vector<double> values, double share) {
 
 }  // namespace
 
+void StatusBoard::set_loading() {
+  const std::lock_guard lock(mutex_);
+  status_.state = EngineState::kLoading;
+  status_.load_progress = 0;
+  status_.failure.clear();
+}
+
 void StatusBoard::set_load_progress(double progress) {
   const std::lock_guard lock(mutex_);
   status_.load_progress = std::clamp(progress, 0.0, 1.0);

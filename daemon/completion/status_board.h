@@ -23,6 +23,7 @@ class StatusBoard {
  public:
   static constexpr std::size_t kPlansMax = 16;
 
+  void set_loading();
   void set_load_progress(double progress);
   void set_ready(const engine::Engine& engine, const Budgets& budgets);
   void set_failed(const Error& error);

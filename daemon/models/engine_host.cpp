@@ -1,18 +1,22 @@
 #include "daemon/models/engine_host.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <limits>
 #include <random>
 #include <span>
+#include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "cache_store/private_file.h"
 #include "daemon/completion/documents/page_keeper.h"
 #include "daemon/completion/pace.h"
+#include "daemon/models/hub_folder.h"
 #include "daemon/models/read_ahead.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/open_backend.h"
@@ -26,6 +30,9 @@ namespace efimd::service {
 
 namespace {
 
+/// A file that was corrected is seen at the next request (watch_model_files). Another configuration is
+/// not, nor a file made where the sandbox reaches no new ones.
+constexpr std::string_view kIfCorrected = "if it is corrected and this remains, run 'efimd stop'";
 /// Fewer tokens of KV than this leave no room for a prompt worth asking.
 constexpr std::size_t kWindowTokensMin = 256;
 
@@ -207,6 +214,22 @@ Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,
       });
 }
 
+/// Of all parts of the model: which files they are, and in what state.
+std::string state_of_files(const std::filesystem::path& model) {
+  std::vector<std::string> names = {model.native()};
+  if (const auto part = split_part(model.native())) names = parts_of(*part);
+  std::string state;
+  for (const std::string& name : names) {
+    struct stat info {};
+    if (::stat(name.c_str(), &info) != 0)
+      state += "none;";
+    else
+      state += fmt::format("{} {} {} {}.{};", info.st_dev, info.st_ino, info.st_size,
+                           info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+  }
+  return state;
+}
+
 std::string spelled(const engine::Model& model, engine::TokenId token) {
   const auto* const texts = model.file().strings("tokenizer.ggml.tokens");
   if (texts == nullptr || token < 0 || static_cast<std::size_t>(token) >= texts->size()) return {};
@@ -271,7 +294,20 @@ completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened) {
   return [setup = std::move(setup), opened = std::move(opened)](
              const std::function<void(double)>& progress, std::stop_token stop) {
-    return open_engine(setup, opened, progress, stop);
+    auto engine = open_engine(setup, opened, progress, stop);
+    if (!engine && engine.error().fault != Fault::kStopped) {
+      std::string& remedy = engine.error().remedy;
+      remedy += (remedy.empty() ? "" : "; ") + std::string(kIfCorrected);
+    }
+    return engine;
+  };
+}
+
+std::function<bool()> watch_model_files(Result<std::filesystem::path> model) {
+  if (!model) return [] { return false; };
+  return [path = *model, known = state_of_files(*model)]() mutable {
+    const std::string before = std::exchange(known, state_of_files(path));
+    return before != known;
   };
 }
 

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -84,5 +85,9 @@ struct EngineSetup {
 /// as soon as the file is validated.
 completion::EngineFactory make_engine_factory(EngineSetup setup,
                                               std::shared_ptr<OpenedModel> opened);
+
+/// Says on each call whether a file of the model was made, replaced or changed since the call before;
+/// at the first, since this one. For CompletionService::Settings::may_load_again.
+std::function<bool()> watch_model_files(Result<std::filesystem::path> model);
 
 }  // namespace efimd::service

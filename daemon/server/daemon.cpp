@@ -66,6 +66,7 @@ Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
   limits.pace = settings_.pace;
   limits.remote = settings_.remote;
   limits.window_tokens = settings_.config.window_tokens;
+  limits.may_load_again = settings_.may_load_again;
   limits.shows_edits = settings_.config.context_edits;
   limits.release_after = std::chrono::seconds(settings_.config.device_idle_release_s);
   limits.background = [battery = false, asked = Clock::time_point()]() mutable {

@@ -39,6 +39,7 @@ class Daemon {
     UniqueFd passed;  ///< listens at `socket` already, for a service manager that keeps it (D-5)
     Config config;
     completion::EngineFactory engine;
+    std::function<bool()> may_load_again;  ///< see CompletionService::Settings
     std::shared_ptr<OpenedModel> opened_model;
     std::shared_ptr<store::StoreService> store;          ///< KV on disk; null: none is kept
     std::shared_ptr<completion::PageKeeper> keeper;      ///< over it, for the engine's thread

@@ -148,6 +148,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.keeper = settings.keeper;
   if (settings.store) engine.page_key_file = paths.page_key_file();
   engine.cache_dir = paths.cache_dir;
+  settings.may_load_again = watch_model_files(engine.model);
   settings.engine = make_engine_factory(std::move(engine), settings.opened_model);
   return settings;
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -22,12 +23,17 @@ class Harness {
 
   explicit Harness(std::shared_ptr<EngineScript> script_ = std::make_shared<EngineScript>(),
                    completion::CompletionService::Settings settings = fixed_window())
+      : Harness(script_, std::move(settings),
+                [s = script_] { return std::make_unique<ScriptedEngine>(s); }) {}
+  using Load = std::function<Result<std::unique_ptr<engine::Engine>>()>;
+  Harness(std::shared_ptr<EngineScript> script_, completion::CompletionService::Settings settings,
+          Load load)
       : script(std::move(script_)),
         service(std::make_unique<completion::CompletionService>(
-            [s = script](const auto&, auto) -> Result<std::unique_ptr<engine::Engine>> {
-              return std::make_unique<ScriptedEngine>(s);
-            },
-            settings, [this] { loaded.set_value(); })) {
+            [load = std::move(load)](const auto&, auto) { return load(); }, settings,
+            [this] {
+              if (!std::exchange(has_loaded, true)) loaded.set_value();
+            })) {
     loaded.get_future().wait();
   }
 
@@ -95,6 +101,7 @@ class Harness {
 
   std::shared_ptr<EngineScript> script;
   std::promise<void> loaded;
+  bool has_loaded = false;  ///< the engine thread's
   completion::Options options;
   std::map<std::string, text::Document> documents;
   std::map<std::string, std::size_t> cursors;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
+#include <utility>
 
 #include "daemon/completion/answer/worker.h"
 #include "daemon/completion/silence.h"
@@ -42,6 +43,28 @@ TEST_CASE("a request is answered with an item at the cursor and a receipt that a
   CHECK(receipt.queue_ms >= 0);
   CHECK(receipt.first_token_ms >= receipt.queue_ms);
   CHECK(receipt.total_ms >= receipt.first_token_ms);
+}
+
+TEST_CASE("a model that failed is loaded again for a request once its cause may be gone") {
+  const auto script = says("1;");
+  bool there = false, changed = false;
+  int loads = 0;
+  CompletionService::Settings settings = Harness::fixed_window();
+  settings.may_load_again = [&] { return std::exchange(changed, false); };
+  Harness harness(script, settings, [&]() -> Result<std::unique_ptr<engine::Engine>> {
+    ++loads;
+    if (!there) return fail(Fault::kNotFound, "x.gguf: not there");
+    return std::make_unique<test::ScriptedEngine>(script);
+  });
+  harness.set("a = ^\n");
+  CHECK(harness.shown() == "-no model: x.gguf: not there");
+  there = true;
+  CHECK(harness.shown() == "-no model: x.gguf: not there");
+  CHECK(loads == 1);
+  changed = true;
+  CHECK(harness.shown() == "1;");
+  CHECK(loads == 2);
+  CHECK(harness.service->status().state == EngineState::kReady);
 }
 
 TEST_CASE("the script sees the text around the cursor") {

@@ -46,6 +46,20 @@ class ModelTest(UserTest):
     def test_a_missing_file(self):
         self.assert_refused(self.folder / "none.gguf", "none.gguf")
 
+    def test_a_file_that_is_put_there_later(self):
+        late = self.folder / "models" / "late.gguf"
+        late.parent.mkdir()
+        self.assert_refused(late, "late.gguf")
+        pid = self.daemon_pid()
+        for done in (self.run_efimd("status").stdout, self.run_efimd("complete", self.source() + ":1:1").stderr):
+            self.assertIn("'efimd stop'", done)
+        late.write_bytes(kModel.read_bytes())
+        place = f"{self.source()}:{kCursor[0] + 1}:{kCursor[1] + 1}"
+        done = self.run_efimd("complete", place, "--max-tokens", 8, "--stop", "none")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(self.ready_editor().complete(kUri, *kCursor)[0])
+        self.assert_alive(pid)
+
     def test_a_truncated_file(self):
         data = kModel.read_bytes()
         self.assert_refused(self.model("half.gguf", data[: len(data) // 2]), "half.gguf")

@@ -74,9 +74,7 @@ class OneCompletion {
       if (!status) return tl::unexpected(status.error());
       const Json state = status->value("/state"_json_pointer, Json::object());
       const std::string name = state.value("name", "");
-      if (name == "failed")
-        return fail(Fault::kNotFound, state.value("message", "the model cannot be loaded"));
-      if (name != "loading") return {};
+      if (name != "loading") return {};  // the request says why it failed, or loads it again
       if (Clock::now() >= deadline_)
         return fail(Fault::kNotReady, "the model is still loading", "try again in a while");
       if (!std::exchange(told, true)) fmt::print(stderr, "efimd: waiting for the model to load\n");
