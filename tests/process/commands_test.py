@@ -140,6 +140,19 @@ class CommandsTest(UserTest):
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(why, done.stdout)
 
+    def test_doctor_says_of_a_file_what_complete_says_of_it(self):
+        bad, large = self.folder / "bad.py", self.folder / "large.py"
+        bad.write_bytes(b"x = '\xff'\n")
+        large.write_bytes(b"x = 1\n")
+        os.truncate(large, 70 * 2**20)
+        for path, why in ((bad, "not UTF-8 at byte 5"), (large, "larger than 64 MiB"), (self.folder, self.folder)):
+            done = self.run_efimd("doctor", path)
+            self.assertEqual(done.returncode, 1, done.stdout)
+            self.assertTrue(done.stdout.startswith("wrong  completion"), done.stdout)
+            self.assertIn(str(why), done.stdout)
+            self.assertNotIn("good", done.stdout)
+            self.assert_fails(self.run_efimd("complete", f"{path}:1:1"), why)
+
     def test_doctor_finds_a_wrong_configuration(self):
         (self.folder / "config.toml").write_text("[completion]\nmax_tokens = 7\nmagic = true\n")
         done = self.run_efimd("doctor", "--json")

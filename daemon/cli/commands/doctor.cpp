@@ -5,8 +5,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -20,14 +20,12 @@
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
 #include "daemon/files/exclusions.h"
-#include "daemon/files/secrets.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/kv_choice.h"
 #include "daemon/models/model_catalog.h"
 #include "engine/backend/cpu/cpu_backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/model/model.h"
-#include "lsp/uri.h"
 
 namespace efimd::service {
 
@@ -263,32 +261,6 @@ std::vector<Finding> examine(const Paths& paths) {
   examine_kv_type(config, paths, findings);
   findings.push_back(examine_remote(config, paths));
   findings.push_back(examine_daemon(paths));
-  return findings;
-}
-
-std::vector<Finding> examine_file(const Config& config, const fs::path& file) {
-  std::error_code error;
-  const fs::path path = fs::absolute(file, error).lexically_normal();
-  std::string text;
-  if (fs::is_regular_file(path, error)) {  // a pipe would wait for its writer
-    text.resize(kScannedBytesMax);
-    std::ifstream stream(path, std::ios::binary);
-    stream.read(text.data(), static_cast<std::streamsize>(text.size()));
-    text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
-  }
-  const auto verdict = Exclusions(config.cache_exclude, config.cache_gitignore)
-                           .judge(lsp::file_uri(path.generic_string()), text);
-  const bool secret = verdict.reason == Exclusions::Reason::kSecret;
-  const std::string why = verdict.why_not_stored();
-  std::vector<Finding> findings;
-  if (!fs::exists(path, error))
-    findings.push_back({Level::kNote, "file", path.string() + " is not there", ""});
-  findings.push_back(secret && !config.secret_files
-                         ? Finding{Level::kNote, "completion", "none, because " + why,
-                                   "completion.secret_files = true completes it anyway"}
-                         : Finding{Level::kGood, "completion", "as in every file", ""});
-  findings.push_back(why.empty() ? Finding{Level::kGood, "KV on disk", "may be kept", ""}
-                                 : Finding{Level::kNote, "KV on disk", "none, because " + why, ""});
   return findings;
 }
 
