@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <system_error>
 #include <thread>
@@ -84,6 +85,12 @@ int milliseconds_until(Deadline deadline) {
   return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
 }
 
+/// The program, as messages call it.
+std::string name_of(const SpawnPlan& plan) {
+  const std::string file = std::filesystem::path(plan.command.front()).filename().string();
+  return file == "efimd-http" ? file : "the daemon";
+}
+
 /// Reads the daemon's first line, which decides.
 Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) {
   std::string said;
@@ -92,7 +99,7 @@ Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) 
     const int ready = ::poll(&waiting, 1, milliseconds_until(deadline));
     if (ready < 0 && errno == EINTR) continue;
     if (ready <= 0)
-      return fail(Fault::kNotReady, "the daemon was started, but does not listen yet",
+      return fail(Fault::kNotReady, name_of(plan) + " was started, but does not listen yet",
                   "try again, or look into " + plan.log_file.string());
     std::array<char, 512> bytes{};
     const ssize_t size = ::read(fd, bytes.data(), bytes.size());
@@ -102,10 +109,10 @@ Result<void> wait_until_ready(int fd, const SpawnPlan& plan, Deadline deadline) 
   }
   if (said.starts_with(kReadyLine)) return {};
   if (said.empty())
-    return fail(Fault::kIo, "the daemon died while it started (" + plan.command.front() + ")",
+    return fail(Fault::kIo, name_of(plan) + " died while it started (" + plan.command.front() + ")",
                 "look into " + plan.log_file.string() + ", or run 'efimd serve' to see why");
   if (said.back() == '\n') said.pop_back();
-  return fail(Fault::kIo, "the daemon does not start: " + said);
+  return fail(Fault::kIo, name_of(plan) + " does not start: " + said);
 }
 
 /// Does not wait for the reader of a pipe.

@@ -50,6 +50,8 @@ struct Paths {
   std::filesystem::path pace_file() const { return state_dir / "pace"; }
   /// flock()ed by the efimd-http that serves by HTTP, for life; its pid is inside.
   std::filesystem::path http_lock() const { return runtime_dir / "http.lock"; }
+  /// What it serves, or why not (http_state.h).
+  std::filesystem::path http_state() const { return runtime_dir / "http.state"; }
   /// What clients of efimd-http must send; they keep it in their configuration, so it lasts.
   std::filesystem::path http_token_file() const { return state_dir / "http_token"; }
   /// efimd-http listens there for the daemon, and holds the lock, if engine.url names an engine.

@@ -321,6 +321,7 @@ lsp::Json Daemon::Impl::status() const {
   if (projects_) parts.projects = projects_->status();
   for (const auto& [reason, count] : silence_) parts.service.silence[reason] += count;
   parts.config = settings_.config;
+  if (settings_.http) parts.http = settings_.http();
   parts.sandbox = settings_.sandbox;
   if (settings_.store) parts.store = settings_.store->status();
   for (const auto& [id, connection] : connections_)

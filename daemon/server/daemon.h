@@ -13,6 +13,7 @@
 #include "daemon/completion/documents/taste_keeper.h"
 #include "daemon/completion/pace_keeper.h"
 #include "daemon/config/config.h"
+#include "daemon/config/http_state.h"
 #include "daemon/config/local_socket.h"
 #include "daemon/config/sandbox.h"
 #include "daemon/models/engine_host.h"
@@ -50,9 +51,10 @@ class Daemon {
     std::shared_ptr<FileThreads> file_threads;
     std::shared_ptr<FileThreads> project_threads;
     std::function<FileFacts(const std::string& uri)> facts;
-    SandboxStatus sandbox;     ///< for the status
-    std::string model_path;    ///< for the status; empty if none was found
-    std::string model_reason;  ///< why that one
+    std::function<HttpState()> http;  ///< for the status
+    SandboxStatus sandbox;            ///< for the status
+    std::string model_path;           ///< for the status; empty if none was found
+    std::string model_reason;         ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
     /// A daemon that was asked to retire does so after this time without a request.

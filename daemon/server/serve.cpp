@@ -123,6 +123,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.keeper = std::make_shared<completion::PageKeeper>(settings.store);
   }
   settings.pace = std::make_shared<completion::PaceKeeper>(paths.pace_file());
+  settings.http = [paths] { return http_state(paths); };
   settings.taste = std::make_shared<completion::TasteKeeper>(paths.taste_file());
   if (!config.remote.url.empty()) {
     const RemoteConfig& remote = config.remote;

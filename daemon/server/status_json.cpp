@@ -207,6 +207,14 @@ Json remote_json(const StatusParts& parts) {
           {"failureCount", remote.failures}};
 }
 
+Json http_json(const StatusParts& parts) {
+  return {{"enabled", parts.config.http.enable},
+          {"running", parts.http.runs},
+          {"port", parts.http.port ? Json(*parts.http.port) : Json()},
+          {"trouble", parts.http.trouble},
+          {"text", http_text(parts.http, parts.config.http)}};
+}
+
 }  // namespace
 
 Json store_json(const store::StoreStatus& store, const completion::ServiceStatus& service) {
@@ -235,6 +243,7 @@ Json status_json(const StatusParts& parts) {
       {"model", model_json(parts)},
       {"device", device_json(parts)},
       {"elsewhere", remote_json(parts)},
+      {"http", http_json(parts)},
       {"memory",
        {{"device", tier_json(parts.service.kv.budget_bytes, parts.service.kv.used_bytes)},
         {"host", host_json(parts.service)},

@@ -9,6 +9,7 @@
 #include "cache_store/store_service.h"
 #include "daemon/completion/completion.h"
 #include "daemon/config/config.h"
+#include "daemon/config/http_state.h"
 #include "daemon/config/sandbox.h"
 #include "daemon/models/engine_host.h"
 #include "daemon/server/project_reader.h"
@@ -42,6 +43,7 @@ struct StatusParts {
   std::vector<ProjectStatus> projects;      ///< whose files recall knows
   std::optional<store::StoreStatus> store;  ///< of KV on disk; nullopt: none is kept
   Config config;
+  HttpState http;
   SandboxStatus sandbox;
   std::vector<SessionInfo> sessions;
 };
@@ -55,6 +57,8 @@ struct StatusParts {
 ///             path and reason at once, windowTokens with the device, the rest with the model
 ///   device    {kind, name, reason, stepCosts: [{tokens, ms}]}
 ///             only the reason until there is a device
+///   http      {enabled, running, port, trouble, text}: efimd-http's serving clients; port: number or
+///             null, trouble: why it does not run, text: the same for people
 ///   memory    {device, host, disk}: {budgetBytes, usedBytes}; 0 and 0 for a tier that is not there
 ///   files     [{uri, open, anchors, tokensDevice, tokensHost, tokensDisk, lastUseS, hits, misses}]
 ///   events    {type: {count, evaluatedMean, reusedMean, firstTokenMsP50, firstTokenMsP95}, ...}

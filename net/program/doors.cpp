@@ -16,6 +16,7 @@
 #include <utility>
 
 #include "daemon/client/spawn.h"
+#include "daemon/config/http_state.h"
 #include "daemon/config/this_system.h"
 #include "net/remote/key.h"
 
@@ -41,6 +42,7 @@ Doors::Doors(service::Paths paths, Options options, service::UniqueFd ready)
     : paths_(std::move(paths)), options_(options), ready_(std::move(ready)) {}
 
 void Doors::report(const Error& error) {
+  if (http_lock_) service::note_http(paths_, tl::unexpected(error));
   service::report_ready(std::move(ready_), tl::unexpected(error));
 }
 
@@ -74,6 +76,7 @@ Result<void> Doors::take_http() {
   if (!lock) return tl::unexpected(lock.error());
   if (!*lock) return runs_already(paths_.http_lock());
   http_lock_ = std::move(*lock);
+  service::note_http(paths_, std::nullopt);
   return {};
 }
 
@@ -164,6 +167,7 @@ int Doors::serve(const std::optional<http::Server::Settings>& http, pid_t starte
   say("listens on 127.0.0.1:" + std::to_string(*port) +
       (http->token ? ", token in " + paths_.http_token_file().string()
                    : ", without a token: every user of this machine may use it"));
+  service::note_http(paths_, *port);
   service::report_ready(std::move(ready_), {});
   if (starter_gone()) return kStarterGone;  // before its end could be told
   std::thread beside([&] {

@@ -2,6 +2,7 @@
 """efimd-http answers each client's request in the form that it parses, from the user's daemon."""
 
 import json
+import socket
 import unittest
 
 from http_user import HttpTest, kAfter, kBefore, kVimFields, poll
@@ -113,6 +114,32 @@ class Start(HttpTest):
         self.ready_editor()
         self.assertEqual(poll(lambda: self.reached(), "efimd-http"), 200)
         self.assertIn("efimd-http has finished", self.run_efimd("stop").stdout)
+
+    def test_status_and_doctor_say_whether_it_listens_and_why_not(self):
+        self.ready_editor()
+        here = f"listening on 127.0.0.1:{self.port}"
+        self.assertEqual(self.status()["http"] | {"enabled": False}, {
+            "enabled": False, "running": True, "port": self.port, "trouble": "", "text": here})
+        for command in ("status", "doctor"):
+            self.assertIn(here, self.run_efimd(command).stdout)
+
+    def test_a_taken_port_is_told(self):
+        self.assertEqual(self.run_efimd("http", "--stop").returncode, 0)
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+            (self.folder / "config.toml").write_text(f"[http]\nport = {port}\nenable = true\n")
+            self.ready_editor()
+            why = f"port {port} cannot be used: "
+            http = self.status()["http"]
+            self.assertEqual((http["running"], http["port"]), (False, None))
+            self.assertTrue(http["trouble"].startswith(why), http)
+            self.assertIn(f"not running: {why}", self.run_efimd("status").stdout)
+            doctor = self.run_efimd("doctor")
+            self.assertEqual(doctor.returncode, 1)
+            self.assertIn(f"wrong  http           not running: {why}", doctor.stdout)
+            log = (self.folder / "state" / "efimd.log").read_text()
+            self.assertIn(f"efimd-http does not start: {why}", log)
+            self.assertNotIn("the daemon does not start", log)
 
     def reached(self):
         try:

@@ -36,6 +36,8 @@ service::StatusParts ready_parts() {
   parts.sessions.push_back({1, "Neovim 0.12", 2, 30, 9, 2, 4, 5, "file:///a"});
   parts.config.file = "/c.toml";
   parts.config.warnings.push_back({3, "unknown key x; it is ignored"});
+  parts.config.http.enable = true;
+  parts.http.trouble = "port 8012 cannot be used";
   parts.sandbox = {true, false, "an old kernel"};
   return parts;
 }
@@ -55,6 +57,8 @@ TEST_CASE("the status has the shape of the design, and config, sessions and stat
     "device": {"kind": "cpu", "name": "a processor", "reason": "configured", "weights": "panels of 525 MB",
                "stepCosts": [{"tokens": 1, "ms": 30.0}, {"tokens": 4, "ms": 33.5}]},
     "elsewhere": null,
+    "http": {"enabled": true, "running": false, "port": null, "trouble": "port 8012 cannot be used",
+             "text": "not running: port 8012 cannot be used"},
     "memory": {"device": {"budgetBytes": 1000, "usedBytes": 10},
                "host": {"budgetBytes": 0, "usedBytes": 0, "isDevice": true},
                "disk": {"budgetBytes": 0, "usedBytes": 0}},

@@ -15,6 +15,7 @@
 #include "daemon/client/client.h"
 #include "daemon/config/build.h"
 #include "daemon/config/config.h"
+#include "daemon/config/http_state.h"
 #include "daemon/config/printable.h"
 #include "daemon/config/sandbox.h"
 #include "daemon/config/this_system.h"
@@ -225,6 +226,16 @@ Finding examine_remote(const Config& config, const Paths& paths) {
           "'efimd status' says whether it answers"};
 }
 
+/// Whether clients by HTTP are served, and why not.
+Finding examine_http(const Config& config, const Paths& paths) {
+  const HttpState state = http_state(paths);
+  const std::string text = http_text(state, config.http);
+  if (state.runs || !config.http.enable) return {Level::kGood, "http", text, ""};
+  // It may have been ended by 'efimd http --stop'.
+  if (state.trouble.empty()) return {Level::kNote, "http", text, ""};
+  return {Level::kWrong, "http", text, "then run 'efimd http --background'"};
+}
+
 std::string_view level_name(Level level) {
   switch (level) {
     case Level::kGood:
@@ -260,6 +271,7 @@ std::vector<Finding> examine(const Paths& paths) {
   examine_model(config, findings);
   examine_kv_type(config, paths, findings);
   findings.push_back(examine_remote(config, paths));
+  findings.push_back(examine_http(config, paths));
   findings.push_back(examine_daemon(paths));
   return findings;
 }

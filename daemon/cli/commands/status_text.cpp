@@ -96,6 +96,7 @@ std::string overview(const Json& status) {
        {"device", device_text},
        {"weights", text(at(device, "weights"))},
        {"elsewhere", elsewhere_text(at(status, "elsewhere"))},
+       {"http", text(at(at(status, "http"), "text"))},
        {"KV", kv_text(at(model, "kv"))}});
 }
 
