@@ -12,6 +12,7 @@
 
 #include "daemon/cli/commands/commands.h"
 #include "daemon/client/spawn.h"
+#include "daemon/config/http_state.h"
 
 namespace efimd::service {
 
@@ -35,6 +36,18 @@ Result<SpawnPlan> http_plan(const Paths& paths, const CommandLine::Http& options
     plan->command.insert(plan->command.end(), {"--port", std::to_string(*options.port)});
   if (options.print_token) plan->command.emplace_back("--print-token");
   return plan;
+}
+
+/// The one that runs listens on the wanted port. One that is starting is waited for.
+bool runs_already(const Paths& paths, const CommandLine::Http& options) {
+  const int wanted = options.port.value_or(load_config(paths.config_file).http.port);
+  const Deadline deadline = std::chrono::steady_clock::now() + kStartMax;
+  HttpState state = http_state(paths);
+  while (state.runs && !state.port && std::chrono::steady_clock::now() < deadline) {
+    std::this_thread::sleep_for(kLook);
+    state = http_state(paths);
+  }
+  return state.port && (wanted == 0 || *state.port == wanted);
 }
 
 int become(const SpawnPlan& plan) {
@@ -67,6 +80,10 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
   const auto plan = http_plan(paths, options);
   if (!plan) return failed(plan.error());
   if (!options.background) return become(*plan);
+  if (runs_already(paths, options)) {
+    fmt::print("efimd-http runs already\n");
+    return 0;
+  }
   const auto started = start(*plan);
   return started ? 0 : failed(started.error());
 }

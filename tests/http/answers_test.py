@@ -100,10 +100,13 @@ class Answers(HttpTest):
 class Start(HttpTest):
     options = ""  # the test writes more of [http]
 
-    def test_a_second_one_says_who_runs_and_stop_ends_it(self):
-        second = self.run_efimd("http", "--background")
-        self.assertEqual(second.returncode, 1)
-        self.assertIn("runs already", second.stderr)
+    def test_a_second_one_says_that_one_runs_and_stop_ends_it(self):
+        for port in ([], ["--port", self.port]):
+            second = self.run_efimd("http", "--background", *port)
+            self.assertEqual((second.returncode, second.stdout, second.stderr), (0, "efimd-http runs already\n", ""))
+        other = self.run_efimd("http", "--background", "--port", self.port + 1)
+        self.assertEqual(other.returncode, 1)
+        self.assertIn("efimd-http does not start: efimd-http runs already", other.stderr)
         self.assertEqual(self.run_efimd("http", "--stop").stdout, "efimd-http has finished\n")
         self.assertEqual(self.run_efimd("http", "--stop").stdout, "no efimd-http is running\n")
 
