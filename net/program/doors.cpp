@@ -16,9 +16,9 @@
 #include <utility>
 
 #include "daemon/client/spawn.h"
+#include "daemon/config/engine_key.h"
 #include "daemon/config/http_state.h"
 #include "daemon/config/this_system.h"
-#include "net/remote/key.h"
 
 namespace efimd::net {
 
@@ -83,7 +83,7 @@ Result<void> Doors::take_http() {
 Result<void> Doors::take_engine(const service::Config& config) {
   if (config.remote.url.empty())
     return fail(Fault::kNotFound, "no engine elsewhere is configured", "set engine.url");
-  auto key = remote::find_key(config.remote.key_file, std::getenv("EFIMD_ENGINE_KEY"));
+  auto key = service::find_engine_key(config.remote.key_file, std::getenv("EFIMD_ENGINE_KEY"));
   if (!key) return tl::unexpected(key.error());
   if (!engine_lock_) {
     // One that serves the daemon alone makes room. One that serves both has http.lock, too.

@@ -15,6 +15,7 @@
 #include "daemon/client/client.h"
 #include "daemon/config/build.h"
 #include "daemon/config/config.h"
+#include "daemon/config/engine_key.h"
 #include "daemon/config/http_state.h"
 #include "daemon/config/printable.h"
 #include "daemon/config/sandbox.h"
@@ -219,6 +220,10 @@ Finding examine_daemon(const Paths& paths) {
 Finding examine_remote(const Config& config, const Paths& paths) {
   const std::string& url = config.remote.url;
   if (url.empty()) return {Level::kGood, "elsewhere", "no engine; nothing leaves this machine", ""};
+  if (!config.remote.key_file.empty())  // EFIMD_ENGINE_KEY may be another shell's
+    if (const auto key = find_engine_key(config.remote.key_file, nullptr); !key)
+      return {Level::kWrong, "elsewhere", "engine.key_file: " + key.error().what,
+              key.error().remedy + ", then run 'efimd stop'"};
   if (LockFile::is_held(paths.daemon_lock()) && !LockFile::is_held(paths.remote_lock()))
     return {Level::kWrong, "elsewhere", "efimd-http does not run, so " + url + " is not asked",
             "'efimd stop'; the next editor starts both"};

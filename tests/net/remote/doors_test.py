@@ -174,6 +174,25 @@ class BadKey(Doors):
         self.assertEqual(self.health(), 200)
         self.assertIsNone(self.holder("remote"))
 
+    def test_doctor_says_what_is_wrong_with_the_key_and_what_to_do(self):
+        key = self.folder / "key"
+        self.more = f'key_file = "{key}"'
+        self.configure()
+        for text, mode, what, remedy in ((None, 0, "No such file", "write the key into it"), ("sesame\n", 0o644, "others may read", "chmod 600"),
+                                         ("\n", 0o600, "holds no key", "a key is one line")):
+            if text is not None:
+                key.write_text(text)
+                key.chmod(mode)
+            done = self.run_efimd("doctor", "--json")
+            self.assertEqual(done.returncode, 1)
+            found = next(each for each in json.loads(done.stdout)["findings"] if each["subject"] == "elsewhere")
+            self.assertEqual(found["level"], "wrong")
+            self.assertIn(f"engine.key_file: {key}", found["what"])
+            self.assertIn(what, found["what"])
+            self.assertIn(remedy, found["remedy"])
+        key.write_text("sesame\n")
+        self.assertEqual(self.run_efimd("doctor").returncode, 0)
+
 
 if __name__ == "__main__":
     unittest.main()

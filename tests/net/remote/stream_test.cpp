@@ -4,7 +4,6 @@
 #include <nlohmann/json.hpp>
 
 #include "net/remote/health.h"
-#include "net/remote/key.h"
 
 using namespace efimd;
 using namespace efimd::remote;

@@ -1,4 +1,4 @@
-#include "net/remote/key.h"
+#include "daemon/config/engine_key.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -12,7 +12,7 @@
 
 #include "daemon/config/local_socket.h"
 
-namespace efimd::remote {
+namespace efimd::service {
 
 namespace {
 
@@ -33,16 +33,17 @@ Result<std::string> checked(std::string key, const std::string& place) {
 
 }  // namespace
 
-Result<std::string> find_key(const std::string& file, const char* variable) {
+Result<std::string> find_engine_key(const std::string& file, const char* variable) {
   if (file.empty()) {
     if (variable == nullptr || *variable == '\0') return std::string();
     return checked(variable, "EFIMD_ENGINE_KEY");
   }
   const std::string path = expanded(file);
-  const service::UniqueFd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  const UniqueFd in(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat facts {};
   if (!in || ::fstat(in.get(), &facts) != 0)
-    return fail(Fault::kNotFound, path + ": " + std::strerror(errno), "see engine.key_file");
+    return fail(Fault::kNotFound, path + ": " + std::strerror(errno),
+                "write the key into it, and chmod 600 " + path);
   if (!S_ISREG(facts.st_mode) || facts.st_uid != ::geteuid() || (facts.st_mode & 077) != 0)
     return fail(Fault::kBadInput, path + ": others may read the key", "chmod 600 " + path);
   std::array<char, kKeyBytesMax> bytes{};
@@ -52,4 +53,4 @@ Result<std::string> find_key(const std::string& file, const char* variable) {
   return checked(std::move(key), path);
 }
 
-}  // namespace efimd::remote
+}  // namespace efimd::service
