@@ -82,6 +82,21 @@ TEST_CASE("wrong usage is code 2 with a message") {
   }
 }
 
+TEST_CASE("a command that is none is named, also where help is asked for") {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"nonsense"},
+                                             {"nonsense", "--help"},
+                                             {"help", "nonsense"},
+                                             {"model", "nonsense"},
+                                             {"help", "model", "nonsense"}}) {
+    CAPTURE(arguments);
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 2);
+    CHECK(line.error().text.find("\"nonsense\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("who asks efimd for measurements is told the program that makes them") {
   for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
            {"bench"}, {"bench", "type", "a.c"}, {"help", "bench"}}) {
