@@ -104,6 +104,18 @@ class CommandsTest(UserTest):
         self.assertEqual(self.run_efimd("model", "use", "--configured").returncode, 0)
         self.assertIn(f"in use: {kModel}", self.run_efimd("model", "list").stdout)
 
+    def test_model_use_takes_a_file_of_the_current_folder_and_list_says_when_it_is_gone(self):
+        here = self.folder / "here"
+        here.mkdir()
+        mine = here / "mine.gguf"
+        mine.write_bytes(kModel.read_bytes())
+        done = self.run_efimd("model", "use", "mine.gguf", cwd=here)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"in use: {mine} (", done.stdout)
+        self.assertIn(f"in use: {mine} (efimd model use)\n", self.run_efimd("model", "list").stdout)
+        mine.unlink()
+        self.assertIn(f"in use: {mine} (efimd model use) (missing)\n", self.run_efimd("model", "list").stdout)
+
     def test_model_info(self):
         info = json.loads(self.run_efimd("model", "info", kModel, "--json").stdout)
         self.assertEqual(info["architecture"], "llama")

@@ -40,11 +40,11 @@ class UserTest(unittest.TestCase):
         self.runtime = pathlib.Path(self.environment["EFIMD_RUNTIME_DIR"])
         self.addCleanup(self.kill_daemon)
 
-    def run_efimd(self, *arguments, **environment):
+    def run_efimd(self, *arguments, cwd=None, **environment):
         """A finished command."""
         return subprocess.run([kEfimd, *map(str, arguments)], env=self.environment | environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                              timeout=kPatienceS, check=False)
+                              cwd=cwd, timeout=kPatienceS, check=False)
 
     def editor(self, **environment):
         editor = Editor([kEfimd, "lsp"], self.environment | environment)

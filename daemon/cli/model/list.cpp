@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "daemon/cli/commands/commands.h"
@@ -55,7 +57,9 @@ int run_model_list(const Paths& paths, const CommandLine& line) {
   }
   fmt::print("{}", list_table(files, used));
   if (!choice) return failed(choice.error());
-  fmt::print("\nin use: {} ({})\n", printable(used.string()), choice->reason);
+  std::error_code error;
+  fmt::print("\nin use: {} ({}){}\n", printable(used.string()), choice->reason,
+             std::filesystem::exists(used, error) ? "" : " (missing)");
   return 0;
 }
 

@@ -1,5 +1,8 @@
 #include <fmt/format.h>
 
+#include <filesystem>
+#include <system_error>
+
 #include "daemon/cli/commands/commands.h"
 #include "daemon/client/client.h"
 #include "daemon/config/config.h"
@@ -18,12 +21,16 @@ namespace efimd::service {
 
 namespace {
 
+/// By path, by a listed name, else by the name of a file in the current folder.
 Result<std::filesystem::path> find_model(const Config& config, const std::string& asked) {
   Config wanted = config;
   wanted.model = asked;
   wanted.model_source = "EFIMD_MODEL";  // a relative path is meant from here
   auto choice = choose_model(wanted, find_model_places());
   if (choice) return std::move(choice->path);
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::absolute(asked, error).lexically_normal();
+  if (std::filesystem::is_regular_file(here, error)) return here;
   choice.error().what.erase(0, wanted.model_source.size() + 2);
   return tl::unexpected(choice.error());
 }
