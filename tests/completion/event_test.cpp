@@ -75,8 +75,7 @@ TEST_CASE("accepting: more than a character that agrees with what was shown") {
   CHECK(event_after("a = ^", replace(4, 4, "foo"), "a = foo^", "foo(b);") == "accept");
   CHECK(event_after("a = ^", replace(4, 4, "foo(b);\n"), "a = foo(b);\n^", "foo(b);") == "accept");
   CHECK(event_after("f(^)", replace(2, 3, "x, y)"), "f(x, y)^", "x, y)") == "accept");
-  CHECK(event_after("a {^", replace(3, 3, "\r\n  b\r\n}"), "a {\n  b\n}^", "\n  b\n}") ==
-        "accept");
+  CHECK(event_after("a {^", replace(3, 3, "\r\n  b\r\n}"), "a {\n  b\n}^", "\n  b\n}") == "accept");
 }
 
 TEST_CASE("typing what is shown, character by character, is typing") {
