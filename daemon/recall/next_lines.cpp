@@ -101,13 +101,16 @@ class Reading {
  private:
   /// Where the voter stands next, the cursor's indentation has the levels that the voter's next line
   /// has more or less than its own.
-  std::string moved(const Voter& voter, std::string_view next) const {
+  std::string moved(const Voter& voter, std::string_view next) {
     const std::string_view there = voter.indentation;
     if (next == there) return std::string(indentation_);
-    const auto levels = [&](std::size_t columns) {
-      return in_levels(columns, text::indentation_of(voter.match->text, voter.at),
-                       text::indentation_of(asked_.text(), asked_.cursor()));
-    };
+    // Once for all lines: each reads hundreds of lines.
+    if (!ours_) ours_ = text::indentation_of(asked_.text(), asked_.cursor());
+    if (measured_ != voter.match) {
+      measured_ = voter.match;
+      theirs_ = text::indentation_of(voter.match->text, voter.at);
+    }
+    const auto levels = [&](std::size_t columns) { return in_levels(columns, theirs_, *ours_); };
     if (next.starts_with(there)) {
       const std::string_view more = next.substr(there.size());
       const bool tabs = more.find('\t') != std::string_view::npos;
@@ -163,6 +166,9 @@ class Reading {
 
   const Asked& asked_;
   std::string_view indentation_;
+  std::optional<text::Indentation> ours_;  ///< of the asking text, once it is needed
+  const Match* measured_ = nullptr;        ///< of whose text theirs_ is
+  text::Indentation theirs_;
   std::vector<Voter> voters_;
 };
 
