@@ -75,7 +75,7 @@ std::string document_text(std::string text) {
   if (!is_valid(text)) text = utf8::sanitized(text);
   std::size_t kept = std::min(text.find('\r'), text.size());
   for (std::size_t at = kept; at < text.size(); ++at) {
-    if (text[at] == '\r' && text.substr(at + 1, 1) == "\n") continue;
+    if (text[at] == '\r' && text.c_str()[at + 1] == '\n') continue;
     text[kept++] = text[at] == '\r' ? '\n' : text[at];
   }
   text.resize(kept);
