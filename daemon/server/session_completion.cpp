@@ -22,7 +22,7 @@ constexpr std::size_t kSampleBytesMin = 16;
 
 /// Bytes of `sample` that `text` has: all or none.
 std::size_t bytes_in(std::string_view text, std::string_view sample) {
-  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; };
+  const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n'; };
   if (sample.size() - static_cast<std::size_t>(std::ranges::count_if(sample, is_blank)) <
       kSampleBytesMin)
     return 0;
@@ -38,8 +38,10 @@ Json version_json(const std::optional<std::int32_t>& version) {
 }  // namespace
 
 void Session::find_document(const lsp::Message& message) {
-  const auto sought = params_of<lsp::FindDocumentParams>(message);
+  auto sought = params_of<lsp::FindDocumentParams>(message);
   if (!sought) return;
+  for (std::string* const sample : {&sought->above, &sought->below})
+    *sample = text::document_text(std::move(*sample));
   const auto found = host_.find_document(id_, *sought);
   if (!found) return answer(message.id, nullptr);
   answer(message.id,

@@ -58,7 +58,8 @@ class FakeHost : public service::SessionHost {
   void file_changed(const std::string& path) override { changed_files.push_back(path); }
   void forget_text(const completion::TextHome& home) override { forgotten.push_back(home.path); }
   std::optional<service::FoundDocument> find_document(
-      std::uint64_t, const lsp::FindDocumentParams&) const override {
+      std::uint64_t, const lsp::FindDocumentParams& params) const override {
+    sought = params;
     return found;
   }
   void count_silence(const std::string& reason) override { silences.push_back(reason); }
@@ -76,6 +77,7 @@ class FakeHost : public service::SessionHost {
   std::vector<completion::DocumentKey> focused;
   std::vector<completion::Dismissal> dismissed;
   service::TextBudget texts;
+  mutable lsp::FindDocumentParams sought;
   bool judges_at_once = true;
   std::vector<service::FileJudge::Judged> waiting_judgements;
   service::Exclusions excluded{{"private/"}, false};

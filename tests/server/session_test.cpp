@@ -173,10 +173,11 @@ TEST_CASE("efim/findDocument gives another session's document that has the lines
   FakeEditor editor;
   editor.initialize();
   const auto find = [&](int id) {
-    editor.request(id, "efim/findDocument", {{"above", "int first_line;\n"}, {"below", ""}});
+    editor.request(id, "efim/findDocument", {{"above", "int first_line;\r\n"}, {"below", ""}});
     return editor.answer(id)["result"];
   };
   CHECK(find(5) == nullptr);
+  CHECK(editor.host.sought.above == "int first_line;\n");
   const text::Document other("int first_line;\nint second;\n");
   editor.host.found = service::FoundDocument{16, "file:///src/b.cpp", "cpp", other.snapshot()};
   CHECK(find(6) == Json{{"uri", "file:///src/b.cpp"},
