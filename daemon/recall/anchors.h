@@ -35,7 +35,8 @@ std::size_t line_begin(std::string_view text, std::size_t at);
 std::size_t line_end(std::string_view text, std::size_t at);
 
 inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
-inline bool is_line_end(char c) { return c == '\n' || c == '\r'; }
+/// The only one in a document's text (text::document_text).
+inline bool is_line_end(char c) { return c == '\n'; }
 /// Letters, digits, "_", and every byte of a code point that is not ASCII.
 inline bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

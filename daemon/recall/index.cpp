@@ -158,9 +158,7 @@ Continuation Index::draft(const Query& query, std::size_t bytes_max) const {
   // In the own file, a draft ends before the cursor's own line.
   if (best->source == Source::kThisFile && best->goes_on < asked.line_begin())
     rest = rest.substr(0, asked.line_begin() - best->goes_on);
-  Continuation found{std::string(rest), share, best->agreed, votes};
-  std::erase(found.text, '\r');
-  return found;
+  return {std::string(rest), share, best->agreed, votes};
 }
 
 Usage Index::usage() const {

@@ -60,8 +60,8 @@ Gap gap_from(std::string_view text, std::size_t at) {
   Gap gap;
   for (gap.end = at; gap.end < text.size(); ++gap.end) {
     const char c = text[gap.end];
-    if (c == '\n' || (c == '\r' && text.substr(gap.end + 1, 1) != "\n")) ++gap.line_ends;
-    if (c != '\r' && c != '\n' && !is_blank(c)) break;
+    if (is_line_end(c)) ++gap.line_ends;
+    if (!is_line_end(c) && !is_blank(c)) break;
   }
   return gap;
 }

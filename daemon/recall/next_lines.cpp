@@ -26,9 +26,7 @@ std::string_view blanks_of(std::string_view text, std::size_t begin) {
 
 /// First byte of the line under the one that `at` is in; the text's size if there is none.
 std::size_t next_begin(std::string_view text, std::size_t at) {
-  at = line_end(text, at);
-  if (text.substr(at, 2) == "\r\n") return at + 2;
-  return std::min(at + 1, text.size());
+  return std::min(line_end(text, at) + 1, text.size());
 }
 
 /// A match whose line is the candidate's, and where its next line begins.
