@@ -130,6 +130,7 @@ void BridgeSession::daemon_says(std::string body) {
   if (message->kind == Kind::kRequest) return on_daemon_request(*message);
   if (message->method == "efim/leaving") {
     daemon_leaves_ = true;
+    another_comes_ = member(message->params, "anotherComes") == true;
     return;
   }
   if (message->method == "$/progress") note_progress(message->params);
@@ -261,7 +262,8 @@ void BridgeSession::disconnected() {
   link_ = Link::kNone;
   hang_up_.reset();
   version_id_.reset();
-  if (retiring_) touched_ = true;  // like a keystroke, this needs a daemon now
+  // Like a keystroke, these need a daemon now.
+  if (retiring_ || std::exchange(another_comes_, false)) touched_ = true;
   if (retiring_) retired_.insert(*std::exchange(retiring_, std::nullopt));
   for_daemon_.clear();
   daemon_requests_.clear();

@@ -34,6 +34,7 @@ namespace efimd::service {
 ///         keystroke. If it does not know how to retire, or that build comes back, it serves, and
 ///         one message to the user says what to do.
 ///   BR-5  A message to the user is shown once, even if several daemons send it.
+///   BR-6  A daemon that leaves for another one, as D-6 and D-7 have it, is sought again at once.
 ///
 ///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
 ///          any   --disconnected()--> kNone
@@ -134,6 +135,7 @@ class BridgeSession {
   bool touched_ = false;  ///< the editor said something that no daemon has received
   bool outage_told_ = false;
   bool daemon_leaves_ = false;
+  bool another_comes_ = false;  ///< after the one that leaves
   std::optional<int> exit_code_;
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;

@@ -19,6 +19,8 @@ namespace efimd::service {
 struct ConfigWarning {
   int line = 0;  ///< of the file; 0 if it is about the whole file or the environment
   std::string message;
+
+  bool operator==(const ConfigWarning&) const = default;
 };
 
 /// [http]: of efimd-http, which serves clients that speak no LSP.
@@ -26,6 +28,8 @@ struct HttpConfig {
   bool enable = false;  ///< whether the daemon's start starts it, too
   int port = 8012;
   bool require_token = true;
+
+  bool operator==(const HttpConfig&) const = default;
 };
 
 /// [engine]: a server elsewhere that answers before the engine of this machine. Off by default.
@@ -73,6 +77,8 @@ struct Config {
   std::filesystem::path file;  ///< the path of the file
   bool file_read = false;      ///< false: absent, unreadable or malformed; defaults are in use
   std::vector<ConfigWarning> warnings;
+
+  bool operator==(const Config&) const = default;
 };
 
 /// Reads `text`; unknown keys and wrong types become warnings and leave the default. Malformed TOML

@@ -30,8 +30,8 @@ namespace efimd::service {
 
 namespace {
 
-/// A file that was corrected is seen at the next request (watch_model_files). Another configuration is
-/// not, nor a file made where the sandbox reaches no new ones.
+/// A file that was corrected is seen at the next request (watch_model_files), and so is another
+/// configuration (config_watch.h). A file made where the sandbox reaches no new ones is not.
 constexpr std::string_view kIfCorrected = "if it is corrected and this remains, run 'efimd stop'";
 /// Fewer tokens of KV than this leave no room for a prompt worth asking.
 constexpr std::size_t kWindowTokensMin = 256;

@@ -46,9 +46,10 @@ void give_free_memory_back() {
 Daemon::Impl::Impl(Settings settings, LockFile lock, UniqueFd listening)
     : settings_(std::move(settings)),
       lock_(std::move(lock)),
-      lifetime_(io_, *this,
-                {settings_.socket, settings_.idle_exit, settings_.retire_quiet,
-                 settings_.before_leaving, settings_.log}) {
+      lifetime_(
+          io_, *this,
+          {settings_.socket, settings_.idle_exit, settings_.retire_quiet, settings_.before_leaving,
+           settings_.log, looks_at_config(), settings_.look_pause}) {
   if (settings_.passed)
     lifetime_.listen_for_manager(std::move(settings_.passed));
   else
@@ -236,9 +237,9 @@ void Daemon::Impl::ended(std::uint64_t id) {
   });
 }
 
-void Daemon::Impl::end_sessions() {
+void Daemon::Impl::end_sessions(bool another_comes) {
   for (const auto& [id, connection] : connections_) {
-    connection->session().take_leave();
+    connection->session().take_leave(another_comes);
     connection->finish();
   }
 }

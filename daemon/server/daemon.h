@@ -16,6 +16,7 @@
 #include "daemon/config/http_state.h"
 #include "daemon/config/local_socket.h"
 #include "daemon/config/sandbox.h"
+#include "daemon/models/config_watch.h"
 #include "daemon/models/engine_host.h"
 #include "daemon/server/file_judge.h"
 
@@ -51,10 +52,13 @@ class Daemon {
     std::shared_ptr<FileThreads> file_threads;
     std::shared_ptr<FileThreads> project_threads;
     std::function<FileFacts(const std::string& uri)> facts;
-    std::function<HttpState()> http;  ///< for the status
-    SandboxStatus sandbox;            ///< for the status
-    std::string model_path;           ///< for the status; empty if none was found
-    std::string model_reason;         ///< why that one
+    /// Whether the configuration has changed, see watch_config(); empty: it never does.
+    std::function<ConfigLook()> look_at_config;
+    std::chrono::milliseconds look_pause{1000};  ///< between two looks
+    std::function<HttpState()> http;             ///< for the status
+    SandboxStatus sandbox;                       ///< for the status
+    std::string model_path;                      ///< for the status; empty if none was found
+    std::string model_reason;                    ///< why that one
     std::shared_ptr<spdlog::logger> log;
     std::chrono::milliseconds idle_exit{0};  ///< 0: never
     /// A daemon that was asked to retire does so after this time without a request.

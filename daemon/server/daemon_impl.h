@@ -10,9 +10,11 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "daemon/config/printable.h"
 #include "daemon/files/head_keeper.h"
 #include "daemon/files/served_uris.h"
 #include "daemon/server/connection.h"
@@ -77,13 +79,33 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   ModelProgress model_progress() const override;
   lsp::Json status() const override;
   void stop() override { lifetime_.stop(); }
-  void retire() override { lifetime_.retire(); }
+  void retire() override { lifetime_.retire("a later build asks for it"); }
 
  private:
+  /// Looks on a file thread, since a home's file system may stall (D-7).
+  std::function<void(std::function<void(const ConfigLook&)>)> looks_at_config() {
+    if (!settings_.look_at_config) return {};
+    return [this](std::function<void(const ConfigLook&)> told) {
+      judge_->ask<ConfigLook>(kLookMax, settings_.look_at_config, std::move(told), [] {});
+    };
+  }
+
   // Lifetime::Host
   void admit(Lifetime::Socket socket) override;
   std::size_t session_count() const override { return connections_.size(); }
-  void end_sessions() override;
+  void end_sessions(bool another_comes) override;
+  /// As one of the configuration's warnings, which new sessions and the status show, too.
+  void show_config_trouble(const std::optional<ConfigWarning>& trouble) override {
+    if (trouble == config_trouble_) return;
+    std::vector<ConfigWarning>& warnings = settings_.config.warnings;
+    if (config_trouble_) std::erase(warnings, *config_trouble_);
+    config_trouble_ = trouble;
+    if (!trouble) return;
+    log().warn("configuration, line {}: {}", trouble->line, printable(trouble->message));
+    warnings.insert(warnings.begin(), *trouble);
+    for (const auto& [id, connection] : connections_)
+      connection->session().tell_configuration({*trouble});
+  }
 
   /// Closes the connection that has been silent for longest, without having been initialized; false
   /// if there is none.
@@ -109,6 +131,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   void purge_excluded(std::vector<std::string> uris);
   void read_projects();
   void keep_heads();
+  static constexpr std::chrono::seconds kLookMax{1};
   using Answered = std::function<void(Result<lsp::Json>)>;
   void ask_store(const CacheRequest& request, Answered done);
   /// Finds every spelling of the file that the store or a session knows, then does what is asked.
@@ -150,6 +173,7 @@ class Daemon::Impl : public SessionHost, private Lifetime::Host {
   ServedUris served_;  ///< until they are purged
   std::unique_ptr<FileJudge> judge_;
   std::string remote_trouble_;  ///< of the engine elsewhere, as the log has it
+  std::optional<ConfigWarning> config_trouble_;
   std::atomic<bool> change_posted_ = false;
   std::unique_ptr<HeadKeeper> heads_;  ///< null: prompts show no other files. service_ asks it
   std::unique_ptr<completion::CompletionService> service_;  // its thread posts to io_: ends first

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <string>
 #include <thread>
 
@@ -74,7 +75,10 @@ void Lifetime::start() {
   start_idle_clock();
 }
 
-void Lifetime::session_began() { idle_clock_.cancel(); }
+void Lifetime::session_began() {
+  idle_clock_.cancel();
+  look_at_config();
+}
 
 void Lifetime::session_ended() {
   if (host_.session_count() > 0) return;
@@ -85,6 +89,7 @@ void Lifetime::session_ended() {
 void Lifetime::request_began() {
   ++unanswered_;
   last_request_ = Clock::now();
+  look_at_config();
 }
 
 void Lifetime::request_answered() { --unanswered_; }
@@ -165,15 +170,36 @@ void Lifetime::stop() {
   acceptor_.reset();
   idle_clock_.cancel();
   if (host_.session_count() == 0) return io_.stop();
-  host_.end_sessions();
+  host_.end_sessions(retiring_);
   drain_clock_.expires_after(kDrainMax);
   drain_clock_.async_wait([this](error_code) { io_.stop(); });
 }
 
-void Lifetime::retire() {
+void Lifetime::retire(std::string_view why) {
   if (std::exchange(retiring_, true)) return;
-  settings_.log->info("asked to retire for a later build");
+  settings_.log->info("leaves when nobody asks for anything: {}", why);
   retire_when_quiet();
+}
+
+void Lifetime::look_at_config() {
+  if (!settings_.look_at_config || retiring_ || stopping_ || Clock::now() < next_look_) return;
+  next_look_ = Clock::now() + settings_.look_pause;
+  try {
+    settings_.look_at_config([this](const ConfigLook& look) { judge_config(look); });
+  } catch (const std::bad_alloc&) {
+    // The next request looks.
+  }
+}
+
+void Lifetime::judge_config(const ConfigLook& look) {
+  if (look.found == ConfigLook::Found::kBeingWritten) {
+    look_clock_.expires_at(next_look_);
+    return look_clock_.async_wait([this](error_code cancelled) {
+      if (!cancelled) look_at_config();
+    });
+  }
+  host_.show_config_trouble(look.trouble);
+  if (look.found == ConfigLook::Found::kOther) retire("the configuration has changed");
 }
 
 /// D-6. By the clock even when it is quiet already: who asked has its answer by then.

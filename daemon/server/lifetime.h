@@ -11,10 +11,12 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <utility>
 
 #include "base/error.h"
 #include "daemon/config/local_socket.h"
+#include "daemon/models/config_watch.h"
 
 namespace spdlog {
 class logger;
@@ -40,6 +42,8 @@ class logger;
 //   D-6  Asked to retire, because a later build is here (bridge_session.h, BR-4): as D-4, but only
 //        after no request waits and none came for retire_quiet. The next daemon waits for the lock
 //        (D-1), so the model is in memory once.
+//   D-7  A start would find another configuration: as D-6. Sessions that begin and requests look for
+//        that, once in look_pause at most. One that a start could not read changes nothing.
 
 namespace efimd::service {
 
@@ -49,6 +53,9 @@ struct LifetimeSettings {
   std::chrono::milliseconds retire_quiet{1500};  ///< D-6
   std::function<void()> before_leaving;          ///< between the decision to leave and D-2 a
   std::shared_ptr<spdlog::logger> log;
+  /// D-7: looks, and calls on io with what was found, perhaps never. Empty: nobody looks.
+  std::function<void(std::function<void(const ConfigLook&)>)> look_at_config;
+  std::chrono::milliseconds look_pause{1000};
 };
 
 /// The daemon's lock, or kNotReady if a daemon listens at `socket` (D-2 c) or does not let go of the
@@ -75,8 +82,11 @@ class Lifetime {
     virtual ~Host() = default;
     virtual void admit(Socket socket) = 0;
     virtual std::size_t session_count() const = 0;
-    /// Stops the sessions' pending work and closes each after its output is sent.
-    virtual void end_sessions() = 0;
+    /// Stops the sessions' pending work and closes each after its output is sent. `another_comes`:
+    /// they should look for the next daemon at once.
+    virtual void end_sessions(bool another_comes) = 0;
+    /// Why the configuration that is there now is not taken; none if it is, or is the same.
+    virtual void show_config_trouble(const std::optional<ConfigWarning>& trouble) = 0;
   };
 
   Lifetime(boost::asio::io_context& io, Host& host, LifetimeSettings settings);
@@ -94,8 +104,8 @@ class Lifetime {
   void request_began();
   void request_answered();
 
-  void stop();    ///< D-4
-  void retire();  ///< D-6
+  void stop();                        ///< D-4
+  void retire(std::string_view why);  ///< D-6
   bool is_stopping() const { return stopping_; }
 
  private:
@@ -109,6 +119,8 @@ class Lifetime {
   void leave_if_alone();
   std::size_t accept_queued();
   void retire_when_quiet();
+  void look_at_config();
+  void judge_config(const ConfigLook& look);
   /// Removes the socket's file if it is still ours, because a cleaner of old files may have let
   /// another daemon in.
   void unlink_socket();
@@ -122,8 +134,10 @@ class Lifetime {
   boost::asio::steady_timer retry_clock_{io_};
   boost::asio::steady_timer drain_clock_{io_};
   boost::asio::steady_timer retire_clock_{io_};
+  boost::asio::steady_timer look_clock_{io_};
   std::size_t unanswered_ = 0;  ///< requests that the completion service has
   Clock::time_point last_request_{};
+  Clock::time_point next_look_{};
   bool accepting_ = false;  ///< or waiting to
   bool stopping_ = false;
   bool retiring_ = false;

@@ -254,6 +254,9 @@ int run(const Paths& paths, const Config& config, ServeOptions& options) {
   settings.log = log;
   if (config.sandbox) settings.sandbox = confine(paths, model, settings);
   if (*passed) settings.passed = std::move(**passed);
+  // Nobody would start the next one in a terminal's place.
+  if (options.log_to == ServeOptions::LogTo::kFile)
+    settings.look_at_config = watch_config(paths, config);
   const SandboxStatus sandbox = settings.sandbox;
   auto daemon = Daemon::open(std::move(settings));
   if (!daemon) return refuse(std::move(options.ready), daemon.error());

@@ -234,7 +234,7 @@ void Session::initialized(const lsp::Message&) {
   if (registers_watchers_)
     send_(lsp::request_body(kWatchId, "client/registerCapability",
                             lsp::watch_files_params(kWatchId)));
-  tell_configuration();
+  tell_configuration(host_.config().warnings);
 }
 
 void Session::cancel_request(const lsp::Message& message) {
@@ -279,15 +279,14 @@ void Session::tell_failure(const std::string& failure) {
   show(lsp::MessageType::kError, "efimd gives no completions: " + failure);
 }
 
-void Session::tell_configuration() {
-  const Config& config = host_.config();
-  if (config.warnings.empty()) return;
-  const ConfigWarning& first = config.warnings.front();
+void Session::tell_configuration(const std::vector<ConfigWarning>& warnings) {
+  if (state_ != State::kServing || warnings.empty()) return;
+  const ConfigWarning& first = warnings.front();
   // Short, and without the path: Neovim 0.7 cuts what is longer than a line out of its middle.
   const std::string place =
-      first.line > 0 ? fmt::format("{}:{}: ", config.file.filename().string(), first.line)
+      first.line > 0 ? fmt::format("{}:{}: ", host_.config().file.filename().string(), first.line)
                      : "efimd's configuration: ";
-  const std::size_t more = config.warnings.size() - 1;
+  const std::size_t more = warnings.size() - 1;
   show(lsp::MessageType::kWarning,
        place + first.message + (more > 0 ? fmt::format(" (and {} more: efimd doctor)", more) : ""));
 }
@@ -300,8 +299,9 @@ void Session::show(lsp::MessageType type, const std::string& text) {
   notify("window/showMessage", lsp::message_params(type, plain));
 }
 
-void Session::take_leave() {
-  if (state_ == State::kServing) notify("efim/leaving", Json::object());
+void Session::take_leave(bool another_comes) {
+  if (state_ != State::kServing) return;
+  notify("efim/leaving", another_comes ? Json{{"anotherComes", true}} : Json::object());
 }
 
 void Session::end() {

@@ -139,9 +139,11 @@ class Session : public std::enable_shared_from_this<Session> {
   std::function<void()> work_aside();
   /// The model loaded further, is ready or failed.
   void model_changed();
-  /// Tells the client that the daemon was asked to finish, so that its end is not taken for a
-  /// failure.
-  void take_leave();
+  /// Shows the user the first thing that is ignored in config.toml.
+  void tell_configuration(const std::vector<ConfigWarning>& warnings);
+  /// Tells the client that the daemon was asked to finish, so that its end is no failure, and
+  /// whether that was for another one.
+  void take_leave(bool another_comes);
   /// Call it when the connection is gone. It stops pending work, closes documents, and sends
   /// nothing from then on.
   void end();
@@ -294,8 +296,6 @@ class Session : public std::enable_shared_from_this<Session> {
   void dispatch(const lsp::Message& message);
   void tell_remote(const std::string& trouble);
   void tell_failure(const std::string& failure);
-  /// Shows the user what is ignored in config.toml.
-  void tell_configuration();
   void show(lsp::MessageType type, const std::string& text);
   /// Sends efim/state, if the client wants it and it differs from the last one.
   void tell_state();

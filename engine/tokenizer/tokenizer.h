@@ -56,6 +56,7 @@ struct FimOverride {
     return !order && prefix.empty() && suffix.empty() && middle.empty() && repository.empty() &&
            file_separator.empty();
   }
+  bool operator==(const FimOverride&) const = default;
 };
 
 /// A text's place in the whole; sentencepiece models put their dummy space before kTextStart only.

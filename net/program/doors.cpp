@@ -57,7 +57,7 @@ Result<Serve> Doors::prepare() {
     if (!settings) return tl::unexpected(settings.error());
     http = std::move(*settings);
   }
-  engine_config_ = config.remote;
+  config_ = config;
   if (const auto taken = take_engine(config); !taken) {
     drop_engine();
     if (options_.engine_only) return tl::unexpected(taken.error());
@@ -67,7 +67,10 @@ Result<Serve> Doors::prepare() {
 }
 
 bool Doors::has_changed() const {
-  return service::load_config(paths_.config_file).remote != engine_config_;
+  const service::Config now = service::load_config(paths_.config_file);
+  if (!now.file_read && !now.warnings.empty()) return false;  // malformed: as the daemon does (D-7)
+  if (now.remote != config_.remote) return true;
+  return http_lock_ && (now.http != config_.http || now.completion != config_.completion);
 }
 
 Result<void> Doors::take_http() {

@@ -30,7 +30,7 @@ class Doors {
   /// Reads the configuration and takes what it names. kNotReady if another process has it,
   /// kNotFound if there is nothing to serve.
   Result<Serve> prepare();
-  /// Whether the configuration names another engine elsewhere than what prepare() read.
+  /// Whether the configuration asks for something else to be served than what prepare() read.
   bool has_changed() const;
   /// For who waits: why it did not come to listen.
   void report(const Error& error);
@@ -50,7 +50,7 @@ class Doors {
   service::UniqueFd ready_;
   std::optional<service::LockFile> http_lock_, engine_lock_;
   service::UniqueFd engine_listener_;
-  service::RemoteConfig engine_config_;  ///< as it was read
+  service::Config config_;  ///< as it was read
   std::optional<remote::Server::Settings> engine_;
 };
 

@@ -105,7 +105,6 @@ TEST_CASE("a daemon that ends before its initialize answer is looked for again")
   Harness h;
   h.session.editor_says(request(1, "initialize"));
   h.session.connected();
-  h.for_daemon();
   h.session.disconnected();
   CHECK(h.session.wants_daemon());
   CHECK(h.for_editor().empty());
@@ -256,6 +255,16 @@ TEST_CASE("BR-4 a daemon of an earlier build is asked to retire, and the next is
   CHECK(h.session.wants_daemon());
   CHECK(h.meet(build_named("ours", 2000)).empty());
   CHECK(h.for_editor().empty());
+}
+
+TEST_CASE("BR-6 a daemon that leaves for another is sought at once, one that stops is not") {
+  for (const bool another : {true, false}) {
+    Harness h;
+    h.start();
+    h.session.daemon_says(notification("efim/leaving", {{"anotherComes", another}}));
+    h.session.disconnected();
+    CHECK(h.session.wants_daemon() == another);
+  }
 }
 
 TEST_CASE("BR-4 neither the same build nor a later one is asked to retire") {

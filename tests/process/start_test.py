@@ -7,7 +7,7 @@ import pathlib
 import time
 import unittest
 
-from user import UserTest, kCursor, kModel, kText, kUri
+from user import UserTest, kCursor, kModel, kText, kUri, poll
 
 kTriesMax = 30
 kInitializeWarmMs = 50
@@ -107,6 +107,26 @@ class RaceTest(UserTest):
         self.assertEqual(len(pids), 1, pids)
         log = (self.folder / "state" / "efimd.log").read_text()
         self.assertEqual(log.count(" listens at "), 1, log)
+
+
+class ChangedConfigTest(UserTest):
+    """D-7 by the real file, in the real sandbox."""
+
+    def test_a_changed_configuration_is_in_force_without_a_stop(self):
+        editor = self.ready_editor()
+        self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0])
+        before = self.daemon_pid()
+        config = self.folder / "config.toml"
+        config.write_text("[completion\n")
+        poll(lambda: [w for w in self.status()["config"]["warnings"] if "goes on" in w["message"]], "a warning of the file")
+        self.assertEqual(self.daemon_pid(), before)
+        config.write_text("[completion]\nhealing = \"off\"\n[device]\nthreads = 1\n")
+        poll(lambda: (now := self.status()) and now["pid"] != before, "the next daemon")
+        self.assertTrue(editor.complete_when_loaded(kUri, *kCursor)[0], "the editor goes on with its documents")
+        self.assertEqual(self.status()["config"]["warnings"], [])
+        shown = [m["params"]["message"] for m in editor.heard if m["method"] == "window/showMessage"]
+        self.assertEqual(len(shown), 1, shown)
+        self.assertIn("config.toml:1: ", shown[0])
 
 
 if __name__ == "__main__":

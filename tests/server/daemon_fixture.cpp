@@ -20,11 +20,11 @@ class LogLines::Sink : public spdlog::sinks::base_sink<spdlog::details::null_mut
  public:
   bool wait_for(const std::string& text, std::chrono::milliseconds patience) {
     std::unique_lock lock(lines_mutex_);
-    return arrived_.wait_for(lock, patience, [&] { return found(text); });
+    return arrived_.wait_for(lock, patience, [&] { return count_of(text) > 0; });
   }
-  bool holds(const std::string& text) {
+  std::ptrdiff_t count(const std::string& text) {
     const std::lock_guard lock(lines_mutex_);
-    return found(text);
+    return count_of(text);
   }
 
  protected:
@@ -38,8 +38,8 @@ class LogLines::Sink : public spdlog::sinks::base_sink<spdlog::details::null_mut
   void flush_() override {}
 
  private:
-  bool found(const std::string& text) const {
-    return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
+  std::ptrdiff_t count_of(const std::string& text) const {
+    return std::count_if(lines_.begin(), lines_.end(), [&](const std::string& line) {
       return line.find(text) != std::string::npos;
     });
   }
@@ -59,7 +59,8 @@ void LogLines::wait_for(const std::string& text) const {
   REQUIRE(sink_->wait_for(text, kPatience));
 }
 
-bool LogLines::holds(const std::string& text) const { return sink_->holds(text); }
+std::ptrdiff_t LogLines::count(const std::string& text) const { return sink_->count(text); }
+bool LogLines::holds(const std::string& text) const { return count(text) > 0; }
 
 RunningDaemon::RunningDaemon(const Change& change, Model model,
                              const std::function<void()>& begin) {

@@ -27,6 +27,7 @@ class LogLines {
   /// Fails the test when no line holds `text` within kPatience.
   void wait_for(const std::string& text) const;
   bool holds(const std::string& text) const;
+  std::ptrdiff_t count(const std::string& text) const;  ///< lines that hold it
 
  private:
   class Sink;

@@ -274,8 +274,50 @@ TEST_CASE("D-6: a daemon that is asked to retire answers first what waits") {
   CHECK(later.answer(2).at("result").contains("build"));
   daemon.script->hold_gate.open();
   CHECK(editor.suggestion(1) == "42;");
+  CHECK(editor.next("efim/leaving") == Json{{"anotherComes", true}});
   editor.wait_for_end();
   daemon.join();
+}
+
+TEST_CASE(
+    "D-7: a daemon leaves once another configuration is there and is no longer being written") {
+  std::atomic<int> looks = 0;
+  RunningDaemon daemon([&](auto& settings) {
+    settings.retire_quiet = 0ms;
+    settings.look_pause = 0ms;
+    settings.look_at_config = [&] {
+      return service::ConfigLook{++looks < 4 ? service::ConfigLook::Found::kBeingWritten
+                                             : service::ConfigLook::Found::kOther};
+    };
+  });
+  SocketEditor editor(daemon.socket());
+  editor.wait_for_end();
+  daemon.join();
+  CHECK(looks == 4);
+}
+
+TEST_CASE("D-7: a malformed configuration is told once to the user, and in the status") {
+  std::atomic<int> looks = 0;
+  ReadyDaemon daemon("42;", [&](auto& settings) {
+    settings.retire_quiet = 0ms;
+    settings.look_pause = 0ms;
+    settings.look_at_config = [&] {
+      ++looks;
+      return service::ConfigLook{service::ConfigLook::Found::kMalformed,
+                                 service::ConfigWarning{7, "not valid TOML"}};
+    };
+  });
+  Editor editor(daemon, "int a = \n");
+  CHECK(editor.next("window/showMessage")
+            .at("message")
+            .get<std::string>()
+            .find(":7: not valid TOML") != std::string::npos);
+  editor.complete(1, kUri, 0, 8);
+  CHECK(editor.suggestion(1) == "42;");
+  editor.request(2, "efim/status");
+  CHECK(editor.answer(2).at("result").at("config").at("warnings").at(0).at("line") == 7);
+  CHECK(daemon.log.count("not valid TOML") == 1);
+  CHECK(looks > 1);
 }
 
 TEST_CASE("D-2: an idle daemon takes its socket away and ends") {

@@ -208,7 +208,7 @@ Finding examine_daemon(const Paths& paths) {
   const Json state = status->value("state", Json::object());
   if (state.value("name", "") == "failed")
     return {Level::kWrong, "daemon", state.value("message", "its model failed"),
-            "correct it, then run 'efimd stop'"};
+            "correct it; the next request tries again"};
   return {Level::kGood, "daemon",
           fmt::format("process {}, up {}, {}{}{}{}", status->value("pid", 0),
                       duration_text(status->value("uptimeS", 0.0)), state.value("name", "?"),
