@@ -78,6 +78,7 @@ int Bridge::run() {
   while (!code_) {
     look_for_daemon();
     pump();
+    note_silence();
     if (!code_) wait();
   }
   flush_before_exit();
@@ -108,13 +109,16 @@ void Bridge::wait() {
   if ((ends[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0)
     read_daemon();
   else if (const auto left = greeting_left(); left && *left <= left->zero())
-    greeting_is_late();
+    daemon_hangs();
+  else if (const auto silence = silence_left(); silence && *silence <= silence->zero())
+    silence_is_long();
   if ((ends[0].revents & (POLLIN | POLLHUP | POLLERR | POLLNVAL)) != 0) read_editor();
 }
 
-/// -1, forever, but while a greeting or an attempt to connect has its time.
+/// -1, forever, but while a greeting, another answer or an attempt to connect has its time.
 int Bridge::timeout_ms() const {
   auto left = greeting_left();
+  if (!left) left = silence_left();
   if (!left && (daemon_ || !session_.wants_daemon())) return -1;
   if (!left) left = next_attempt_ - Clock::now();
   const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(*left);
@@ -128,7 +132,26 @@ std::optional<Bridge::Clock::duration> Bridge::greeting_left() const {
   return connected_at_ + ends_.greeting_max - Clock::now();
 }
 
-void Bridge::greeting_is_late() {
+std::optional<Bridge::Clock::duration> Bridge::silence_left() const {
+  if (!daemon_ || !silent_since_) return std::nullopt;
+  return *silent_since_ + ends_.silence_max - Clock::now();
+}
+
+void Bridge::note_silence() {
+  // An answer is not read while the editor takes nothing.
+  const bool owes = daemon_ && session_.is_asking() && to_editor_.size() < kQueuedBytesMax;
+  if (owes && silent_since_) return;
+  silent_since_ = owes ? std::optional(Clock::now()) : std::nullopt;
+  asked_sign_of_life_ = false;
+}
+
+void Bridge::silence_is_long() {
+  if (std::exchange(asked_sign_of_life_, true)) return daemon_hangs();
+  silent_since_ = Clock::now();
+  session_.ask_sign_of_life();
+}
+
+void Bridge::daemon_hangs() {
   failures_ = kAttemptsMax - 1;
   daemon_gone("the daemon (process " + std::to_string(process_) +
               ") does not answer; 'efimd stop' ends it");
@@ -159,6 +182,7 @@ void Bridge::read_editor() {
 
 void Bridge::read_daemon() {
   const Read read = read_into(daemon_.get(), from_daemon_);
+  silent_since_.reset();
   for (;;) {
     auto body = from_daemon_.next();
     if (!body)

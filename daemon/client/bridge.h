@@ -28,6 +28,9 @@ struct BridgeEnds {
   /// For the answer to initialize, which needs no model: milliseconds, and seconds where memory is
   /// short. A daemon that takes longer hangs.
   std::chrono::milliseconds greeting_max = std::chrono::seconds(10);
+  /// A daemon that owes an answer and says nothing for so long is asked for a sign of life. If it
+  /// says nothing for as long again, it hangs.
+  std::chrono::milliseconds silence_max = std::chrono::seconds(10);
 };
 
 /// `efimd lsp`: an editor's stdin and stdout on one side, the user's daemon on the other.
@@ -83,7 +86,11 @@ class Bridge {
   bool is_still_dying() const;
   /// Until the daemon has to answer initialize; nullopt if it need not.
   std::optional<Clock::duration> greeting_left() const;
-  void greeting_is_late();
+  /// Until a silent daemon is asked, or given up; nullopt if it owes nothing.
+  std::optional<Clock::duration> silence_left() const;
+  void note_silence();
+  void silence_is_long();
+  void daemon_hangs();
   void failed(const std::string& reason);
   void finish(int code);
   void flush_before_exit();
@@ -100,6 +107,8 @@ class Bridge {
   bool editor_told_ = false;
   long process_ = 0;    ///< of the daemon that it is connected to, or was last
   bool heard_ = false;  ///< anything from it, since it was connected
+  std::optional<Clock::time_point> silent_since_;  ///< while it owes an answer
+  bool asked_sign_of_life_ = false;                ///< in this silence
   Clock::time_point died_at_{};
   int failures_ = 0;      ///< in a row
   bool resting_ = false;  ///< after giving up: one attempt per kRest

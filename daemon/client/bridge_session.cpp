@@ -211,6 +211,12 @@ void BridgeSession::ask_build() {
   to_daemon(lsp::request_body(*version_id_, "efim/version", nullptr));
 }
 
+void BridgeSession::ask_sign_of_life() {
+  // The answer goes nowhere.
+  to_daemon(
+      lsp::request_body("efimd-alive-" + std::to_string(++ids_made_), "efim/version", nullptr));
+}
+
 /// BR-4.
 void BridgeSession::on_build_answered(const lsp::Message& message) {
   version_id_.reset();

@@ -75,6 +75,10 @@ class BridgeSession {
   bool wants_daemon() const;
   /// Whether the daemon has yet to answer initialize.
   bool is_greeting() const { return link_ == Link::kGreeting && greeting_; }
+  /// Whether the daemon has yet to answer something of the editor's.
+  bool is_asking() const { return link_ == Link::kUp && !pending_.empty(); }
+  /// Asks the daemon for what it answers at once in any state.
+  void ask_sign_of_life();
   /// The reason if the connection is of no use: the daemon refused to initialize or sent nonsense.
   const std::optional<std::string>& hang_up_reason() const { return hang_up_; }
   /// Whether the daemon said that it was asked to finish. Its end is no failure then.

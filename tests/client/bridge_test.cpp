@@ -66,7 +66,8 @@ class Stage {
  public:
   explicit Stage(int daemons_that_fail = 0,
                  std::chrono::milliseconds dying_max = BridgeEnds().dying_max,
-                 std::chrono::milliseconds greeting_max = std::chrono::hours(1))
+                 std::chrono::milliseconds greeting_max = std::chrono::hours(1),
+                 std::chrono::milliseconds silence_max = std::chrono::hours(1))
       : failing_(daemons_that_fail) {
     auto [ours, theirs] = connected_pair();
     editor.socket = std::move(ours);
@@ -74,13 +75,14 @@ class Stage {
     auto [hand, take] = connected_pair();
     handed_ = std::move(hand);
     taken_ = std::move(take);
-    thread_ = std::thread([this, dying_max, greeting_max] {
+    thread_ = std::thread([this, dying_max, greeting_max, silence_max] {
       code_ = Bridge({.editor_in = inside_.get(),
                       .editor_out = inside_.get(),
                       .connect = [this](Deadline) { return connect(); },
                       .log = [this](const std::string& line) { log_ += line + "\n"; },
                       .dying_max = dying_max,
-                      .greeting_max = greeting_max})
+                      .greeting_max = greeting_max,
+                      .silence_max = silence_max})
                   .run();
       inside_.reset();
     });
@@ -316,4 +318,16 @@ TEST_CASE("a killed daemon whose socket takes connections a moment longer died o
   const auto first = log.find("the daemon ended");
   REQUIRE(first != std::string::npos);
   CHECK(log.find("the daemon ended", first + 1) == std::string::npos);
+}
+
+TEST_CASE("a daemon that gives no sign of life is given up, and the editor is told why") {
+  Stage stage(0, BridgeEnds().dying_max, std::chrono::hours(1), std::chrono::milliseconds(1));
+  Peer daemon = stage.start();
+  stage.editor.say(inline_request(2));
+  CHECK(daemon.hear()["id"] == 2);
+  CHECK(daemon.hear()["method"] == "efim/version");
+  CHECK(stage.editor.hear()["result"] == Json{{"items", Json::array()}});
+  const Json told = stage.editor.hear();
+  CHECK(told["method"] == "window/showMessage");
+  CHECK(told["params"]["message"].get<std::string>().find("does not answer") != std::string::npos);
 }
