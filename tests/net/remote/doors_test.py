@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """One process serves clients by HTTP and the daemon's engine elsewhere, in whatever order they are wanted, and whoever is killed."""
 
+import contextlib
 import http.client
 import json
 import os
 import pathlib
 import random
 import signal
+import socket
 import time
 import unittest
 
@@ -160,6 +162,21 @@ class Enabled(Doors):
         if self.holder("http") is None:
             self.skipTest("the port is not free")
         self.check_both(editor, "enabled")
+
+
+    def test_another_port_is_served_by_itself(self):
+        self.open_http(engine=False)
+        editor = self.start()
+        self.assertEqual(self.ask(editor)[1]["source"], "engine")
+        before, starter = self.port, self.holder("http")
+        for self.port in (port for port in ports() if port != before):
+            with socket.socket() as free, contextlib.suppress(OSError):
+                free.bind(("127.0.0.1", self.port))
+                break
+        self.configure(engine=False)
+        wait_until(lambda: self.run_efimd("status") and self.health() == 200, "the other port")
+        self.assertEqual(self.holder("http"), starter)
+        self.assertEqual(self.ask(editor)[1]["source"], "engine")
 
 
 class BadKey(Doors):
