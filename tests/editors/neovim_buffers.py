@@ -44,6 +44,20 @@ class Buffers(Plugin):
         self.show_another("value")
         self.assertTrue(list(self.recorded().requests.values())[-1][0].endswith("/named.py"))
 
+    def test_a_buffer_that_is_renamed_is_served_under_its_new_name_at_once(self):
+        buffer = self.begin_without_a_name()
+        before = f"untitled:nvim-{buffer}"
+        for name in ("first.py", "second.py"):
+            self.neovim.type(f"<Esc>:file {self.home}/{name}<CR>")
+            self.neovim.wait_for(name, state=None, holds=lambda name=name: self.opened()[-1].endswith("/" + name))
+            self.assertEqual(self.closed()[-1], before)
+            before = self.opened()[-1]
+            self.show_another(name[:3])
+            self.assertEqual(list(self.recorded().requests.values())[-1][0], before)
+        self.neovim.type("<Esc>:write<CR>")
+        self.show_another("value")
+        self.assertNotIn("not open", (self.home / "state/efimd.log").read_text(encoding="utf-8"))
+
     def test_what_is_no_text_of_the_user_is_no_document(self):
         self.start_ready()
         for command in (f":edit {self.home}", ":Efimd log", ":Efimd status", ":Efimd status"):

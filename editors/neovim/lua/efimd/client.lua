@@ -79,11 +79,8 @@ end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end
 
---- `buf` was written. Where it had no name before, its first document ends and its file's begins. `:write NAME` also takes
---- away the buffer's autocommands, and with them Neovim's own that would do this.
-function M.written(buf)
-  local uri = M.attached(buf) and untitled.was(buf)
-  if not uri then return end
+--- The document `uri` ends, and that of the buffer's name of now begins.
+local function open_again(buf, uri)
   M.notify('textDocument/didClose', { textDocument = { uri = uri } })
   M.notify('textDocument/didOpen', { textDocument = {
     uri = vim.uri_from_bufnr(buf),
@@ -92,6 +89,24 @@ function M.written(buf)
     text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. (vim.bo[buf].endofline and '\n' or ''),
   } })
   for _, hook in ipairs(on_attach_hooks) do hook(M.get(), buf) end
+end
+
+--- `buf` was written. Where it had no name before, its first document ends and its file's begins. `:write NAME` also takes
+--- away the buffer's autocommands, and with them Neovim's own that would do this.
+function M.written(buf)
+  local uri = M.attached(buf) and untitled.was(buf)
+  if uri then open_again(buf, uri) end
+end
+
+local renamed = {} -- buf -> its URI before `:file NAME`, which Neovim's own client follows only when the buffer is written
+
+function M.before_rename(buf) renamed[buf] = M.attached(buf) and vim.uri_from_bufnr(buf) or nil end
+
+function M.after_rename(buf)
+  local before = renamed[buf]
+  renamed[buf] = nil
+  untitled.was(buf)
+  if before and before ~= vim.uri_from_bufnr(buf) then open_again(buf, before) end
 end
 
 function M.restart()

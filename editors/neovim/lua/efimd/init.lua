@@ -154,6 +154,8 @@ function M.setup(options)
     end,
   })
   vim.api.nvim_create_autocmd('BufWritePost', { group = group, callback = function(event) client.written(event.buf) end })
+  vim.api.nvim_create_autocmd('BufFilePre', { group = group, callback = function(event) client.before_rename(event.buf) end })
+  vim.api.nvim_create_autocmd('BufFilePost', { group = group, callback = function(event) client.after_rename(event.buf) end })
   vim.api.nvim_create_autocmd('BufWipeout', { group = group, callback = function(event) off.buffers[event.buf] = nil end })
   apply()
 end
