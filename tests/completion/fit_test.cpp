@@ -12,20 +12,22 @@ using completion::Fitted;
 
 namespace {
 
-Fitted fit_at(const std::string& source, const std::string& generated) {
+Fitted fit_at(const std::string& source, const std::string& generated,
+              std::string_view language = "") {
   const test::Marked place = test::marked(source);
   const text::Document document(place.text);
   const std::size_t tail_end = prompt::choose_resume(*document.snapshot(), place.cursor);
-  const auto where = completion::context_at(*document.snapshot(), completion::language_of(""),
+  const auto where = completion::context_at(*document.snapshot(), completion::language_of(language),
                                             place.cursor, tail_end);
   return completion::fit(generated, where);
 }
 
 /// The document after accepting what is shown, with `|` where the cursor ends; "-" and the reason
 /// when nothing is.
-std::string accepted(const std::string& source, const std::string& generated) {
+std::string accepted(const std::string& source, const std::string& generated,
+                     std::string_view language = "") {
   const test::Marked place = test::marked(source);
-  const Fitted fitted = fit_at(source, generated);
+  const Fitted fitted = fit_at(source, generated, language);
   if (fitted.text.empty()) return std::string("-").append(fitted.silence);
   return place.text.substr(0, place.cursor) + fitted.text + "|" +
          place.text.substr(fitted.replace_end);
@@ -234,4 +236,15 @@ TEST_CASE("F-7: only as many brackets go as the rest of the line closes") {
   CHECK(accepted("f(^), 2);", "a") == "f(a|), 2);");
   CHECK(accepted("f(^))", "a);") == "f(a);|)");
   CHECK(accepted("f(^ + 1;", "a)") == "f(a)| + 1;");
+}
+
+TEST_CASE("F-7: no comment hides the rest of the line") {
+  CHECK(accepted("int a = ^ + 1;", "b; // the base", "c") == "int a = b;| + 1;");
+  CHECK(accepted("int a = ^ + 1;", "b /* the base", "c") == "int a = b| + 1;");
+  CHECK(accepted("x = ^  # why", "1  # one", "python") == "x = 1|  # why");
+  CHECK(accepted("x = 1; ^int y;", "// two", "c") == silent(completion::silence::kUnbalanced));
+  CHECK(accepted("f(^)", "a) # all", "python") == "f(a) # all|");
+  CHECK(accepted("a = [^]", "1, # one\n2", "python") == "a = [1, # one\n2|]");
+  CHECK(accepted("x = 1 # ^ and", "one # two", "python") == "x = 1 # one # two| and");
+  CHECK(accepted("echo ${x^}", "#*/", "shellscript") == "echo ${x#*/|}");
 }

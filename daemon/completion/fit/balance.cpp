@@ -25,7 +25,8 @@ struct Pair {
 struct Undone {
   std::vector<Bracket> open, closing;
   std::vector<Pair> pairs;
-  std::vector<std::size_t> strings;  ///< where they begin
+  std::vector<std::size_t> strings;    ///< where they begin
+  std::optional<std::size_t> comment;  ///< where a comment begins that goes to the end
 };
 
 Undone undone_in(std::string_view text, const CursorContext& place) {
@@ -45,6 +46,7 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
   // One that the surroundings began is theirs, and so begins at 0 without being one of the line's.
   const bool own = place.state.in == Lexical::In::kCode || read.end.begin > 0;
   if (read.end.in == Lexical::In::kString && own) undone.strings.push_back(read.end.begin);
+  if (read.end.in == Lexical::In::kComment && own) undone.comment = read.end.begin;
   return undone;
 }
 
@@ -89,6 +91,7 @@ class Check {
     for (const std::size_t at : undone_.strings) found(at);
     if (const auto quote = turned_inside_out()) found(*quote);
     if (const auto bracket = taken_from_rest()) found(*bracket);
+    if (hides_rest()) found(*undone_.comment);
     return first ? std::optional(*first - begin_) : std::nullopt;
   }
 
@@ -138,6 +141,14 @@ class Check {
     if (in_rest(undone_in(before_ + rest_, place_).strings, begin_)) return std::nullopt;
     const std::size_t quote = whole_.find_last_of("\"'`", end_ - 1);
     return quote == std::string::npos ? std::nullopt : std::optional(quote);
+  }
+
+  /// Whether a comment would hide the rest of the line. A mark without a blank before it may be none,
+  /// as in "http://" and "${name#".
+  bool hides_rest() const {
+    if (!undone_.comment || is_blank(rest_)) return false;
+    const std::size_t at = *undone_.comment;
+    return at == 0 || is_space(whole_[at - 1]) || whole_[at - 1] == '\n';
   }
 
   /// Closers from `begin` on that close nothing.

@@ -15,7 +15,8 @@ namespace efimd::completion {
 ///   - a bracket that closes nothing, or one that the lines after the cursor close already;
 ///   - a bracket with which one in the rest of the line closes nothing any more;
 ///   - a string that its line does not close, or that swaps code and string in the rest of the
-///     line.
+///     line;
+///   - a comment that would hide the rest of the line.
 ///
 /// A line after the cursor closes a bracket if it begins with the bracket's partner. It must be the
 /// first with no more indentation than the bracket's line, and have just as much. Prose has no
