@@ -18,7 +18,6 @@ import itertools
 import json
 import lzma
 import pathlib
-import shutil
 import threading
 import time
 
@@ -86,8 +85,9 @@ def write(samples: pathlib.Path, out: pathlib.Path, shard_bytes: int, shards_max
     rows = Rows(samples)
     made_of = json.loads((samples / "samples.json").read_text(encoding="utf-8"))
     tokens, ranks = order_of(rows, made_of["vocabulary"])
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    out.mkdir(parents=True, exist_ok=True)
+    for old in (out / FACTS, *out.glob("shard-*.xz")):  # the folder may hold what is not ours
+        old.unlink(missing_ok=True)
     shards, file = [], None
     for count, streams, check in blocks_of(rows, ranks):
         size = sum(map(len, streams))

@@ -34,6 +34,13 @@ class Shards(support.TrainingTest):
         self.assertEqual(sum(shard["rows"] for shard in facts["shards"]), 200)
         self.assertIn("200 rows read and right", shards.check(self.folder / "s", self.make_samples()))
 
+    def test_what_else_stands_in_the_folder_stays(self):
+        out, _ = self.make_shards()
+        (out / "notes.txt").write_text("mine")
+        (out / "shard-007.xz").write_text("of a former, longer list")
+        self.make_shards()
+        self.assertEqual(sorted(path.name for path in out.iterdir()), ["notes.txt", "shard-000.xz", "shards.json"])
+
     def test_every_row_of_a_shard_is_visited_once_an_epoch_and_shards_follow_each_other(self):
         with unittest.mock.patch("training.shards.BLOCK_TOKENS", 65 * 50):
             from training import shards
