@@ -52,11 +52,11 @@ class Mixture:
 
 
 def piece_of(text: str, characters: int, chance: random.Random) -> str:
-    """A window of the file that begins at a line's start."""
+    """A window of whole lines of the file: the model learns to end where a line ends, and not inside of a word."""
     if len(text) <= characters:
         return text
     begin = holes.line_bounds(text, chance.randrange(len(text) - characters))[0]
-    return text[begin:begin + characters]
+    return cut_at_line(text[begin:], characters)
 
 
 @dataclasses.dataclass

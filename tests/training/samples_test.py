@@ -119,6 +119,14 @@ class Samples(support.TrainingTest):
             parts = self.parts(ids)
             self.assertIn(parts.get("text") or parts["before"] + parts["middle"] + parts["after"], CODE)
 
+    def test_a_piece_of_a_long_file_ends_with_a_line(self):
+        text, chance = "".join(f"def name_{number}(argument):\n    return argument\n" for number in range(200)), random.Random(8)
+        for _ in range(200):
+            piece = samples.piece_of(text, 700, chance)
+            self.assertIn("\n" + piece, "\n" + text)
+            self.assertTrue(600 < len(piece) <= 700 and piece.endswith("\n"), piece)
+        self.assertEqual(samples.piece_of("x" * 1000, 700, chance), "x" * 700)
+
     def test_most_have_a_hole_and_many_have_files_in_front(self):
         made = [self.parts(ids) for ids in self.made(0.0, 1000)]
         with_hole, plain = [parts for parts in made if "middle" in parts], samples.Mixture()
