@@ -15,7 +15,7 @@ from training.errors import TrainingError
 from training.files import whole_file
 from training.languages import language_of
 
-FORMAT = 2  # of parts; another one when cleaning changes what is kept
+FORMAT = 3  # of parts; another one when cleaning changes what is kept
 FILE_BYTES_MAX = 100_000  # larger ones are mostly tables
 
 

@@ -69,6 +69,15 @@ class Corpus(support.TrainingTest):
         out = self.build(f"folder {train} MIT train")
         self.assertEqual([record["path"] for record in records(out / "train.jsonl")], ["both.c", "own.c"])
 
+    def test_files_of_other_copyleft_licences_are_left_out_too(self):
+        heads = {"mpl": "This Source Code Form is subject to the terms of the\n// Mozilla Public License, v. 2.0.", "epl": "Licensed under the EPL 2.0",
+                 "gpl": "Licensed under the GNU GPL, version 2.", "version": "under the GPL version 3", "lgpl": "GNU\n// Lesser General Public License",
+                 "cddl": "Common Development and Distribution License", "nc": "CC-BY-NC-4.0"}
+        files = {f"{name}.c": f"// {head}\n" + code(name) for name, head in heads.items()}
+        dual = {"dual.c": "// Eclipse Public License or Apache License 2.0\n" + code("dual"), "own.c": "// simple, fast\n" + code("own")}
+        out = self.build(f"folder {self.package('one', {**files, **dual})} MIT train")
+        self.assertEqual([record["path"] for record in records(out / "train.jsonl")], ["dual.c", "own.c"])
+
     def test_a_copy_of_a_package_kept_for_judging_is_dropped_everywhere(self):
         kept = self.package("kept", {"judged.py": code("judged")})
         train, test = (self.package(name, {"copy.py": code("judged"), f"{name}.py": code(name)}) for name in ("one", "two"))
