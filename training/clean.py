@@ -27,8 +27,8 @@ NO_LETTERS = bytes(byte for byte in range(128) if not chr(byte).isalpha())
 BLANK_ENDS = re.compile(r"[ \t\f\v]+$", re.MULTILINE)
 
 
-def cleaned(raw: bytes):
-    """(text, None), or (None, why the file is left out)."""
+def cleaned(raw: bytes, is_own: bool = False):
+    """(text, None), or (None, why the file is left out). `is_own`: the code is the user's, under any licence."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -39,7 +39,7 @@ def cleaned(raw: bytes):
     head = "\n".join(text.split("\n", HEAD_LINES)[:HEAD_LINES])
     if MADE_BY_TOOLS.search(head):
         return None, "generated"
-    if COPYLEFT.search(head) and not PERMISSIVE_NAMED.search(head):
+    if not is_own and COPYLEFT.search(head) and not PERMISSIVE_NAMED.search(head):
         return None, "another licence"
     text = BLANK_ENDS.sub("", without_legal_head(text)).strip("\n") + "\n"
     if len(text) < FILE_BYTES_MIN:

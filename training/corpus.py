@@ -13,6 +13,7 @@ import collections
 import dataclasses
 import json
 import pathlib
+import re
 import sys
 
 from training import clean, package_parts
@@ -26,6 +27,9 @@ PERMISSIVE = {
     "MIT", "ISC", "Zlib", "curl", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "BSL-1.0", "PSF-2.0", "PostgreSQL", "Unlicense", "CC0-1.0",
     "MIT-or-Apache-2.0",
 }
+OWN = "own"  # the licence of a folder whose code is the user's
+COMMENT = re.compile(r"(?:^|\s)#.*")
+LINE = re.compile(r"(\S+)\s+(\S.*?)\s+(\S+)\s+(\S+)")  # KIND NAME LICENCE SPLIT; a folder's name may have blanks
 PACKAGE_BYTES_MAX = 12_000_000  # of one package, so that none drowns the others
 GROUP_FILES = 30  # of a large package stay or go together
 
@@ -41,9 +45,9 @@ class Package:
 def read_list(path: pathlib.Path) -> list:
     packages = []
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        words = line.split("#")[0].split()
-        if words:
-            packages.append(package_of(words, f"{path}:{number}"))
+        line = COMMENT.sub("", line).strip()
+        if line:
+            packages.append(package_of(line, f"{path}:{number}"))
     seen = collections.Counter(package.name for package in packages)
     for name, count in seen.items():
         if count > 1:
@@ -51,15 +55,18 @@ def read_list(path: pathlib.Path) -> list:
     return packages
 
 
-def package_of(words: list, where: str) -> Package:
-    if len(words) != 4:
-        raise TrainingError(f"{where}: expected KIND NAME LICENCE SPLIT, found {len(words)} words")
-    package = Package(*words)
+def package_of(line: str, where: str) -> Package:
+    words = LINE.fullmatch(line)
+    if words is None or words[1] != "folder" and len(line.split()) != 4:
+        raise TrainingError(f"{where}: expected KIND NAME LICENCE SPLIT, found {len(line.split())} words")
+    package = Package(*words.groups())
     for value, allowed, what in ((package.kind, KINDS, "kind"), (package.split, SPLITS, "split")):
         if value not in allowed:
             raise TrainingError(f"{where}: {what} '{value}' is none of {', '.join(allowed)}")
-    if package.licence not in PERMISSIVE and package.split != "kept":
-        raise TrainingError(f"{where}: '{package.licence}' is no permissive licence known here ({', '.join(sorted(PERMISSIVE))})")
+    is_own = package.kind == "folder" and package.licence == OWN
+    if package.licence not in PERMISSIVE and not is_own and package.split != "kept":
+        raise TrainingError(f"{where}: '{package.licence}' is no permissive licence known here ({', '.join(sorted(PERMISSIVE))}); a folder "
+                            f"of your own code has '{OWN}'")
     return package
 
 

@@ -60,7 +60,7 @@ def opened(package, out: pathlib.Path):
 def files_of(package, downloads: pathlib.Path):
     """(path, bytes, version) of each source file, in an order that does not depend on the machine."""
     if package.kind == "folder":
-        yield from folder_files(pathlib.Path(package.name))
+        yield from folder_files(pathlib.Path(package.name).expanduser())
         return
     with fetch.package_tars(package.kind, package.name, downloads) as tars:
         for tar, version in tars:
@@ -83,7 +83,7 @@ def made(package, out: pathlib.Path, keep_downloads: bool) -> Part:
     downloads = out / "downloads"
     dropped, versions, lines = collections.Counter(), set(), []
     for path, raw, version in files_of(package, downloads):
-        text, fault = clean.cleaned(raw)
+        text, fault = clean.cleaned(raw, is_own=package.licence == "own")
         if fault is not None:
             dropped[fault] += 1
             continue

@@ -78,6 +78,13 @@ class Corpus(support.TrainingTest):
         out = self.build(f"folder {self.package('one', {**files, **dual})} MIT train")
         self.assertEqual([record["path"] for record in records(out / "train.jsonl")], ["dual.c", "own.c"])
 
+    def test_your_own_code_has_any_licence_and_a_folder_with_blanks(self):
+        own = self.package("my project#1", {"a.py": "# GNU General Public License, version 3\n" + code("a")})
+        out = self.build(f"folder  {own}  own  train  # mine")
+        self.assertEqual([record["licence"] for record in records(out / "train.jsonl")], ["own"])
+        for line, what in (("npm zod own train", "'own' is no permissive licence"), ("deb a b MIT train", "found 5 words")):
+            self.assertIn(what, self.refused("corpus", "--list", self.write_list(line), "--out", self.folder / "corpus"))
+
     def test_a_copy_of_a_package_kept_for_judging_is_dropped_everywhere(self):
         kept = self.package("kept", {"judged.py": code("judged")})
         train, test = (self.package(name, {"copy.py": code("judged"), f"{name}.py": code(name)}) for name in ("one", "two"))
