@@ -1,12 +1,15 @@
 """Packages as tar archives, by the ordinary clients of Debian (apt) and npm. Nothing is downloaded twice."""
 import contextlib
 import pathlib
+import shutil
 import subprocess
 import tarfile
+import time
 
 from training.errors import TrainingError
 
 FETCH_S_MAX = 600
+LISTS_S_MAX = 24 * 3600  # older lists name versions that the mirror no longer has
 
 
 @contextlib.contextmanager
@@ -26,6 +29,16 @@ def folder_of(kind: str, name: str, downloads: pathlib.Path) -> pathlib.Path:
     if folder.exists():
         return folder
     part = folder.with_name(folder.name + ".part")
+    fetch_package(kind, name, part, downloads)
+    if len({version_of(file) for file in part.iterdir() if is_archive(file)}) > 1:
+        shutil.rmtree(part)  # a stopped download had left a part of an earlier version
+        fetch_package(kind, name, part, downloads)
+    part.rename(folder)
+    return folder
+
+
+def fetch_package(kind: str, name: str, part: pathlib.Path, downloads: pathlib.Path) -> None:
+    """What a stopped download left in `part` is gone on with, by apt."""
     part.mkdir(parents=True, exist_ok=True)
     if kind == "deb":
         fetch(["apt-get", "download", name], part)
@@ -33,8 +46,6 @@ def folder_of(kind: str, name: str, downloads: pathlib.Path) -> pathlib.Path:
         fetch(["npm", "pack", "--ignore-scripts", name], part)
     else:
         fetch_source(name, part, downloads)
-    part.rename(folder)
-    return folder
 
 
 def fetch(command: list, folder: pathlib.Path) -> str:
@@ -50,18 +61,20 @@ def fetch(command: list, folder: pathlib.Path) -> str:
     return ran.stdout
 
 
-def source_options(downloads: pathlib.Path) -> list:
+def source_options(downloads: pathlib.Path, renewed: bool = False) -> list:
     """apt's options for source packages. Few machines have source lists configured, so they are kept beside the downloads; mirror and
-    release are those of the system."""
+    release are those of the system. `renewed`: lists of more than LISTS_S_MAX are fetched again."""
     apt = downloads.absolute() / "apt"
     options = ["-o", f"Dir::State::lists={apt}/lists", "-o", f"Dir::Etc::sourcelist={apt}/sources.list",
                "-o", "Dir::Etc::sourceparts=/dev/null", "-o", f"Dir::Cache={apt}/cache"]
-    if not (apt / "ready").exists():
+    ready = apt / "ready"
+    if not ready.exists() or renewed and time.time() - ready.stat().st_mtime > LISTS_S_MAX:
         (apt / "lists/partial").mkdir(parents=True, exist_ok=True)
         (apt / "cache/archives/partial").mkdir(parents=True, exist_ok=True)
         (apt / "sources.list").write_text(source_list())
-        fetch(["apt-get", *options, "update"], downloads)
-        (apt / "ready").touch()
+        # Without this apt succeeds where no list could be had, and every package would be missing from then on.
+        fetch(["apt-get", *options, "-o", "APT::Update::Error-Mode=any", "update"], downloads)
+        ready.touch()
     return options
 
 
@@ -104,6 +117,6 @@ def open_tar(file: pathlib.Path):
 
 
 def version_of(file: pathlib.Path) -> str:
-    """As the archive's name has it: libfmt-dev_9.1.0+ds1-2_amd64.deb, zod-3.25.76.tgz."""
-    stem = file.name.split(".tar.")[0].removesuffix(".orig").removesuffix(".deb").removesuffix(".tgz")
+    """As the archive's name has it: libfmt-dev_9.1.0+ds1-2_amd64.deb, zod-3.25.76.tgz, nodejs_18.13.0.orig-ada.tar.xz."""
+    stem = file.name.split(".tar.")[0].split(".orig")[0].removesuffix(".deb").removesuffix(".tgz")
     return stem.split("_")[1].replace("%3a", ":") if "_" in stem else stem.rsplit("-", 1)[-1]

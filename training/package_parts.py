@@ -9,6 +9,7 @@ import json
 import pathlib
 import random
 import shutil
+import tarfile
 
 from training import clean, fetch
 from training.errors import TrainingError
@@ -62,11 +63,15 @@ def files_of(package, downloads: pathlib.Path):
     if package.kind == "folder":
         yield from folder_files(pathlib.Path(package.name).expanduser())
         return
-    with fetch.package_tars(package.kind, package.name, downloads) as tars:
-        for tar, version in tars:
-            for member in tar:
-                if member.isfile() and member.size <= FILE_BYTES_MAX and language_of(member.name):
-                    yield member.name, tar.extractfile(member).read(), version
+    try:
+        with fetch.package_tars(package.kind, package.name, downloads) as tars:
+            for tar, version in tars:
+                for member in tar:
+                    if member.isfile() and member.size <= FILE_BYTES_MAX and language_of(member.name):
+                        yield member.name, tar.extractfile(member).read(), version
+    except tarfile.TarError as error:
+        place = fetch.place_of(package.kind, package.name, downloads)
+        raise TrainingError(f"{place}: has a damaged archive ({error}); remove this folder, and the same command fetches it again") from error
 
 
 def folder_files(folder: pathlib.Path):
@@ -114,9 +119,16 @@ def collect(packages: list, out: pathlib.Path, jobs: int, keep_downloads: bool, 
     missing = [package for package, part in parts.items() if part is None]
     random.Random(1).shuffle(missing)  # what a stopped collection has is a mixture of all languages
     (out / "downloads").mkdir(parents=True, exist_ok=True)
-    if any(package.kind == "source" for package in missing):
-        fetch.source_options(out / "downloads")  # once, before many ask for it
     faults = []
+    sources = [package for package in missing if package.kind == "source"]
+    try:
+        if sources:
+            fetch.source_options(out / "downloads", renewed=True)  # once, before many ask for it
+    except TrainingError as error:
+        report(f"no source package can be fetched: {error}")
+        there = lambda package: fetch.place_of(package.kind, package.name, out / "downloads").exists()
+        faults = [f"{package.name}: {error}" for package in sources if not there(package)]
+        missing = [package for package in missing if package.kind != "source" or there(package)]
     make = functools.partial(made_or_fault, out=out, keep_downloads=keep_downloads)
     with concurrent.futures.ProcessPoolExecutor(max(1, jobs)) as pool:
         results = map(make, missing) if jobs <= 1 or len(missing) < 8 else pool.map(make, missing)

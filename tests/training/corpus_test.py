@@ -1,12 +1,17 @@
 """The corpus: what is taken, what is left out, and that nothing of a test package reaches training."""
 import json
+import os
+import pathlib
+import shutil
 import unittest
+import unittest.mock
 
 import support
 from support import records, training
 
-from training import package_parts
+from training import fetch, package_parts
 from training.corpus import Package
+from training.errors import TrainingError
 
 
 def code(name: str, lines: int = 40) -> str:
@@ -133,6 +138,74 @@ class Corpus(support.TrainingTest):
             with self.subTest(content=content):
                 (self.folder / "train.jsonl").write_bytes(content)
                 self.assertIn(what, self.refused("tokenizer", "--corpus", self.folder, "--out", self.folder / "t.model"))
+
+
+class Fetching(support.TrainingTest):
+    """What the network does to a collection, with apt itself or in its place."""
+
+    def corpus(self, lines: list, *more, environment=(), good=True):
+        (self.folder / "packages.txt").write_text("\n".join(lines))
+        with unittest.mock.patch.dict(os.environ, dict(environment)):
+            return training("corpus", "--list", self.folder / "packages.txt", "--out", self.folder / "corpus", "--jobs", "1", *more, good=good)
+
+    def test_a_damaged_archive_is_named_with_what_to_do(self):
+        for name, content in (("npm-one/one-1.0.tgz", b"nothing"), ("deb-two/two_1.0_all.deb", b"nothing")):
+            file = self.folder / "corpus/downloads" / name
+            file.parent.mkdir(parents=True)
+            file.write_bytes(content)
+        for line, folder in (("npm one MIT train", "npm-one"), ("deb two MIT train", "deb-two")):
+            ran = self.corpus([line], good=False)
+            self.assertEqual((ran.returncode, "Traceback" in ran.stderr), (1, False), ran.stderr)
+            self.assertIn(f"{folder}: has a damaged archive", ran.stderr)
+            self.assertIn("remove this folder", ran.stderr)
+
+    @unittest.skipUnless(shutil.which("apt-get"), "there is no apt here")
+    def test_package_lists_that_could_not_be_had_are_asked_for_again(self):
+        (self.folder / "apt.conf").write_text('Acquire::Retries "0";')
+        lists = self.folder / "downloads"
+        lists.mkdir()
+        nowhere = "deb-src [trusted=yes] http://127.0.0.1:9/debian bookworm main\n"
+        with unittest.mock.patch.dict(os.environ, {"APT_CONFIG": str(self.folder / "apt.conf"), "no_proxy": "127.0.0.1"}), \
+                unittest.mock.patch("training.fetch.source_list", return_value=nowhere):
+            for _ in range(2):
+                with self.assertRaises(TrainingError):
+                    fetch.source_options(lists)
+
+    def programs(self, **scripts) -> dict:
+        """An environment in which these programs come first."""
+        folder = self.folder / "bin"
+        folder.mkdir(exist_ok=True)
+        for name, text in scripts.items():
+            file = folder / name.replace("_", "-")
+            file.write_text("#!/bin/sh\n" + text)
+            file.chmod(0o755)
+        return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
+
+    def test_without_source_packages_the_others_are_taken_if_that_is_wanted(self):
+        own = self.folder / "own"
+        own.mkdir()
+        (own / "a.py").write_text(code("a"))
+        none = self.programs(apt_get="echo 'no network' >&2; exit 100\n")
+        lines = ["source one MIT train", "source two MIT train", f"folder {own} MIT train"]
+        self.assertIn("2 of 3 packages cannot be had", self.corpus(lines, environment=none, good=False).stderr)
+        self.corpus(lines, "--without-missing", environment=none)
+        self.assertEqual(len(records(self.folder / "corpus/train.jsonl")), 1)
+
+    def test_a_part_of_an_earlier_version_that_a_stop_left_is_not_taken(self):
+        (self.folder / "content/package").mkdir(parents=True)
+        (self.folder / "content/package/a.py").write_text(code("a"))
+        npm = self.programs(npm=f"tar -czf one-2.0.tgz -C {self.folder}/content package\n")
+        left = self.folder / "corpus/downloads/npm-one.part"
+        left.mkdir(parents=True)
+        (left / "one-1.0.tgz").write_bytes(b"half of")
+        self.corpus(["npm one MIT train"], environment=npm)
+        manifest = json.loads((self.folder / "corpus/manifest.json").read_text())
+        self.assertEqual([package["version"] for package in manifest["packages"]], ["2.0"])
+
+    def test_parts_of_a_source_package_have_its_version(self):
+        for name in ("nodejs_18.13.0+dfsg1.orig.tar.xz", "nodejs_18.13.0+dfsg1.orig-ada.tar.xz"):
+            self.assertEqual(fetch.version_of(pathlib.Path(name)), "18.13.0+dfsg1")
+        self.assertEqual(fetch.version_of(pathlib.Path("zod-3.25.76.tgz")), "3.25.76")
 
 
 if __name__ == "__main__":
