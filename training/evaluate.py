@@ -186,6 +186,8 @@ def models_of(words: list) -> dict:
             raise TrainingError(f"--model {word}: NAME=FILE.gguf is wanted, the name without slashes")
         if not pathlib.Path(path).is_file():
             raise TrainingError(f"--model {word}: {path} is no file")
+        if name in models:
+            raise TrainingError(f"--model {word}: another model has the name {name}; give each its own")
         models[name] = pathlib.Path(path)
     return models
 

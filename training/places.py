@@ -3,6 +3,7 @@ unpacked. This is the product's own judgement, of when to be silent too; evaluat
 
 Inside of lines and at line starts the rest of the line was taken away; at finished lines nothing is missing, and silence is right.
 """
+import hashlib
 import json
 import pathlib
 
@@ -14,18 +15,26 @@ TITLES = {"inside": "inside of lines", "start": "at line starts", "finished": "a
 
 
 def unpacked(corpus_folder: pathlib.Path, out: pathlib.Path) -> list:
-    """A folder for each test package."""
-    folders = {}
+    """A folder for each test package, below one of the corpus: of another corpus nothing is left in it."""
+    test = corpus_folder / "test.jsonl"
+    out = out / hashlib.blake2b(test.read_bytes() if test.exists() else b"", digest_size=8).hexdigest()
+    folders = {}  # by package
     for record in corpus.records(corpus_folder, "test"):
-        folder = out / pathlib.PurePosixPath(record["package"].strip("/")).name
+        package = record["package"]
+        if package not in folders:
+            name = pathlib.PurePosixPath(package.strip("/")).name
+            taken = any(folder.name == name for folder in folders.values())
+            folders[package] = out / (f"{name}-{len(folders)}" if taken else name)
+        folder = folders[package]
         path = folder / record["path"].lstrip("/")
         if ".." in path.parts:
             raise TrainingError(f"{corpus_folder}: {record['path']} leads out of its package")
-        folders[folder] = None
         if not path.exists():
             with whole_file(path, "w") as file:
                 file.write(record["text"])
-    return list(folders)
+    if not folders:
+        raise TrainingError(f"{corpus_folder}: has no test files; give a package of its list the split 'test'")
+    return list(folders.values())
 
 
 def measured(run, folders: list, cursors: int, seed: int) -> dict:

@@ -63,6 +63,18 @@ class Places(support.TrainingTest):
             folder = next(folder for folder in folders if record["package"].endswith("/" + folder.name))
             self.assertEqual((folder / record["path"]).read_text(), record["text"])
 
+    def test_a_later_corpus_and_packages_of_one_name_have_folders_of_their_own(self):
+        def write(*packages_and_texts):
+            lines = [json.dumps({**RECORD, "package": package, "text": text}) for package, text in packages_and_texts]
+            (self.folder / "test.jsonl").write_text("\n".join(lines) + "\n")
+            return places.unpacked(self.folder, self.folder / "projects")
+        for texts in (("a = 1\n", "b = 2\n"), ("c = 3\n", "d = 4\n")):
+            folders = write(("/one/src", texts[0]), ("/two/src", texts[1]))
+            self.assertEqual([(folder / "a.py").read_text() for folder in folders], list(texts))
+        (self.folder / "test.jsonl").write_text("")
+        with self.assertRaises(TrainingError):
+            places.unpacked(self.folder, self.folder / "projects")
+
     def test_a_path_that_leads_out_is_refused(self):
         (self.folder / "test.jsonl").write_text(json.dumps({**RECORD, "path": "../../a.py"}) + "\n")
         with self.assertRaises(TrainingError):
@@ -189,6 +201,8 @@ class Evaluate(support.TrainingTest):
         corpus, out = self.make_corpus(), self.folder / "out"
         self.assertIn("is no file", self.refused("evaluate", "--corpus", corpus, "--model", "a=none.gguf", "--out", out))
         self.assertIn("NAME=FILE.gguf is wanted", self.refused("evaluate", "--corpus", corpus, "--model", "none.gguf", "--out", out))
+        self.assertIn("another model has the name a", self.refused("evaluate", "--corpus", corpus, "--model", f"a={__file__}", "--model",
+                                                                   f"a={__file__}", "--out", out))
         bad = self.folder / "bad.gguf"
         bad.write_text("nothing")
         self.assertIn("bad.gguf", self.refused("evaluate", "--corpus", corpus, "--model", f"a={bad}", "--cursors", "2", "--bench", support.BENCH,
