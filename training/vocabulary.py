@@ -7,6 +7,7 @@ import dataclasses
 import functools
 import json
 import pathlib
+import re
 
 from training.errors import TrainingError
 
@@ -84,6 +85,7 @@ class SentencepieceVocabulary(Vocabulary):
         # encoded after a newline, which is a token of its own and is removed again.
         self.adds_space = self._pieces.encode("a", out_type=str)[0].startswith("▁")
         self._in_front = self._pieces.encode("\n") if self.adds_space else []
+        self._mark = [token for token in (self.find(f"<0x{byte:02X}>") for byte in "▁".encode()) if token is not None]
 
     def _type(self, token: int) -> int:
         for kind, is_kind in ((UNKNOWN, self._pieces.is_unknown), (CONTROL, self._pieces.is_control), (BYTE, self._pieces.is_byte),
@@ -93,6 +95,13 @@ class SentencepieceVocabulary(Vocabulary):
         return NORMAL
 
     def encode(self, text: str) -> list:
+        """A text's own U+2581, which sentencepiece takes for a space, is spelled in bytes, as efimd does."""
+        if "▁" in text and self._mark:
+            first, *others = map(self._encode, text.split("▁"))
+            return first + [token for other in others for token in self._mark + other]
+        return self._encode(text)
+
+    def _encode(self, text: str) -> list:
         if not self.adds_space:
             return self._pieces.encode(text)
         tokens = self._pieces.encode("\n" + text)
@@ -103,6 +112,11 @@ class SentencepieceVocabulary(Vocabulary):
 
     def decode(self, tokens: list) -> str:
         return self._pieces.decode(tokens)
+
+
+def looks_special(text: str) -> bool:
+    """What efimd takes for no text, though a file may call it user-defined: `looks_special` in engine/tokenizer/vocabulary.cpp."""
+    return bool(re.fullmatch(r"<\|.+\|>|<｜.+｜>|\[PAD.+\]|<pad>|<mask>", text, re.DOTALL))
 
 
 def byte_letters() -> dict:
@@ -138,6 +152,10 @@ class ByteBpeVocabulary(Vocabulary):
             tokens[added["id"]] = added["content"]
             types[added["id"]] = CONTROL if added["special"] else USER_DEFINED
         size = max(tokens) + 1
+        self._whole_words = {text for text, token in words.items() if token not in types} if self.pre == "llama-bpe" else ()
+        self._user_defined = {text: token for token, text in tokens.items() if types.get(token) == USER_DEFINED and not looks_special(text)}
+        longest_first = sorted(map(re.escape, self._user_defined), key=len, reverse=True)
+        self._parts = re.compile(f"({'|'.join(longest_first)})") if longest_first else None
         self.merges = [merge if isinstance(merge, str) else " ".join(merge) for merge in merges]
         self._ranks = {tuple(merge.split(" ")): rank for rank, merge in enumerate(self.merges)}
         self._letters = byte_letters()
@@ -148,10 +166,20 @@ class ByteBpeVocabulary(Vocabulary):
                          [types.get(token, NORMAL if token in tokens else UNUSED) for token in range(size)])
 
     def encode(self, text: str) -> list:
-        return [token for word in self._split.findall(text) for token in self._encode_word(word)]
+        """As efimd does: user-defined tokens first, then word by word."""
+        out = []
+        for part in self._parts.split(text) if self._parts else [text]:
+            if part in self._user_defined:
+                out.append(self._user_defined[part])
+            else:
+                out += [token for word in self._split.findall(part) for token in self._encode_word(word)]
+        return out
 
     def _merge(self, word: str) -> list:
         symbols = [self._letters[byte] for byte in word.encode()]
+        whole = "".join(symbols)
+        if whole in self._whole_words:  # Llama 3's habit: even if the merges lead elsewhere
+            return [self._words[whole]]
         while len(symbols) > 1:
             ranks = [self._ranks.get(pair, len(self._ranks)) for pair in zip(symbols, symbols[1:])]
             best = min(ranks)
@@ -159,11 +187,14 @@ class ByteBpeVocabulary(Vocabulary):
                 break
             at = ranks.index(best)
             symbols[at:at + 2] = [symbols[at] + symbols[at + 1]]
-        return [self._words[symbol] for symbol in symbols]
+        return [self._words[symbol] for symbol in symbols if symbol in self._words]  # a byte may have no token
 
     def decode(self, tokens: list) -> str:
-        letters = "".join(self.tokens[token] for token in tokens)
-        return bytes(self._bytes[letter] for letter in letters).decode("utf-8", "replace")
+        out = b""
+        for token in tokens:
+            text = self.tokens[token]
+            out += text.encode() if self.types[token] == USER_DEFINED else bytes(self._bytes[letter] for letter in text)
+        return out.decode("utf-8", "replace")
 
 
 def split_pattern(pre_tokenizer, path) -> str:

@@ -1,7 +1,9 @@
 """Fine-tuning of checkpoints in Hugging Face's format, made here: llama with a sentencepiece vocabulary, qwen2 with tokenizer.json."""
 import json
 import math
+import os
 import pathlib
+import random
 import shutil
 import struct
 import subprocess
@@ -14,6 +16,7 @@ import torch
 
 from training import gguf_reader, hugging_face, safetensors, vocabulary
 
+OURS = os.environ.get("EFIMD_OURS_BINARY", "")
 WIDTH, LAYERS, HEADS, KV_HEADS, FEED_FORWARD = 64, 2, 4, 2, 96
 
 
@@ -52,22 +55,25 @@ def write_checkpoint(folder: pathlib.Path, size: int, qwen2: bool, **changes) ->
     safetensors.write(folder / "model-00002-of-00002.safetensors", {name: weights[name] for name in names[5:]}, {"format": "pt"})
 
 
-def write_byte_bpe(folder: pathlib.Path) -> int:
-    """A tokenizer.json with 256 bytes, some merges and qwen2's FIM tokens; returns how many tokens it has."""
+def write_byte_bpe(folder: pathlib.Path, split=vocabulary.QWEN2) -> int:
+    """A tokenizer.json with 256 bytes, some merges and qwen2's FIM tokens; a word that no merges lead to, and a text that is always
+    one token. Returns how many tokens it has."""
     letters = vocabulary.byte_letters()
     words = {letter: token for token, letter in enumerate(letters.values())}
     merges = []
     for left, right in (("r", "e"), ("re", "t"), ("u", "r"), ("ret", "ur"), ("retur", "n"), ("Ġ", "Ġ"), ("ĠĠ", "ĠĠ"), ("Ġ", "return")):
         merges.append(f"{left} {right}")
         words[left + right] = len(words)
+    words["unled"] = len(words)
     special = ["<|endoftext|>", "<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>", "<|file_sep|>", "<|repo_name|>"]
     added = [{"id": len(words) + at, "content": text, "special": True} for at, text in enumerate(special)]
-    splits = [{"type": "Split", "pattern": {"Regex": vocabulary.QWEN2}, "behavior": "Isolated", "invert": False},
+    added.append({"id": len(words) + len(added), "content": "<tool call>", "special": False})
+    splits = [{"type": "Split", "pattern": {"Regex": split}, "behavior": "Isolated", "invert": False},
               {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": False, "use_regex": False}]
     (folder / "tokenizer.json").write_text(json.dumps({
         "added_tokens": added, "pre_tokenizer": {"type": "Sequence", "pretokenizers": splits},
         "model": {"type": "BPE", "vocab": words, "merges": merges}}))
-    return len(words) + len(special)
+    return len(words) + len(added)
 
 
 def reference_logits(weights: dict, tokens: list, qwen2: bool):
@@ -115,6 +121,12 @@ class Finetune(support.TrainingTest):
         folder.mkdir()
         # More rows than tokens, as Qwen has them.
         write_checkpoint(folder, write_byte_bpe(folder) + 6, qwen2=True)
+        return folder
+
+    def llama3(self) -> pathlib.Path:
+        folder = self.folder / "llama3"
+        folder.mkdir()
+        write_checkpoint(folder, write_byte_bpe(folder, vocabulary.LLAMA3), qwen2=False)
         return folder
 
     def samples(self, checkpoint: pathlib.Path) -> pathlib.Path:
@@ -166,7 +178,23 @@ class Finetune(support.TrainingTest):
         changed = {name for name in before if not torch.equal(before[name], after[name])}
         self.assertEqual(changed, {name for name in before if "_proj.weight" in name})
 
-    def test_efimd_tokenizes_an_exported_qwen2_as_training_did(self):
+    @unittest.skipUnless(OURS, "without the program that tokenizes as efimd does")
+    def test_efimd_tokenizes_what_is_exported_as_training_did(self):
+        chance = random.Random(4)
+        pieces = ["return", " return", "unled", "<tool call>", "<|fim_prefix|>", "<fim_prefix>", "\n", "\n\n", "  ", "\t", "12", "3", "é", "語", "🙂",
+                  "(", ");", "x", "Stack", "'s", "\r\n", "\u3000", "\x00", "ſ"]
+        texts = ["".join(chance.choices(pieces, k=chance.randrange(1, 30))) for _ in range(300)]
+        texts += [path.read_text() for path in sorted((support.ROOT / "training").glob("*.py"))[:10]]
+        for folder in (self.llama(), self.qwen2(), self.llama3()):
+            with self.subTest(folder=folder.name):
+                file = self.folder / f"{folder.name}.gguf"
+                training("export", "--model", folder, "--type", "f16", "--out", file)
+                said = subprocess.run([OURS], input=json.dumps({"model": str(file), "texts": texts, "prompts": []}), capture_output=True, text=True, check=True)
+                words = vocabulary.open_vocabulary(folder)
+                for text, tokens in zip(texts, json.loads(said.stdout)["tokens"], strict=True):
+                    self.assertEqual(words.encode(text), tokens, repr(text))
+
+    def test_an_exported_qwen2_says_what_it_is(self):
         source = self.qwen2()
         training("export", "--model", source, "--type", "f16", "--out", self.folder / "qwen2.gguf")
         metadata, _ = gguf_reader.read(self.folder / "qwen2.gguf")
@@ -192,6 +220,11 @@ class Finetune(support.TrainingTest):
             self.assertEqual(words.decode(words.encode(text)), text)
             self.assertNotIn(words.prefix, words.encode(text))
         self.assertEqual([words.tokens[token] for token in words.encode(" return")], ["Ġreturn"])
+        self.assertEqual([words.tokens[token] for token in words.encode("x<tool call>y")], ["x", "<tool call>", "y"])
+        self.assertEqual(words.decode(words.encode("x<tool call>y")), "x<tool call>y")
+        self.assertEqual(len(words.encode("unled")), 5)
+        llama3 = vocabulary.open_vocabulary(self.llama3())
+        self.assertEqual([llama3.tokens[token] for token in llama3.encode("unled")], ["unled"])
 
     def test_no_part_of_a_text_gets_the_space_that_llamas_vocabulary_puts_in_front(self):
         import io
