@@ -5,12 +5,11 @@ fragments, so that words broken at the cursor need no healing; --heal writes tha
 with it. With --type q4_k the embedding, which is mostly the output as well, is kept in q8_0.
 """
 import argparse
-import json
 import pathlib
 
 from training import gguf, vocabulary
 from training.errors import TrainingError
-from training.files import whole_file
+from training.files import json_object, whole_file
 
 TENSORS = {
     "input_layernorm": "attn_norm", "self_attn.q_proj": "attn_q", "self_attn.k_proj": "attn_k", "self_attn.v_proj": "attn_v",
@@ -103,8 +102,7 @@ def source_of(path: pathlib.Path, tokenizer):
     from training import checkpoint, hugging_face
 
     if path.is_dir() and (path / "config.json").exists():
-        facts, settings = (json.loads((path / name).read_text(encoding="utf-8")) if (path / name).exists() else {}
-                           for name in ("efim.json", "tokenizer_config.json"))
+        facts, settings = (json_object(path / name, missing={}) for name in ("efim.json", "tokenizer_config.json"))
         model, _ = hugging_face.load(path)
         # Llama's slow tokenizer, whose file says nothing, begins every text with BOS.
         bos = settings.get("add_bos_token", (path / "tokenizer.model").exists())

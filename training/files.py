@@ -1,7 +1,25 @@
-"""Files that are there whole or not at all."""
+"""Files that are there whole or not at all; and JSON that may be damaged."""
 import contextlib
+import json
 import os
 import pathlib
+
+from training.errors import TrainingError
+
+
+def json_object(path: pathlib.Path, missing=None) -> dict:
+    """The object that a file holds; `missing` if there is no such file, unless that is None."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        if missing is not None:
+            return missing
+        raise
+    except ValueError as error:
+        raise TrainingError(f"{path}: is no JSON: {error}; get it again") from error
+    if not isinstance(found, dict):
+        raise TrainingError(f"{path}: is no JSON object; get it again")
+    return found
 
 
 @contextlib.contextmanager

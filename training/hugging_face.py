@@ -7,7 +7,7 @@ import torch
 
 from training import safetensors
 from training.errors import TrainingError
-from training.files import whole_file
+from training.files import json_object, whole_file
 from training.model import Model, Shape
 
 ARCHITECTURES = {"LlamaForCausalLM": "llama", "Qwen2ForCausalLM": "qwen2"}
@@ -17,16 +17,10 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer.model", "tokenizer_config.json",
 
 
 def read_config(folder: pathlib.Path) -> dict:
-    path = folder / "config.json"
     try:
-        config = json.loads(path.read_text(encoding="utf-8"))
+        return json_object(folder / "config.json")
     except FileNotFoundError as error:
         raise TrainingError(f"{folder}: has no config.json; a Hugging Face checkpoint folder is wanted") from error
-    except ValueError as error:
-        raise TrainingError(f"{path}: is no JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise TrainingError(f"{path}: is no JSON object")
-    return config
 
 
 def shape_of(config: dict, where) -> Shape:

@@ -5,11 +5,11 @@ have it. Neither reads special tokens out of a text: what spells one is encoded 
 """
 import dataclasses
 import functools
-import json
 import pathlib
 import re
 
 from training.errors import TrainingError
+from training.files import json_object
 
 # Of our own vocabularies, after <unk>, <s> and </s>; the texts are StarCoder's, which every tool
 # recognizes.
@@ -137,14 +137,11 @@ class ByteBpeVocabulary(Vocabulary):
     """tokenizer.json. Its normalizer, NFC if there is one, is ignored, because GGUF has none."""
 
     def __init__(self, path: pathlib.Path):
-        try:
-            tokenizer = json.loads(path.read_text(encoding="utf-8"))
-            model = tokenizer["model"]
-            if model["type"] != "BPE":
-                raise TrainingError(f"{path}: its model is {model['type']}; byte-level BPE and sentencepiece are supported")
-            words, merges = model["vocab"], model["merges"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise TrainingError(f"{path}: is no tokenizer.json: {error}") from error
+        tokenizer = json_object(path)
+        model = tokenizer["model"]
+        if model["type"] != "BPE":
+            raise TrainingError(f"{path}: its model is {model['type']}; byte-level BPE and sentencepiece are supported")
+        words, merges = model["vocab"], model["merges"]
         pattern = split_pattern(tokenizer.get("pre_tokenizer"), path)
         self.pre, self._split = SPLITS[pattern], compiled(pattern)
         tokens, types = {token: text for text, token in words.items()}, {}
@@ -222,8 +219,11 @@ def open_vocabulary(path: pathlib.Path) -> Vocabulary:
         return SentencepieceVocabulary(path)
     if (path / "tokenizer.model").exists():
         added = path / "added_tokens.json"
-        tokens = json.loads(added.read_text(encoding="utf-8")) if added.exists() else {}
+        tokens = json_object(added, missing={})
         return SentencepieceVocabulary(path / "tokenizer.model", [(token, text) for text, token in tokens.items()])
     if (path / "tokenizer.json").exists():
-        return ByteBpeVocabulary(path / "tokenizer.json")
+        try:
+            return ByteBpeVocabulary(path / "tokenizer.json")
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise TrainingError(f"{path / 'tokenizer.json'}: is no tokenizer.json, or a damaged one: {error!r}; get it again") from error
     raise TrainingError(f"{path}: has neither tokenizer.model nor tokenizer.json")

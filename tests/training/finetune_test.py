@@ -256,6 +256,19 @@ class Finetune(support.TrainingTest):
                 self.assertIn(what, self.refused_model(self.llama(**changes)))
         self.assertIn("has no config.json", self.refused_model(self.folder))
 
+    def test_damaged_files_of_a_checkpoint_are_named(self):
+        llama, qwen2 = self.llama(), self.qwen2()
+        empty = '{"model": {"type": "BPE", "vocab": {}, "merges": []}}'
+        for folder, name, contents in ((llama, "tokenizer_config.json", ("{", "[]")), (llama, "efim.json", ("{", "[]")),
+                                       (llama, "added_tokens.json", ("{", "[]")), (qwen2, "tokenizer.json", ("{", "[]", "{}", empty))):
+            file = folder / name
+            before = file.read_bytes() if file.exists() else None
+            for content in contents:
+                with self.subTest(name=name, content=content):
+                    file.write_text(content)
+                    self.assertIn(str(file), self.refused("export", "--model", folder, "--out", self.folder / "m.gguf"))
+            file.unlink() if before is None else file.write_bytes(before)
+
     def test_damaged_safetensors_are_refused(self):
         folder = self.llama()
         file = folder / "model-00001-of-00002.safetensors"
