@@ -31,12 +31,15 @@ def shape_of(config: dict, where) -> Shape:
                        ("use_sliding_window", False)):
         if config.get(key, plain) != plain:
             raise TrainingError(f"{where}: {key} is {json.dumps(config[key])}, which is not supported")
+    rope = config.get("rope_parameters") or {}  # where Transformers 5 writes the base
+    if rope.get("rope_type", "default") != "default":
+        raise TrainingError(f"{where}: rope_parameters are {json.dumps(rope)}, which is not supported")
     try:
         return Shape(vocabulary=config["vocab_size"], width=config["hidden_size"], layers=config["num_hidden_layers"],
                      heads=config["num_attention_heads"],
                      kv_heads=config.get("num_key_value_heads", config["num_attention_heads"]),
                      feed_forward=config["intermediate_size"], context=config["max_position_embeddings"],
-                     rope_base=float(config.get("rope_theta", 10000.0)), norm_epsilon=config["rms_norm_eps"],
+                     rope_base=float(config.get("rope_theta", rope.get("rope_theta", 10000.0))), norm_epsilon=config["rms_norm_eps"],
                      tied=config.get("tie_word_embeddings", False), architecture=ARCHITECTURES[names[0]],
                      head_width=config.get("head_dim") or 0)
     except (KeyError, TypeError) as error:

@@ -255,6 +255,12 @@ class Finetune(support.TrainingTest):
             with self.subTest(changes=changes):
                 self.assertIn(what, self.refused_model(self.llama(**changes)))
         self.assertIn("has no config.json", self.refused_model(self.folder))
+        self.assertIn("which is not supported", self.refused_model(self.llama(rope_parameters={"rope_type": "yarn", "factor": 4})))
+
+    def test_the_base_of_rotary_positions_is_read_where_transformers_5_writes_it(self):
+        config = {**hugging_face.read_config(self.llama()), "rope_parameters": {"rope_type": "default", "rope_theta": 1e6}}
+        del config["rope_theta"]
+        self.assertEqual(hugging_face.shape_of(config, "here").rope_base, 1e6)
 
     def test_damaged_files_of_a_checkpoint_are_named(self):
         llama, qwen2 = self.llama(), self.qwen2()
