@@ -7,7 +7,7 @@ folder again, for export and for other tools; OUT/checkpoint.safetensors is the 
 import argparse
 import pathlib
 
-from training.train import add_run_options, execute, plan_of, use_threads
+from training.train import add_run_options, execute, plan_of, use_threads, validation_of
 
 
 def main(words: list) -> int:
@@ -33,8 +33,7 @@ def main(words: list) -> int:
         raise TrainingError(f"{options.samples}: rows of {rows.context} tokens; the model's context is {model.shape.context}")
     if options.lora:
         lora.adapt(model, options.lora, options.seed)
-    run = Run(model, plan_of(options), rows, Rows(options.validation) if options.validation else None, device_of(options.device),
-              options.out)
+    run = Run(model, plan_of(options), rows, validation_of(options, model.shape.vocabulary), device_of(options.device), options.out)
     execute(run, options)
     if run.step >= run.plan.steps:
         if options.lora:

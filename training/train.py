@@ -38,6 +38,19 @@ def use_threads(count: int) -> None:
     torch.set_num_threads(count or len(os.sched_getaffinity(0)))
 
 
+def validation_of(options, vocabulary: int):
+    """The rows of --validation, or None. Their first use is many steps away, so that they are looked at here."""
+    from training.rows import Rows
+
+    if options.validation is None:
+        return None
+    rows = Rows(options.validation)
+    if rows.highest_token() >= vocabulary:
+        raise TrainingError(f"{options.validation}: has tokens that the model has not ({vocabulary} pieces); make these samples with the "
+                            "tokenizer of --samples")
+    return rows
+
+
 def plan_of(options):
     from training.run import Plan, device_of, precision_of
 
@@ -66,6 +79,8 @@ def execute(run, options) -> int:
 def new_model(options, vocabulary: int):
     from training.model import Model, Shape
 
+    if min(options.width, options.layers, options.heads, options.kv_heads, options.feed_forward, vocabulary) < 1:
+        raise TrainingError("--vocabulary, --width, --layers, --heads, --kv-heads and --feed-forward are at least 1")
     if options.width % options.heads != 0 or options.width // options.heads % 2 != 0:
         raise TrainingError(f"--width {options.width} is no even multiple of --heads {options.heads}")
     if options.heads % options.kv_heads != 0:
@@ -104,7 +119,6 @@ def main(words: list) -> int:
 
     from training import checkpoint
     from training.run import Run, device_of
-    from training.rows import Rows
     from training.shards import open_rows
 
     use_threads(options.threads)
@@ -116,7 +130,7 @@ def main(words: list) -> int:
         raise TrainingError(f"{options.samples}: has tokens that the model has not ({model.shape.vocabulary} pieces); it is of "
                             "another tokenizer, or --vocabulary is missing")
     plan = plan_of(options)
-    run = Run(model, plan, rows, Rows(options.validation) if options.validation else None, device_of(options.device), options.out,
+    run = Run(model, plan, rows, validation_of(options, model.shape.vocabulary), device_of(options.device), options.out,
               compiled=options.compile)
     if parent and parent["plan"]["optimizer"] == plan.optimizer:
         run.optimizers.load(parent["optimizers"])

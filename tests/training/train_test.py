@@ -166,6 +166,14 @@ class Train(support.TrainingTest):
         small = list(options)
         small[small.index("--vocabulary") + 1] = "512"
         self.assertIn("has tokens that the model has not", self.refused("train", *small, "--out", self.folder / "run"))
+        of_others = self.folder / "of-others"
+        of_others.mkdir()
+        (of_others / "samples.json").write_text(json.dumps({"rows": 1, "context": 64, "fragment_share": 0, "bits": 16, "middle": 5, "end": 9}))
+        (of_others / "rows.bin").write_bytes(b"\xff\x7f" * 65)
+        self.assertIn("make these samples with the tokenizer of --samples", self.refused(
+            "train", *options, "--validation", of_others, "--out", self.folder / "run"))
+        for wrong in ("--heads", "--kv-heads"):
+            self.assertIn("are at least 1", self.refused("train", *options, wrong, "0", "--out", self.folder / "run"))
         damaged = self.folder / "damaged"
         damaged.mkdir()
         (damaged / "samples.json").write_text(json.dumps({"rows": 5, "context": 64, "fragment_share": 0.5, "bits": 16}))
