@@ -9,6 +9,8 @@ import pathlib
 
 from training.train import add_run_options, execute, plan_of, use_threads, validation_of
 
+RATE, LORA_RATE = 2e-5, 2e-4  # adapters begin as nothing, and learn little at the rate of weights that are there
+
 
 def main(words: list) -> int:
     parser = argparse.ArgumentParser(prog="python3 -m training finetune", description=__doc__,
@@ -16,8 +18,13 @@ def main(words: list) -> int:
     parser.add_argument("--model", type=pathlib.Path, required=True, help="the checkpoint folder")
     parser.add_argument("--lora", type=int, default=0, metavar="RANK", help="0: all weights are trained")
     parser.add_argument("--seed", type=int, default=1, help="of the adapters")
-    add_run_options(parser, rate=2e-5, warmup=20, decay=0.5, optimizer="adamw", opening_weight=0)
+    add_run_options(parser, rate=None, warmup=20, decay=0.5, optimizer="adamw", opening_weight=0,
+                    rate_said=f"{RATE}, with --lora {LORA_RATE},")
     options = parser.parse_args(words)
+    if options.lora < 0:
+        parser.error("--lora: a rank of at least 1, or 0 for all weights")
+    if options.rate is None:
+        options.rate = LORA_RATE if options.lora else RATE
 
     from training import hugging_face, lora
     from training.errors import TrainingError

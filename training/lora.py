@@ -7,7 +7,7 @@ from torch.nn import functional
 
 
 class Adapted(nn.Module):
-    """linear(x) + scale * up(down(x)); up begins as zeros, so that nothing changes at first."""
+    """linear(x) + up(down(x)); up begins as zeros, so that nothing changes at first."""
 
     def __init__(self, linear: nn.Linear, rank: int):
         super().__init__()

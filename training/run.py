@@ -93,7 +93,8 @@ class Run:
             raise TrainingError(f"{self.path}: is of a model of another shape or architecture; give another --out, or its options")
         if not self.plan.goes_on_from(Plan(**state["plan"])):
             raise TrainingError(f"{self.path}: is of a run with other options; give another --out, or its options: {state['plan']}")
-        if state["weights"].keys() != checkpoint.trained_weights(self.model).keys():
+        sizes = lambda weights: {name: weight.shape for name, weight in weights.items()}
+        if sizes(state["weights"]) != sizes(checkpoint.trained_weights(self.model)):
             raise TrainingError(f"{self.path}: other weights were trained there; give another --out, or the same --lora")
         self.model.load_state_dict(state["weights"], strict=False)
         self.optimizers.load(state["optimizers"])

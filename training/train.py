@@ -11,14 +11,15 @@ import pathlib
 from training.errors import TrainingError
 
 
-def add_run_options(parser, rate: float, warmup: int, decay: float, optimizer: str, opening_weight: float) -> None:
+def add_run_options(parser, rate, warmup: int, decay: float, optimizer: str, opening_weight: float, rate_said: str = "") -> None:
+    """`rate_said`: what --help says of a rate that is None, which the caller chooses."""
     parser.add_argument("--samples", type=pathlib.Path, required=True)
     parser.add_argument("--validation", type=pathlib.Path, help="samples of the validation split")
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--steps", type=int, required=True)
     parser.add_argument("--batch", type=int, default=8, help="rows a step")
     parser.add_argument("--microbatch", type=int, default=4, help="rows evaluated at once; fewer need less memory")
-    parser.add_argument("--rate", type=float, default=rate, help=f"learning rate, {rate} unless given")
+    parser.add_argument("--rate", type=float, default=rate, help=f"learning rate, {rate_said or rate} unless given")
     parser.add_argument("--warmup", type=int, default=warmup, help="steps over which the rate rises")
     parser.add_argument("--decay", type=float, default=decay, help="share of the steps over which it falls to nothing")
     parser.add_argument("--optimizer", choices=("muon", "adamw"), default=optimizer)

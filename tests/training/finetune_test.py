@@ -211,8 +211,22 @@ class Finetune(support.TrainingTest):
         self.assertIn("other weights were trained there", self.refused(
             "finetune", "--model", source, "--samples", self.folder / "samples", "--out", self.folder / "tuned", "--steps", "3", "--rate",
             "1e-3", "--warmup", "2", "--batch", "4", "--device", "cpu"))
+        self.assertIn("other weights were trained there", self.refused(
+            "finetune", "--model", source, "--samples", self.folder / "samples", "--out", self.folder / "tuned", "--steps", "3", "--rate",
+            "1e-3", "--warmup", "2", "--batch", "4", "--device", "cpu", "--lora", "4"))
         self.finetune(source, "--lora", "2", steps=3)
         self.assertTrue((self.folder / "tuned/model/model.safetensors").exists())
+
+    def test_adapters_learn_at_a_rate_of_their_own(self):
+        from training import checkpoint
+
+        source = self.qwen2()
+        samples = self.samples(source)
+        for more, rate in (([], 2e-5), (["--lora", "2"], 2e-4), (["--lora", "2", "--rate", "1e-3"], 1e-3)):
+            out = self.folder / f"rate-{rate}"
+            training("finetune", "--model", source, "--samples", samples, "--out", out, "--steps", "1", "--batch", "1", "--threads", "1", "--device",
+                     "cpu", *more)
+            self.assertEqual(checkpoint.load(out / checkpoint.FILE)["plan"]["rate"], rate)
 
     def test_byte_bpe_gives_its_text_back_and_reads_no_special_tokens(self):
         words = vocabulary.open_vocabulary(self.qwen2())
