@@ -17,9 +17,12 @@ def foreign(part: str) -> bool:
     return part in FOREIGN or part.startswith(FOREIGN_BEGINS)
 
 
-def language_of(path: str):
-    """None if the path is no source file of the package's own, by its ending or by a folder in it."""
+def language_of(path: str, foreign_too: bool = False):
+    """None if the path is no source file of the package's own, by its ending or by a folder in it; by its ending alone if
+    `foreign_too`."""
     name = pathlib.PurePosixPath(path)
-    if name.suffix not in LANGUAGES or ".min." in name.name or any(foreign(part.lower()) for part in name.parts[:-1]):
+    if name.suffix not in LANGUAGES or ".min." in name.name:
+        return None
+    if not foreign_too and any(foreign(part.lower()) for part in name.parts[:-1]):
         return None
     return LANGUAGES[name.suffix]

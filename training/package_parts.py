@@ -38,7 +38,12 @@ class Part:
 
 
 def head_of(package) -> dict:
-    return {"format": FORMAT, "package": package.name, "licence": package.licence}
+    return {"format": FORMAT, "package": package.name, "licence": package.licence, "whole": is_kept(package)}
+
+
+def is_kept(package) -> bool:
+    """Kept for judging: all of it counts as seen, also what it builds (some packages of npm have nothing else) and bundles."""
+    return package.split == "kept"
 
 
 def path_of(package, out: pathlib.Path) -> pathlib.Path:
@@ -61,25 +66,25 @@ def opened(package, out: pathlib.Path):
 def files_of(package, downloads: pathlib.Path):
     """(path, bytes, version) of each source file, in an order that does not depend on the machine."""
     if package.kind == "folder":
-        yield from folder_files(pathlib.Path(package.name).expanduser())
+        yield from folder_files(pathlib.Path(package.name).expanduser(), is_kept(package))
         return
     try:
         with fetch.package_tars(package.kind, package.name, downloads) as tars:
             for tar, version in tars:
                 for member in tar:
-                    if member.isfile() and member.size <= FILE_BYTES_MAX and language_of(member.name):
+                    if member.isfile() and member.size <= FILE_BYTES_MAX and language_of(member.name, is_kept(package)):
                         yield member.name, tar.extractfile(member).read(), version
     except tarfile.TarError as error:
         place = fetch.place_of(package.kind, package.name, downloads)
         raise TrainingError(f"{place}: has a damaged archive ({error}); remove this folder, and the same command fetches it again") from error
 
 
-def folder_files(folder: pathlib.Path):
+def folder_files(folder: pathlib.Path, foreign_too: bool):
     if not folder.is_dir():
         raise TrainingError(f"{folder}: is no folder")
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder).as_posix()
-        if language_of(inside) and path.is_file() and path.stat().st_size <= FILE_BYTES_MAX:
+        if language_of(inside, foreign_too) and path.is_file() and path.stat().st_size <= FILE_BYTES_MAX:
             yield inside, path.read_bytes(), ""
 
 
@@ -93,7 +98,7 @@ def made(package, out: pathlib.Path, keep_downloads: bool) -> Part:
             dropped[fault] += 1
             continue
         versions.add(version)
-        lines.append(json.dumps({"package": package.name, "licence": package.licence, "language": language_of(path),
+        lines.append(json.dumps({"package": package.name, "licence": package.licence, "language": language_of(path, is_kept(package)),
                                  "path": path.removeprefix("./"), "text": text}, ensure_ascii=False).encode() + b"\n")
     head = {**head_of(package), "version": " ".join(sorted(versions)), "dropped": dropped}
     with whole_file(path_of(package, out)) as file:

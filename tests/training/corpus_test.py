@@ -96,6 +96,12 @@ class Corpus(support.TrainingTest):
         out = self.build(f"folder {train} MIT train", f"folder {test} MIT test", f"folder {kept} - kept")
         self.assertEqual([record["path"] for split in ("train", "test") for record in records(out / f"{split}.jsonl")], ["one.py", "two.py"])
 
+    def test_what_a_kept_package_builds_or_bundles_counts_as_seen_too(self):
+        kept = self.package("kept", {"dist/judged.js": code("judged"), "vendor/bundled.js": code("bundled")})
+        train = self.package("one", {"copy.js": code("judged"), "other.js": code("bundled"), "one.js": code("one")})
+        out = self.build(f"folder {train} MIT train", f"folder {kept} - kept")
+        self.assertEqual([record["path"] for record in records(out / "train.jsonl")], ["one.js"])
+
     def test_a_large_package_is_thinned_by_groups_of_files(self):
         train = self.package("one", {f"f{number:03}.py": code(f"f{number}") for number in range(300)})
         out = self.folder / "corpus"
