@@ -1,6 +1,7 @@
 """Packages as tar archives, by the ordinary clients of Debian (apt) and npm. Nothing is downloaded twice."""
 import contextlib
 import pathlib
+import re
 import shutil
 import subprocess
 import tarfile
@@ -9,6 +10,7 @@ import time
 from training.errors import TrainingError
 
 FETCH_S_MAX = 600
+REASON = re.compile(r"E: |npm (?:ERR!|error) (?!code )\S")  # the first such line; the last ones say that something failed, and where a log is
 LISTS_S_MAX = 24 * 3600  # older lists name versions that the mirror no longer has
 
 
@@ -54,11 +56,16 @@ def fetch(command: list, folder: pathlib.Path) -> str:
     except FileNotFoundError as error:
         raise TrainingError(f"{command[0]} is missing; install it, or remove its packages from the list") from error
     except subprocess.TimeoutExpired as error:
-        raise TrainingError(f"{' '.join(command)}: not done within {FETCH_S_MAX} s; try again") from error
+        raise TrainingError(f"{shown(command)}: not done within {FETCH_S_MAX} s; try again") from error
     if ran.returncode != 0:
-        last = (ran.stderr.strip() or ran.stdout.strip()).splitlines()[-1:] or ["no reason given"]
-        raise TrainingError(f"{' '.join(command)}: {last[0]}")
+        lines = (ran.stderr.strip() or ran.stdout.strip()).splitlines() or ["no reason given"]
+        raise TrainingError(f"{shown(command)}: {next(filter(REASON.match, lines), lines[-1])}")
     return ran.stdout
+
+
+def shown(command: list) -> str:
+    """The command without apt's `-o NAME=VALUE`."""
+    return " ".join(word for before, word in zip(["", *command], command) if "-o" not in (before, word))
 
 
 def source_options(downloads: pathlib.Path, renewed: bool = False) -> list:

@@ -187,6 +187,16 @@ class Fetching(support.TrainingTest):
             file.chmod(0o755)
         return {"PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 
+    def test_what_apt_and_npm_say_is_told_without_their_options_and_logs(self):
+        apt = "echo 'E: Failed to fetch http://d/x.dsc 404 Not Found' >&2; echo 'E: Failed to fetch some archives.' >&2; exit 100\n"
+        npm = "echo 'npm error code E404' >&2; echo 'npm error 404 Not Found - GET x' >&2; echo 'npm error A complete log is in /x.log' >&2; exit 1\n"
+        with unittest.mock.patch.dict(os.environ, self.programs(apt_get=apt, npm=npm)):
+            for command, said in ((["apt-get", "-o", "Dir::Cache=/x", "source", "one"], "apt-get source one: E: Failed to fetch http://d/x.dsc 404 Not Found"),
+                                  (["npm", "pack", "one"], "npm pack one: npm error 404 Not Found - GET x")):
+                with self.assertRaises(TrainingError) as raised:
+                    fetch.fetch(command, self.folder)
+                self.assertEqual(str(raised.exception), said)
+
     def test_without_source_packages_the_others_are_taken_if_that_is_wanted(self):
         own = self.folder / "own"
         own.mkdir()
