@@ -44,7 +44,11 @@ class Package:
 
 def read_list(path: pathlib.Path) -> list:
     packages = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except UnicodeDecodeError as error:
+        raise TrainingError(f"{path}: is no UTF-8 text: {error}") from error
+    for number, line in enumerate(lines, 1):
         line = COMMENT.sub("", line).strip()
         if line:
             packages.append(package_of(line, f"{path}:{number}"))

@@ -185,6 +185,8 @@ def main(words: list) -> int:
     parser.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto")
     parser.add_argument("--compile", choices=("auto", "yes", "no"), default="auto", help="by torch.compile; auto: on a card")
     options = parser.parse_args(words)
+    if not (options.seconds > 0 and options.total_seconds > 0):
+        parser.error("--seconds and --total-seconds are more than 0")
     begin = time.monotonic()
 
     from training.shards import ShardRows

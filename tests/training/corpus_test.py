@@ -135,6 +135,9 @@ class Corpus(support.TrainingTest):
             with self.subTest(line=line):
                 said = self.refused("corpus", "--list", self.write_list("# a list", line), "--out", self.folder / "corpus")
                 self.assertIn(what, said)
+        latin = self.write_list()
+        latin.write_bytes("folder /caf\xe9 MIT train".encode("latin-1"))
+        self.assertIn("is no UTF-8 text", self.refused("corpus", "--list", latin, "--out", self.folder / "corpus"))
         twice = self.write_list("folder x MIT train", "folder x MIT test")
         self.assertIn("a package has one split", self.refused("corpus", "--list", twice, "--out", self.folder / "corpus"))
 

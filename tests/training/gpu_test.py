@@ -168,6 +168,11 @@ class Card(support.TrainingTest):
         self.assertIn("carry more shards", said)
         self.assertFalse((self.folder / "run").exists())
 
+    def test_times_that_are_none_are_refused(self):
+        for option in ("--seconds", "--total-seconds"):
+            ran = training("gpu", "--shards", self.folder, "--out", self.folder / "run", option, "0", good=False)
+            self.assertEqual((ran.returncode, "more than 0" in ran.stderr), (2, True), ran.stderr)
+
     def test_the_planned_model_has_more_than_100_million_parameters(self):
         from training import gpu
         from training.model import Model, Shape
