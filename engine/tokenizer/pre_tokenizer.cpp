@@ -78,6 +78,7 @@ constexpr std::array kRules = {
     PreTokenizerRule{"smollm", kDigitsThenGpt2},
     PreTokenizerRule{"deepseek-coder", kDeepseekCoder},
     PreTokenizerRule{"deepseek-llm", kDeepseekLlm},
+    PreTokenizerRule{"dbrx", kLlama3Alone},  // Granite 4's files carry it
     PreTokenizerRule{"llama-bpe", kLlama3Alone, true, true},
     PreTokenizerRule{"qwen2", kQwen2Alone},
     PreTokenizerRule{"deepseek-r1-qwen", kQwen2Alone},

@@ -28,7 +28,7 @@ using Pieces = std::vector<std::string>;
 
 constexpr std::array kRules = {"default", "gpt-2",          "mellum",       "starcoder",
                                "refact",  "deepseek-coder", "deepseek-llm", "llama-bpe",
-                               "qwen2",   "seed-coder"};
+                               "dbrx",    "qwen2",          "seed-coder"};
 
 }  // namespace
 

@@ -85,6 +85,10 @@ TEST_CASE("a known model's FIM tokens are found by their texts") {
         "Qwen2.5-Coder; tokens by text: <|fim_prefix|>");
   check(named("granite-3b-code-base", {"<fim_prefix>", "<fim_middle>", "<fim_suffix>"}),
         {FimOrder::kPsm, 2, 4, 3}, "Granite Code; tokens by text: <fim_prefix>");
+  GgufWriter granite4 =
+      named("Granite 4.0 Micro", {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"});
+  granite4.text("general.architecture", "granite");
+  check(granite4, {FimOrder::kPsm, 2, 4, 3}, "Granite Code; tokens by text: <|fim_prefix|>");
   check(named("codellama_codellama-7b-hf", {"▁<PRE>", "▁<MID>", "▁<SUF>", "▁<EOT>"}, 1),
         {FimOrder::kPsm, 2, 4, 3}, "Code Llama; tokens by text: ▁<PRE>");
 }

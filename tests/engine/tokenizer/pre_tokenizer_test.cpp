@@ -105,6 +105,13 @@ TEST_CASE("llama-bpe takes digits in threes") {
         Pieces{"x", " =", " ", "123", "45", ";\n\n", "\ty"});
 }
 
+TEST_CASE(
+    "dbrx, which Granite 4's files name, splits as llama-bpe does and has none of its habits") {
+  CHECK(split("dbrx", "x = 12345;\n\n\ty") == split("llama-bpe", "x = 12345;\n\n\ty"));
+  CHECK_FALSE(engine::find_pre_tokenizer_rule("dbrx")->takes_whole_tokens);
+  CHECK_FALSE(engine::find_pre_tokenizer_rule("dbrx")->wants_bos);
+}
+
 TEST_CASE("seed-coder leaves newlines out of signs") {
   CHECK(split("seed-coder", "f();\n\n  x") == Pieces{"f", "();", "\n\n", " ", " x"});
 }
