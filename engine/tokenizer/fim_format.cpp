@@ -149,6 +149,12 @@ const Family* find_family(const Vocabulary& vocabulary) {
   return nullptr;
 }
 
+/// Converters give every Gemma the keys of CodeGemma. In the others these tokens are spare.
+bool is_spare(const Vocabulary& vocabulary, TokenId token) {
+  return vocabulary.kind(token) == TokenKind::kUnused ||
+         vocabulary.text(token).starts_with("<unused");
+}
+
 /// The file's own tokens: those of its metadata first, else those that its vocabulary spells.
 struct Found {
   FimTokens fim;
@@ -162,12 +168,16 @@ Found find_tokens(const GgufFile& file, const Vocabulary& vocabulary) {
   Found found;
   FimTokens& fim = found.fim;
   found.family = find_family(vocabulary);
-  fim.prefix = token_by_key(file, vocabulary, {"fim_pre_token_id", "prefix_token_id"});
-  fim.suffix = token_by_key(file, vocabulary, {"fim_suf_token_id", "suffix_token_id"});
-  fim.middle = token_by_key(file, vocabulary, {"fim_mid_token_id", "middle_token_id"});
-  fim.repository = token_by_key(file, vocabulary, {"fim_rep_token_id"});
-  fim.file_separator = token_by_key(file, vocabulary, {"fim_sep_token_id"});
-  found.pad = token_by_key(file, vocabulary, {"fim_pad_token_id"});
+  const auto named = [&](std::initializer_list<std::string_view> keys) {
+    const TokenId token = token_by_key(file, vocabulary, keys);
+    return token == kNoToken || is_spare(vocabulary, token) ? kNoToken : token;
+  };
+  fim.prefix = named({"fim_pre_token_id", "prefix_token_id"});
+  fim.suffix = named({"fim_suf_token_id", "suffix_token_id"});
+  fim.middle = named({"fim_mid_token_id", "middle_token_id"});
+  fim.repository = named({"fim_rep_token_id"});
+  fim.file_separator = named({"fim_sep_token_id"});
+  found.pad = named({"fim_pad_token_id"});
   found.by_metadata = fim.prefix != kNoToken && fim.suffix != kNoToken;
   const Family* const family = found.family;
   if (!found.by_metadata) {

@@ -78,6 +78,16 @@ TEST_CASE("FIM metadata outside the vocabulary is not used") {
   check(file, {FimOrder::kNone, kNoToken, kNoToken, kNoToken}, kNone);
 }
 
+TEST_CASE("FIM metadata that names spare tokens is not used") {
+  // Converters write CodeGemma's keys into the files of other Gemmas, too.
+  for (const std::int32_t kind : {3, 4, 5}) {
+    GgufWriter gemma = renamed({"<unused60>", "<unused61>", "<unused62>"}, kind);
+    gemma.u32("tokenizer.ggml.prefix_token_id", 2).u32("tokenizer.ggml.middle_token_id", 3);
+    gemma.u32("tokenizer.ggml.suffix_token_id", 4).text("general.architecture", "gemma");
+    check(gemma, {FimOrder::kNone, kNoToken, kNoToken, kNoToken}, kNone);
+  }
+}
+
 TEST_CASE("a known model's FIM tokens are found by their texts") {
   GgufWriter qwen =
       named("Qwen2.5 Coder 7B", {"<|fim_prefix|>", "<|fim_middle|>", "<|fim_suffix|>"});
