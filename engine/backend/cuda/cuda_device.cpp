@@ -56,7 +56,6 @@ class CudaDevice final : public gpu::GpuDevice {
     limits.f16_attention = variants_.tensor_attention;
     return limits;
   }
-  std::size_t allocated_bytes() const override { return allocated_bytes_; }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override;
   std::span<std::byte> mapped(BufferId buffer) override;
   Result<void> run(std::span<const Operation> operations) override;
@@ -101,7 +100,6 @@ class CudaDevice final : public gpu::GpuDevice {
   CopyTicket copies_begun_ = 0;
   CopyTicket copies_awaited_ = 0;  ///< by the stream of steps
   std::vector<Buffer> buffers_;
-  std::size_t allocated_bytes_ = 0;
   std::list<Graph> graphs_;  ///< used last first
   std::optional<Error> lost_;
 };
@@ -148,7 +146,6 @@ Result<BufferId> CudaDevice::allocate(std::size_t bytes, Memory where) {
           checked("host memory", api_.cuMemHostGetDevicePointer_(&buffer.device, buffer.host, 0));
   }
   if (!done) return tl::unexpected(std::move(done).error());
-  allocated_bytes_ += where == Memory::kDevice ? bytes : 0;
   buffers_.push_back(buffer);
   return static_cast<BufferId>(buffers_.size());
 }

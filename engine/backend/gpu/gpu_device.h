@@ -83,8 +83,6 @@ class GpuDevice {
   virtual std::string kind() const = 0;  ///< "cuda", "vulkan"
   virtual std::string name() const = 0;
   virtual DeviceLimits limits() const = 0;
-  /// Bytes of all buffers.
-  virtual std::size_t allocated_bytes() const = 0;
 
   virtual Result<BufferId> allocate(std::size_t bytes, Memory where) = 0;
   /// The memory of a buffer that the host writes or reads.

@@ -32,7 +32,6 @@ Result<BufferId> VulkanBuffers::allocate(std::size_t bytes, Memory where) {
     context_.api.FreeMemory(context_.device, buffer.memory, nullptr);
     return tl::unexpected(std::move(bound).error());
   }
-  bytes_ += buffer.bytes;
   buffers_.push_back(buffer);
   return static_cast<BufferId>(buffers_.size());
 }

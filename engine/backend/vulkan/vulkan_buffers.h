@@ -27,8 +27,6 @@ class VulkanBuffers {
   Result<gpu::BufferId> allocate(std::size_t bytes, gpu::Memory where);
   std::span<std::byte> mapped(gpu::BufferId id) const;
   VkBuffer of(gpu::BufferId id) const { return at(id).buffer; }
-  /// Of all buffers.
-  std::size_t bytes() const { return bytes_; }
   /// For a list of these operations.
   Stale stale_of(std::span<const gpu::Operation> operations) const;
 
@@ -45,7 +43,6 @@ class VulkanBuffers {
 
   const VulkanContext& context_;
   std::vector<Buffer> buffers_;
-  std::size_t bytes_ = 0;
 };
 
 }  // namespace efimd::engine::vulkan

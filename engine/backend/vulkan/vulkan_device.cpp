@@ -53,7 +53,6 @@ class VulkanDevice final : public gpu::GpuDevice {
     return context_->name() + ", " + kLevelNames[static_cast<int>(context_->level)];
   }
   gpu::DeviceLimits limits() const override;
-  std::size_t allocated_bytes() const override { return buffers_.bytes(); }
   Result<BufferId> allocate(std::size_t bytes, Memory where) override {
     if (lost_) return tl::unexpected(*lost_);
     return buffers_.allocate(bytes, where);

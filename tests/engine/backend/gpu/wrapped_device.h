@@ -18,7 +18,6 @@ class WrappedDevice : public engine::gpu::GpuDevice {
   std::string kind() const override { return device_->kind(); }
   std::string name() const override { return device_->name(); }
   engine::gpu::DeviceLimits limits() const override { return device_->limits(); }
-  std::size_t allocated_bytes() const override { return device_->allocated_bytes(); }
   Result<engine::gpu::BufferId> allocate(std::size_t bytes, engine::gpu::Memory where) override {
     return device_->allocate(bytes, where);
   }
