@@ -78,6 +78,8 @@ std::string result_name(VkResult result) {
       return "VK_ERROR_INITIALIZATION_FAILED";
     case VK_TIMEOUT:
       return "VK_TIMEOUT";
+    case VK_ERROR_UNKNOWN:
+      return "VK_ERROR_UNKNOWN";
     default:
       return "Vulkan error " + std::to_string(static_cast<int>(result));
   }

@@ -53,10 +53,7 @@ class VulkanDevice final : public gpu::GpuDevice {
     return context_->name() + ", " + kLevelNames[static_cast<int>(context_->level)];
   }
   gpu::DeviceLimits limits() const override;
-  Result<BufferId> allocate(std::size_t bytes, Memory where) override {
-    if (lost_) return tl::unexpected(*lost_);
-    return buffers_.allocate(bytes, where);
-  }
+  Result<BufferId> allocate(std::size_t bytes, Memory where) override;
   std::span<std::byte> mapped(BufferId buffer) override { return buffers_.mapped(buffer); }
   Result<void> run(std::span<const Operation> operations) override;
   Result<CopyTicket> begin_copies(std::span<const Operation> copies) override;
@@ -92,9 +89,12 @@ class VulkanDevice final : public gpu::GpuDevice {
   Result<void> wait(VkFence fence, const Stale& stale);
   Result<void> issue(Copies& copies, std::span<const Operation> operations);
   Result<void> finish(Copies& copies);
-  /// Keeps the error of a device that is lost.
+  /// Keeps the error of a device that is lost. Some drivers give other errors than
+  /// VK_ERROR_DEVICE_LOST then, as after sleep: a device that answers so is of no more use.
   Result<void> noted(Result<void> done) {
-    if (!done && done.error().fault == Fault::kDeviceLost) lost_ = done.error();
+    if (done || done.error().fault == Fault::kNoMemory) return done;
+    done.error().fault = Fault::kDeviceLost;
+    lost_ = done.error();
     return done;
   }
 
@@ -157,6 +157,13 @@ gpu::DeviceLimits VulkanDevice::limits() const {
   limits.quantized_tile_min = 2;
   limits.shared_attention = variants_.shared_attention;
   return limits;
+}
+
+Result<BufferId> VulkanDevice::allocate(std::size_t bytes, Memory where) {
+  if (lost_) return tl::unexpected(*lost_);
+  auto buffer = buffers_.allocate(bytes, where);
+  if (buffer) return buffer;
+  return tl::unexpected(noted(tl::unexpected(std::move(buffer).error())).error());
 }
 
 Result<void> VulkanDevice::run(std::span<const Operation> operations) {
