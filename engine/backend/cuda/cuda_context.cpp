@@ -21,6 +21,27 @@ std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
 
+std::string capability_text(int capability) {
+  return std::to_string(capability / 10) + "." + std::to_string(capability % 10);
+}
+
+/// Why no card can be used. `newest` is the greatest compute capability of those there are; `refused`
+/// is what the driver answered for one that the kernels would run on.
+tl::unexpected<Error> no_card(const CudaApi& api, int newest, CUresult refused) {
+  if (newest == 0)
+    return fail(Fault::kNotFound, "no NVIDIA device", "check that nvidia-smi lists one");
+  if (newest < kCapabilityMin)
+    return fail(Fault::kNotFound,
+                "the NVIDIA device has compute capability " + capability_text(newest) +
+                    ", the kernels need " + capability_text(kCapabilityMin),
+                "such a card runs by Vulkan, if its driver has that");
+  if (refused == CUDA_SUCCESS || refused == CUDA_ERROR_OUT_OF_MEMORY)
+    return fail(Fault::kNotFound, "the memory of the NVIDIA device is taken",
+                "close programs that use it; nvidia-smi lists them");
+  return fail(Fault::kNotFound, "the NVIDIA device cannot be opened: " + api.name_of(refused),
+              "check that nvidia-smi lists it, and whether another program has it alone");
+}
+
 /// If the driver is loaded and only CUDA's device is missing, nvidia-smi sees nothing wrong. A
 /// program without the right to new privileges, as a service is, cannot have it made.
 std::string remedy_of_driver() {
@@ -72,19 +93,23 @@ Result<void> CudaContext::choose_device(std::size_t memory_bytes_max) {
   int count = 0;
   api_.cuDeviceGetCount_(&count);
   std::size_t most = 0;
+  int newest = 0;
+  CUresult refused = CUDA_SUCCESS;
   for (int index = 0; index < count; ++index) {
     CUdevice device = 0;
     CUcontext context = nullptr;
     std::size_t free = 0, total = 0;
-    // For older ones there are no kernels.
-    if (api_.cuDeviceGet_(&device, index) != CUDA_SUCCESS ||
-        capability_of(device) < kCapabilityMin ||
-        api_.cuDevicePrimaryCtxRetain_(&context, device) != CUDA_SUCCESS)
-      continue;
-    const bool better = api_.cuCtxSetCurrent_(context) == CUDA_SUCCESS &&
-                        api_.cuMemGetInfo_(&free, &total) == CUDA_SUCCESS && free > most;
-    if (!better) {
-      api_.cuDevicePrimaryCtxRelease_(device);
+    if (api_.cuDeviceGet_(&device, index) != CUDA_SUCCESS) continue;
+    const int capability = capability_of(device);
+    newest = std::max(newest, capability);
+    if (capability < kCapabilityMin) continue;
+    CUresult opened = api_.cuDevicePrimaryCtxRetain_(&context, device);
+    const bool retained = opened == CUDA_SUCCESS;
+    if (retained) opened = api_.cuCtxSetCurrent_(context);
+    if (opened == CUDA_SUCCESS) opened = api_.cuMemGetInfo_(&free, &total);
+    if (opened != CUDA_SUCCESS || free <= most) {
+      if (opened != CUDA_SUCCESS) refused = opened;
+      if (retained) api_.cuDevicePrimaryCtxRelease_(device);
       continue;
     }
     if (context_ != nullptr) api_.cuDevicePrimaryCtxRelease_(device_);
@@ -92,22 +117,20 @@ Result<void> CudaContext::choose_device(std::size_t memory_bytes_max) {
     device_ = device;
     context_ = context;
   }
-  if (context_ == nullptr)
-    return fail(Fault::kNotFound, "no NVIDIA device of compute capability 7.5 or newer can be used",
-                "check that nvidia-smi lists one");
+  if (context_ == nullptr) return no_card(api_, newest, refused);
   std::array<char, 128> name = {};
   api_.cuDeviceGetName_(name.data(), static_cast<int>(name.size()) - 1, device_);
-  const int capability = capability_of(device_);
-  name_ = std::string(name.data()) + ", compute capability " + std::to_string(capability / 10) +
-          "." + std::to_string(capability % 10);
+  name_ =
+      std::string(name.data()) + ", compute capability " + capability_text(capability_of(device_));
   const std::size_t free = memory_share(most);
   memory_bytes_ = memory_bytes_max == 0 ? free : std::min(memory_bytes_max, free);
   return make_current();
 }
 
 Result<void> CudaContext::load_module() {
-  if (const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
-      done != CUDA_SUCCESS)
+  const CUresult done = api_.cuModuleLoadData_(&module_, efimd_cuda_module);
+  if (done == CUDA_ERROR_OUT_OF_MEMORY) return checked("the kernels", done);
+  if (done != CUDA_SUCCESS)
     return fail(Fault::kUnsupported,
                 name_ + " does not take this build's kernels: " + api_.name_of(done),
                 "update NVIDIA's driver, or build for this card: -D EFIMD_CUDA_ARCHITECTURES=...");

@@ -285,6 +285,26 @@ TEST_CASE("CUDA: no driver, a driver that is too old and no card are told, and w
   CHECK(none.error().fault == Fault::kNotFound);
 }
 
+TEST_CASE("CUDA: a card that is too old is told apart from one whose memory is taken") {
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_set_capability)(70, 70);
+  const auto old = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(!old);
+  CHECK(old.error().what.find("compute capability 7.0, the kernels need 7.5") != std::string::npos);
+  CHECK(old.error().remedy.find("Vulkan") != std::string::npos);
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_fail)("cuDevicePrimaryCtxRetain", CUDA_ERROR_OUT_OF_MEMORY, 0);
+  const auto taken = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(!taken);
+  CHECK(taken.error().what.find("memory of the NVIDIA device is taken") != std::string::npos);
+  CHECK(taken.error().remedy.find("close programs") != std::string::npos);
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_fail)("cuModuleLoadData", CUDA_ERROR_OUT_OF_MEMORY, 0);
+  const auto full = open_cuda_device({.library = EFIMD_FAKE_CUDA});
+  REQUIRE(!full);
+  CHECK(full.error().fault == Fault::kNoMemory);
+}
+
 TEST_CASE("CUDA: a step has as many tokens as are evaluated in time, and never fewer than 64") {
   FAKE(fake_cuda_reset)();
   unsigned tried = 0;
