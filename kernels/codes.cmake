@@ -1,0 +1,20 @@
+# efimd_cuda_codes(OUT ARCHITECTURES...) sets OUT to nvcc's options for these compute capabilities, in
+# rising order. Code runs on cards of its own family (75: family 7) from its number on. Cards of a
+# family that has none compile the PTX of the nearest older one, so that is there before each gap.
+function(efimd_cuda_codes out)
+  set(architectures ${ARGN})
+  list(REVERSE architectures)
+  set(behind 99)
+  set(codes)
+  foreach(architecture ${architectures})
+    math(EXPR family "${architecture} / 10")
+    math(EXPR gap "${behind} - ${family}")
+    set(forms sm_${architecture})
+    if(gap GREATER 1)
+      set(forms "[sm_${architecture},compute_${architecture}]")
+    endif()
+    list(PREPEND codes -gencode arch=compute_${architecture},code=${forms})
+    set(behind ${family})
+  endforeach()
+  set(${out} ${codes} PARENT_SCOPE)
+endfunction()
