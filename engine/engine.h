@@ -160,6 +160,9 @@ class Engine {
   /// Gives the device's memory back until the next call that needs it; sequences hold what they
   /// held.
   virtual void release_device() {}
+  /// Whether the CPU stands in for a device that failed. A while later release_device() lets the next
+  /// call try that device again.
+  virtual bool stands_in() const { return false; }
 
   virtual KvUsage kv_usage() const = 0;
   virtual std::string device_kind() const = 0;

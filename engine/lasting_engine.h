@@ -68,6 +68,7 @@ class LastingEngine final : public Engine {
     return engine_ && engine_->give_back_some(but);
   }
   void release_device() override;
+  bool stands_in() const override { return lost_at_.has_value(); }
   KvUsage kv_usage() const override;
   std::string device_kind() const override { return device_kind_; }
   std::string device_name() const override { return device_name_; }

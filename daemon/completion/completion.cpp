@@ -174,7 +174,14 @@ struct CompletionService::Impl {
       if (mailbox.wait(std::chrono::ceil<std::chrono::milliseconds>(due - Idle::Clock::now())))
         return;
     }
-    if (settings.release_after.count() == 0 || mailbox.wait(settings.release_after)) return;
+    std::chrono::seconds wait = settings.release_after;
+    const bool never = wait.count() == 0;
+    if (worker.engine().stands_in()) {
+      wait = never ? settings.retry_after : std::min(wait, settings.retry_after);
+    } else if (never) {
+      return;
+    }
+    if (mailbox.wait(wait)) return;
     worker.release_device();
     publish(worker);
   }

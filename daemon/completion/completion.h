@@ -15,6 +15,7 @@
 #include "daemon/completion/status.h"
 #include "daemon/recall/index.h"
 #include "engine/engine.h"
+#include "engine/lasting_engine.h"
 
 namespace efimd::completion {
 
@@ -66,6 +67,9 @@ class CompletionService {
     /// Idle time after which the device's memory is given back; the next request takes it again. 0:
     /// never.
     std::chrono::seconds release_after{0};
+    /// At most so long where the CPU stands in for a device that failed, also if `release_after` is 0:
+    /// the next request then tries that device again.
+    std::chrono::seconds retry_after = engine::LastingEngine::kRetryAfter;
     /// Whether what made loading fail has changed since, so that the next request loads again and waits
     /// for that. Called on the engine thread for each request without a model. Null: never.
     std::function<bool()> may_load_again = nullptr;

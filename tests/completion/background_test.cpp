@@ -332,3 +332,21 @@ TEST_CASE("the KV of a document that was closed a moment ago stays") {
   CHECK(script->sequences_open == 2);
   script->give_back_gate.open();
 }
+
+TEST_CASE("where the CPU stands in for a device, that is tried again even if none is given back") {
+  for (const auto release_after : {std::chrono::seconds(0), std::chrono::seconds(3600)}) {
+    auto script = says("f();");
+    script->stands_in = true;
+    std::promise<void> released;
+    script->on_release = [&released, once = false]() mutable {
+      if (!std::exchange(once, true)) released.set_value();
+    };
+    auto settings = Harness::fixed_window();
+    settings.release_after = release_after;
+    settings.retry_after = std::chrono::seconds(0);
+    Harness harness(script, settings);
+    harness.set("int a = ^\n");
+    harness.ask();
+    CHECK(released.get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready);
+  }
+}

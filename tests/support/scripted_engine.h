@@ -119,6 +119,8 @@ struct EngineScript {
   int window_tokens = 4096;
   int ample_tokens = 0;  ///< 0: window_tokens
   std::string device_kind = "scripted";
+  bool stands_in = false;                        ///< Engine::stands_in()
+  std::function<void()> on_release = [] {};      ///< Engine::release_device()
   /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
   std::atomic<int> page_count = 1 << 20;
   int step_tokens = 16;  ///< the stop token is looked at before each step of prefill()
@@ -175,6 +177,8 @@ class ScriptedEngine final : public engine::Engine {
   bool overwrite_some() override;
   bool gives_back() const override { return script_->gives_back; }
   bool give_back_some(std::span<const engine::SourceId> but) override;
+  void release_device() override { script_->on_release(); }
+  bool stands_in() const override { return script_->stands_in; }
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return script_->device_kind; }
   std::string device_name() const override { return "a script"; }

@@ -127,10 +127,13 @@ TEST_CASE("a device that failed is tried again, a while later and when nothing i
         engine_over(devices, later ? std::chrono::seconds(0) : LastingEngine::kRetryAfter);
     const auto sequence = engine->open_sequence();
     devices.opened[0]->operations_until_failure = 0;
+    CHECK_FALSE(engine->stands_in());
     REQUIRE(engine->prefill(sequence, kPrompt, {}));
     CHECK(engine->device_kind() == "cpu");
+    CHECK(engine->stands_in());
     engine->release_device();
     REQUIRE(engine->append(sequence, 2));
+    CHECK(engine->stands_in() != later);
     CHECK(engine->device_kind() == (later ? "fake" : "cpu"));
     CHECK(devices.opened.size() == (later ? 3 : 2));
     check_logits(*engine, sequence);
