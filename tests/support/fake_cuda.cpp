@@ -33,6 +33,9 @@ struct State {
   CUresult sticky = CUDA_SUCCESS;
   int driver_version = CUDA_VERSION;
   std::size_t memory_bytes = std::size_t{1} << 30;
+  std::vector<std::size_t> more_cards;  ///< their memory
+  std::map<CUdevice, int> contexts_held;
+  CUdevice current = 0;  ///< whose context is
   std::map<CUdeviceptr, std::size_t> blocks;
   std::size_t used = 0;
   Order order = Order::kForward;
@@ -183,6 +186,7 @@ struct CUfunc_st {
 extern "C" {
 
 void fake_cuda_reset() {
+  state.more_cards.clear(), state.contexts_held.clear(), state.current = 0;
   state.faults.clear(), state.sticky = CUDA_SUCCESS, state.driver_version = CUDA_VERSION,
                         state.memory_bytes = std::size_t{1} << 30, state.order = Order::kForward,
                         state.graphs_made = 0, state.capability = 80, state.code_capability = 80;
@@ -196,6 +200,8 @@ void fake_cuda_set_capability(int capability, int of_code) {
   state.capability = capability;
   state.code_capability = of_code;
 }
+void fake_cuda_add_card(std::size_t bytes) { state.more_cards.push_back(bytes); }
+int fake_cuda_contexts_held(int card) { return state.contexts_held[card]; }
 void fake_cuda_run_backward() { state.order = Order::kBackward; }
 int fake_cuda_graphs_made() { return state.graphs_made; }
 
@@ -212,15 +218,15 @@ CUresult CUDAAPI cuGetErrorName(CUresult error, const char** name) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDeviceGetCount(int* count) {
-  *count = 1;
+  *count = 1 + static_cast<int>(state.more_cards.size());
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDeviceGet(CUdevice* device, int) {
-  *device = 0;
+CUresult CUDAAPI cuDeviceGet(CUdevice* device, int card) {
+  *device = card;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice) {
-  std::snprintf(name, static_cast<std::size_t>(length), "no card");
+CUresult CUDAAPI cuDeviceGetName(char* name, int length, CUdevice device) {
+  std::snprintf(name, static_cast<std::size_t>(length), "no card %d", device);
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, CUdevice) {
@@ -229,15 +235,26 @@ CUresult CUDAAPI cuDeviceGetAttribute(int* value, CUdevice_attribute attribute, 
                                                                        : 0;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice) {
-  *context = reinterpret_cast<CUcontext>(&state);
-  return answer("cuDevicePrimaryCtxRetain");
+// A card's context is its number, from 1 on.
+CUresult CUDAAPI cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  *context = reinterpret_cast<CUcontext>(static_cast<std::uintptr_t>(device + 1));
+  const CUresult result = answer("cuDevicePrimaryCtxRetain");
+  if (result == CUDA_SUCCESS) ++state.contexts_held[device];
+  return result;
 }
-CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice) { return CUDA_SUCCESS; }
-CUresult CUDAAPI cuCtxSetCurrent(CUcontext) { return answer("cuCtxSetCurrent"); }
+CUresult CUDAAPI cuDevicePrimaryCtxRelease(CUdevice device) {
+  --state.contexts_held[device];
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI cuCtxSetCurrent(CUcontext context) {
+  if (context != nullptr)
+    state.current = static_cast<CUdevice>(reinterpret_cast<std::uintptr_t>(context)) - 1;
+  return answer("cuCtxSetCurrent");
+}
 CUresult CUDAAPI cuMemGetInfo(std::size_t* free, std::size_t* total) {
-  *free = state.memory_bytes - state.used;
-  *total = state.memory_bytes;
+  const auto other = static_cast<std::size_t>(state.current) - 1;
+  *total = state.current == 0 ? state.memory_bytes : state.more_cards[other];
+  *free = *total - (state.current == 0 ? state.used : 0);
   return answer("cuMemGetInfo");
 }
 CUresult CUDAAPI cuMemAlloc(CUdeviceptr* address, std::size_t bytes) {

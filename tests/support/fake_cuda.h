@@ -12,6 +12,10 @@ void fake_cuda_reset();
 void fake_cuda_fail(const char* function, int result, int calls_before);
 void fake_cuda_set_driver_version(int version);
 void fake_cuda_set_memory(std::size_t bytes);
+/// One more card, with so much memory. All share the first one's blocks.
+void fake_cuda_add_card(std::size_t bytes);
+/// Who holds the context of a card.
+int fake_cuda_contexts_held(int card);
 /// Of the device, and what its code was compiled for; 80 is 8.0, which is what a reset sets.
 void fake_cuda_set_capability(int capability, int of_code);
 /// Threads between barriers run last first.

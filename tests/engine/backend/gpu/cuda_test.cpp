@@ -285,6 +285,21 @@ TEST_CASE("CUDA: no driver, a driver that is too old and no card are told, and w
   CHECK(none.error().fault == Fault::kNotFound);
 }
 
+TEST_CASE(
+    "CUDA: of several cards the one with most free memory is taken, and the others are left") {
+  FAKE(fake_cuda_reset)();
+  FAKE(fake_cuda_add_card)(std::size_t{2} << 30);
+  FAKE(fake_cuda_add_card)(std::size_t{1} << 29);
+  const auto held = [](int card) { return FAKE(fake_cuda_contexts_held)(card); };
+  {
+    const auto device = fake_device();
+    CHECK(device->name().find("no card 1,") != std::string::npos);
+    CHECK(std::vector{held(0), held(1), held(2)} == std::vector{0, 1, 0});
+  }
+  CHECK(held(1) == 0);
+  FAKE(fake_cuda_reset)();
+}
+
 TEST_CASE("CUDA: a card that is too old is told apart from one whose memory is taken") {
   FAKE(fake_cuda_reset)();
   FAKE(fake_cuda_set_capability)(70, 70);
