@@ -136,6 +136,7 @@ struct CompletionService::Impl {
   void idle(Worker& worker) {
     for (;;) {
       const std::stop_token stop = mailbox.until_next();
+      follow_device(worker, settings, stop);
       while (!stop.stop_requested() && worker.restore_one(stop)) publish(worker);
       auto later = settings.background() ? worker.idle(stop) : kNever;
       board.set_pace(worker.budgets());
@@ -203,6 +204,7 @@ struct CompletionService::Impl {
   void answer(Worker& worker, Job& job) {
     Options& options = job.request.options;
     options.eagerness = taste.eagerness(language_of(job.request), options.eagerness);
+    follow_device(worker, settings);
     Answer answer = worker.serve(job);
     mailbox.finished(job);
     publish(worker);

@@ -64,4 +64,12 @@ std::unique_ptr<Worker> load_worker(const EngineFactory& factory,
   return nullptr;
 }
 
+void follow_device(Worker& worker, const CompletionService::Settings& settings,
+                   const std::stop_token& stop) {
+  if (!worker.has_moved()) return;
+  auto budgets = budgets_of(worker.engine(), settings, stop);
+  if (!budgets && budgets.error().fault == Fault::kStopped) return;
+  worker.set_budgets(budgets ? *std::move(budgets) : worker.budgets());
+}
+
 }  // namespace efimd::completion

@@ -24,4 +24,11 @@ std::unique_ptr<Worker> load_worker(const EngineFactory& factory,
                                     const CompletionService::Settings& settings,
                                     const Shared& shared, const std::stop_token& stop);
 
+/// Measures again what steps cost if another device has taken over, which may be a hundred times as
+/// slow. If `stop` fires meanwhile, the next call does it.
+///
+/// Thread: engine.
+void follow_device(Worker& worker, const CompletionService::Settings& settings,
+                   const std::stop_token& stop = {});
+
 }  // namespace efimd::completion

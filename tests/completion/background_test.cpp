@@ -25,8 +25,9 @@ namespace {
 /// A harness whose service works in idle time, and that can wait for the end of it.
 class IdleHarness {
  public:
-  explicit IdleHarness(std::shared_ptr<EngineScript> script)
-      : harness(std::move(script), settings()) {}
+  /// `prompt_tokens_max` as in the settings; 0: steps are measured.
+  explicit IdleHarness(std::shared_ptr<EngineScript> script, int prompt_tokens_max = 2048)
+      : harness(std::move(script), settings(prompt_tokens_max)) {}
 
   /// Asks, and waits until idle time has done all that it wants to.
   Outcome ask_and_rest(const std::string& uri = "file:///a") {
@@ -46,8 +47,9 @@ class IdleHarness {
   }
 
  private:
-  completion::CompletionService::Settings settings() {
+  completion::CompletionService::Settings settings(int prompt_tokens_max) {
     auto made = Harness::fixed_window();
+    made.prompt_tokens_max = prompt_tokens_max;
     made.background = [this] { return allowed.load(); };
     made.settle = std::chrono::milliseconds(0);
     made.on_idle = [this] {
@@ -349,4 +351,22 @@ TEST_CASE("where the CPU stands in for a device, that is tried again even if non
     harness.ask();
     CHECK(released.get_future().wait_for(std::chrono::seconds(10)) == std::future_status::ready);
   }
+}
+
+TEST_CASE("what steps cost is measured again once another device has taken over") {
+  IdleHarness idle(says("f();"), 0);
+  idle.allowed = false;
+  Harness& harness = idle.harness;
+  harness.set("int a = ^\n");
+  const auto holds_of_answer = [&] {
+    const int before = harness.script->holds;
+    harness.type("b");
+    idle.ask_and_rest();
+    return harness.script->holds - before;
+  };
+  const int usual = holds_of_answer();
+  CHECK(holds_of_answer() == usual);
+  harness.script->device = 1;
+  CHECK(holds_of_answer() > usual + 2);
+  CHECK(holds_of_answer() == usual);
 }

@@ -119,8 +119,9 @@ struct EngineScript {
   int window_tokens = 4096;
   int ample_tokens = 0;  ///< 0: window_tokens
   std::string device_kind = "scripted";
-  bool stands_in = false;                        ///< Engine::stands_in()
-  std::function<void()> on_release = [] {};      ///< Engine::release_device()
+  std::atomic<int> device = 0;               ///< its number, which is in its name
+  bool stands_in = false;                    ///< Engine::stands_in()
+  std::function<void()> on_release = [] {};  ///< Engine::release_device()
   /// Pages of kPageTokens; open sequences share none here. Read for the status at any time.
   std::atomic<int> page_count = 1 << 20;
   int step_tokens = 16;  ///< the stop token is looked at before each step of prefill()
@@ -181,7 +182,7 @@ class ScriptedEngine final : public engine::Engine {
   bool stands_in() const override { return script_->stands_in; }
   engine::KvUsage kv_usage() const override;
   std::string device_kind() const override { return script_->device_kind; }
-  std::string device_name() const override { return "a script"; }
+  std::string device_name() const override { return "script " + std::to_string(script_->device); }
   Digest model() const override { return {}; }
 
  private:

@@ -80,8 +80,16 @@ class Worker {
   void release_device() { engine_->release_device(); }
 
   const engine::Engine& engine() const { return *engine_; }
+  engine::Engine& engine() { return *engine_; }
   const Documents& documents() const { return documents_; }
   const Budgets& budgets() const { return budgets_; }
+  /// Whether another device has taken over since the budgets were measured.
+  bool has_moved() const { return engine_->device_name() != measured_on_; }
+  /// Those of the device that is in use now.
+  void set_budgets(Budgets budgets) {
+    budgets_ = std::move(budgets);
+    measured_on_ = engine_->device_name();
+  }
   /// The state of the engine elsewhere; empty if there is none.
   ServiceStatus::Remote remote() const {
     return remote_ ? remote_->state() : ServiceStatus::Remote{};
@@ -108,6 +116,7 @@ class Worker {
 
   std::unique_ptr<engine::Engine> engine_;
   Budgets budgets_;
+  std::string measured_on_ = engine_->device_name();
   Documents documents_;
   SessionMemory memory_;
   recall::Index* const index_;
