@@ -33,13 +33,9 @@ Result<void> LastingEngine::use_device(const Error* lost) {
   if (!opened) return tl::unexpected(std::move(opened).error());
   engine_ = *std::move(opened);
   fragment_trained_ = engine_->fragment_trained();
-  // Plans are made within these: a later device may have more room, which stays unused.
-  window_tokens_ = window_tokens_ == 0 ? engine_->window_tokens()
-                                       : std::min(window_tokens_, engine_->window_tokens());
-  ample_tokens_ = ample_tokens_ == 0 ? engine_->ample_tokens()
-                                     : std::min(ample_tokens_, engine_->ample_tokens());
-  step_tokens_ =
-      step_tokens_ == 0 ? engine_->step_tokens() : std::min(step_tokens_, engine_->step_tokens());
+  window_tokens_ = engine_->window_tokens();
+  ample_tokens_ = engine_->ample_tokens();
+  step_tokens_ = engine_->step_tokens();
   device_kind_ = engine_->device_kind();
   device_name_ = engine_->device_name();
   model_ = engine_->model();

@@ -23,7 +23,7 @@ namespace efimd::engine {
 ///             after the failure, because the reason for that may have passed by then.
 ///
 /// KV is not moved. When a sequence is used next, its tokens are reused from the store or evaluated
-/// again.
+/// again. The window and a step's size are those of the device in use.
 ///
 /// Thread: engine.  Owns: the engine over the device in use.
 class LastingEngine final : public Engine {

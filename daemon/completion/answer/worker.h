@@ -9,6 +9,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "daemon/completion/answer/idle.h"
@@ -83,12 +84,12 @@ class Worker {
   engine::Engine& engine() { return *engine_; }
   const Documents& documents() const { return documents_; }
   const Budgets& budgets() const { return budgets_; }
-  /// Whether another device has taken over since the budgets were measured.
-  bool has_moved() const { return engine_->device_name() != measured_on_; }
+  /// Whether another device has taken over since the budgets were measured, or the same has other room.
+  bool has_moved() const { return place() != measured_on_; }
   /// Those of the device that is in use now.
   void set_budgets(Budgets budgets) {
     budgets_ = std::move(budgets);
-    measured_on_ = engine_->device_name();
+    measured_on_ = place();
   }
   /// The state of the engine elsewhere; empty if there is none.
   ServiceStatus::Remote remote() const {
@@ -116,7 +117,9 @@ class Worker {
 
   std::unique_ptr<engine::Engine> engine_;
   Budgets budgets_;
-  std::string measured_on_ = engine_->device_name();
+  using Place = std::pair<std::string, int>;
+  Place place() const { return {engine_->device_name(), engine_->window_tokens()}; }
+  Place measured_on_ = place();
   Documents documents_;
   SessionMemory memory_;
   recall::Index* const index_;

@@ -23,7 +23,7 @@ struct Devices {
     if (error != nullptr) lost.push_back(error->what);
     if (lost.size() >= devices) return fail(Fault::kNotFound, "no device is left");
     FakeBackend::Options of;
-    if (error != nullptr) of.kind = "cpu";
+    if (error != nullptr) of.kind = "cpu", of.page_count = 8;
     auto backend = std::make_unique<FakeBackend>(of);
     opened.push_back(backend.get());
     const engine::ModelFacts facts{
@@ -128,12 +128,16 @@ TEST_CASE("a device that failed is tried again, a while later and when nothing i
     const auto sequence = engine->open_sequence();
     devices.opened[0]->operations_until_failure = 0;
     CHECK_FALSE(engine->stands_in());
+    const int window = engine->window_tokens();
     REQUIRE(engine->prefill(sequence, kPrompt, {}));
     CHECK(engine->device_kind() == "cpu");
     CHECK(engine->stands_in());
     engine->release_device();
     REQUIRE(engine->append(sequence, 2));
     CHECK(engine->stands_in() != later);
+    // The room is that of the device in use, also when it grows again.
+    CHECK(engine->window_tokens() == (later ? window : 8 * engine::kPageTokens));
+    CHECK(window > 8 * engine::kPageTokens);
     CHECK(engine->device_kind() == (later ? "fake" : "cpu"));
     CHECK(devices.opened.size() == (later ? 3 : 2));
     check_logits(*engine, sequence);
