@@ -315,7 +315,7 @@ TEST_CASE("the KV of a document goes back once it was closed for long enough, wh
   CHECK(script->parts_to_give_back == 2);
   script->give_back_gate.open();
   CHECK(harness.ask("file:///b").item);
-  const ServiceStatus status = harness.service->status();
+  const completion::ServiceStatus status = harness.service->status();
   REQUIRE(status.files.size() == 2);
   CHECK(status.files[1].hits == 0);
 }

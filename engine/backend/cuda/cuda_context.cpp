@@ -6,7 +6,7 @@
 #include <utility>
 
 /// The kernels for every architecture of the build (kernels/kernels.cu).
-extern "C" const unsigned char efimd_cuda_module[];
+extern "C" const unsigned char efimd_cuda_module[];  // NOLINT(readability-identifier-naming)
 
 namespace efimd::engine::cuda {
 

@@ -28,9 +28,9 @@ Result<VulkanApi> VulkanApi::open(const char* library) {
 
 bool VulkanApi::load(VkInstance instance) {
   bool complete = true;
-#define EFIMD_VULKAN_LOAD(name)                                                     \
-  name = reinterpret_cast<PFN_vk##name>(GetInstanceProcAddr(instance, "vk" #name)); \
-  complete = complete && name != nullptr;
+#define EFIMD_VULKAN_LOAD(name)                                                       \
+  (name) = reinterpret_cast<PFN_vk##name>(GetInstanceProcAddr(instance, "vk" #name)); \
+  complete = complete && (name) != nullptr;
   EFIMD_VULKAN_INSTANCE(EFIMD_VULKAN_LOAD)
 #undef EFIMD_VULKAN_LOAD
   return complete;
@@ -38,9 +38,9 @@ bool VulkanApi::load(VkInstance instance) {
 
 bool VulkanApi::load(VkDevice device) {
   bool complete = true;
-#define EFIMD_VULKAN_LOAD(name)                                                 \
-  name = reinterpret_cast<PFN_vk##name>(GetDeviceProcAddr(device, "vk" #name)); \
-  complete = complete && name != nullptr;
+#define EFIMD_VULKAN_LOAD(name)                                                   \
+  (name) = reinterpret_cast<PFN_vk##name>(GetDeviceProcAddr(device, "vk" #name)); \
+  complete = complete && (name) != nullptr;
   EFIMD_VULKAN_DEVICE(EFIMD_VULKAN_LOAD)
 #undef EFIMD_VULKAN_LOAD
   return complete;

@@ -301,8 +301,8 @@ TEST_CASE(
   VulkanOptions options;
   options.adjust_instance = [](VulkanApi& api) { api.EnumeratePhysicalDevices = no_devices; };
   options.render_nodes = folder.path();
-  std::ofstream(folder.path() / "renderD128");
-  std::ofstream(folder.path() / "card0");
+  std::ofstream(folder.path() / "renderD128").close();
+  std::ofstream(folder.path() / "card0").close();
   CHECK(!engine::vulkan::refused_render_node(folder.path()));
   CHECK(!engine::vulkan::refused_render_node(folder.path() / "none"));
   const auto none = engine::vulkan::open_vulkan_device(options);
