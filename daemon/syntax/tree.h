@@ -2,11 +2,13 @@
 
 #include <tree_sitter/api.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 
 #include "base/thread_clock.h"
@@ -71,6 +73,10 @@ class Tree {
 };
 
 inline std::string_view type_of(TSNode node) { return ts_node_type(node); }
+
+inline bool is_among(std::string_view type, std::span<const std::string_view> types) {
+  return std::ranges::find(types, type) != types.end();
+}
 
 /// The child of that field; a null node if there is none, as of a null node.
 inline TSNode field_of(TSNode node, std::string_view field) {
