@@ -44,6 +44,24 @@ std::size_t boundary_at_or_before(std::string_view text, std::size_t byte) {
   return byte;
 }
 
+/// How many bytes, in whole code points, both begin with.
+std::size_t common_front(std::string_view a, std::string_view b) {
+  auto same = static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+  const auto is_inside = [&](std::string_view text) {
+    return same < text.size() && utf8::is_continuation(text[same]);
+  };
+  while (same > 0 && (is_inside(a) || is_inside(b))) --same;
+  return same;
+}
+
+/// And how many both end with.
+std::size_t common_end(std::string_view a, std::string_view b) {
+  auto same = static_cast<std::size_t>(
+      std::mismatch(a.rbegin(), a.rend(), b.rbegin(), b.rend()).first - a.rbegin());
+  while (same > 0 && utf8::is_continuation(a[a.size() - same])) --same;
+  return same;
+}
+
 Error too_large(std::size_t bytes) {
   return {Fault::kBadInput,
           "document: " + std::to_string(bytes) + " bytes, over the limit of " +
@@ -103,6 +121,14 @@ Result<void> Revision::replace(std::size_t begin, std::size_t end, std::string_v
   if (text.ends_with('\r') && old.substr(end, 1) == "\n") text.remove_suffix(1);
   std::string plain;
   if (!is_plain(text)) text = plain = document_text(std::string(text));
+  // Editors that send all of a text, or replace what they complete, change little of it.
+  const std::size_t front = common_front(old.substr(begin, end - begin), text);
+  begin += front;
+  text.remove_prefix(front);
+  const std::size_t same = common_end(old.substr(begin, end - begin), text);
+  end -= same;
+  text.remove_suffix(same);
+  if (begin == end && text.empty()) return {};
   const std::size_t size = old.size() - (end - begin) + text.size();
   if (size > kDocumentBytesMax) return tl::unexpected(too_large(size));
   bytes_moved_ += size - begin;

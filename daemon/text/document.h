@@ -101,8 +101,9 @@ class Revision {
   std::string_view line(std::size_t line) const { return lines().content(bytes(), line); }
 
   /// Replaces bytes [begin, end) by document_text(text). Ends are clamped to the text and moved down
-  /// to code point boundaries. A "\r" before a "\n" makes one line end with it. kBadInput, and
-  /// nothing changed, if the result would pass kDocumentBytesMax.
+  /// to code point boundaries. A "\r" before a "\n" makes one line end with it. What both texts begin
+  /// and end with is no part of the edit, and what changes nothing is none. kBadInput, and nothing
+  /// changed, if the result would pass kDocumentBytesMax.
   Result<void> replace(std::size_t begin, std::size_t end, std::string_view text);
   Result<void> replace_all(std::string_view text) { return replace(0, bytes().size(), text); }
 

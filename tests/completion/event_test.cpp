@@ -75,6 +75,9 @@ TEST_CASE("accepting: more than a character that agrees with what was shown") {
   CHECK(event_after("a = ^", replace(4, 4, "foo"), "a = foo^", "foo(b);") == "accept");
   CHECK(event_after("a = ^", replace(4, 4, "foo(b);\n"), "a = foo(b);\n^", "foo(b);") == "accept");
   CHECK(event_after("f(^)", replace(2, 3, "x, y)"), "f(x, y)^", "x, y)") == "accept");
+  CHECK(event_after("f(^)", replace(2, 3, "x)"), "f(x)^", "x)") == "accept");
+  CHECK(event_after("f(^)", replace(2, 3, ");"), "f();^", ");") == "accept");
+  CHECK(event_after("f(^)", replace(2, 3, "x)"), "f(x)^", "y)") == "edit");
   CHECK(event_after("a {^", replace(3, 3, "\r\n  b\r\n}"), "a {\n  b\n}^", "\n  b\n}") == "accept");
 }
 

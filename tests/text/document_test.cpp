@@ -105,6 +105,31 @@ TEST_CASE("a document's lines end with \"\\n\", as those that models know") {
   CHECK(document.snapshot()->bytes() == "axz\n\nyb\n");
 }
 
+TEST_CASE("an edit is only what it changes, in whole code points") {
+  const auto edits = [](const char* before, const char* after) {
+    Document document(before);
+    REQUIRE(document.replace_all(after));
+    CHECK(document.snapshot()->bytes() == after);
+    return edits_of(document.snapshot()->edits_since(document.snapshot()->serial() - 1));
+  };
+  const auto is = [](const std::vector<Edit>& made, std::size_t begin, std::size_t removed,
+                     std::size_t inserted) {
+    return made.size() == 1 && made[0].begin == begin && made[0].removed == removed &&
+           made[0].inserted == inserted;
+  };
+  CHECK(is(edits("int a;\nint b;\n", "int a;\nint xb;\n"), 11, 0, 1));
+  CHECK(is(edits("abc", "ac"), 1, 1, 0));
+  CHECK(is(edits("aaa", "aaaa"), 3, 0, 1));
+  CHECK(is(edits("x\u00e9y", "x\u00e8y"), 1, 2, 2));  // C3 A9 and C3 A8
+  CHECK(is(edits("x\u0429y", "x\u04e9y"), 1, 2, 2));  // D0 A9 and D3 A9
+  CHECK(is(edits("\u20ac", "\u20ac\u20ac"), 3, 0, 3));
+  Document document("same\r\n");
+  const SnapshotPtr before = document.snapshot();
+  REQUIRE(document.replace_all("same\r\n"));
+  REQUIRE(document.replace(2, 2, ""));
+  CHECK(document.snapshot() == before);
+}
+
 TEST_CASE(
     "thousands of random edits agree with a plain string, its line index and its edit history") {
   std::mt19937_64 random(11);
@@ -206,11 +231,11 @@ TEST_CASE("a revision of more edits than are remembered keeps the last ones") {
   CHECK(snapshot.edits_since(snapshot.serial() - text::kRecentEditsMax).complete);
 }
 
-TEST_CASE("replacing all is one edit of the whole text") {
+TEST_CASE("replacing all is one edit of what differs") {
   Document document("old text");
   REQUIRE(document.replace_all("new\rtext"));
   CHECK(document.snapshot()->line(1) == "text");
-  CHECK(document.snapshot()->recent_edits().back() == Edit{document.snapshot()->serial(), 0, 8, 8});
+  CHECK(document.snapshot()->recent_edits().back() == Edit{document.snapshot()->serial(), 0, 4, 4});
 }
 
 TEST_CASE("a document past the limit is refused and stays what it was") {
@@ -263,7 +288,7 @@ TEST_CASE("a revision that would move too many bytes is refused instead of takin
   constexpr std::size_t kPossible = text::kRevisionBytesMovedMax / text::kDocumentBytesMax;
   std::size_t edits = 0;
   Result<void> replaced;
-  while ((replaced = revision.replace(0, 1, "y"))) ++edits;
+  while ((replaced = revision.replace(0, 1, edits % 2 == 0 ? "y" : "x"))) ++edits;
   CHECK(edits >= kPossible);
   CHECK(edits <= kPossible + 1);
   CHECK_THAT(replaced.error().message(), Catch::Contains("replacements"));

@@ -20,14 +20,18 @@ bool is_auto_closed(std::string_view behind) {
 
 Event classify_change(const text::Change& change, const LastRequest& last, std::string_view text,
                       std::size_t cursor) {
-  if (cursor < change.begin || cursor > change.end) return Event::kEdit;
+  if (cursor < change.begin) return Event::kEdit;
+  // An edit is only what it changes: the end of an accepted text, such as ")", may have been there.
+  const bool accepted =
+      cursor > last.cursor + 1 && change.end > change.begin && agrees(last.shown, text, cursor);
+  if (cursor > change.end) return accepted ? Event::kAccept : Event::kEdit;
   const std::string_view inserted = text.substr(change.begin, cursor - change.begin);
   const std::string_view behind = text.substr(cursor, change.end - cursor);
   if (inserted.empty() && behind.empty())
     return change.removed > 0 ? Event::kDelete
                               : (cursor == last.cursor ? Event::kRepeat : Event::kJump);
   if (is_newline(inserted, behind)) return Event::kNewline;
-  if (inserted.size() > 1 && agrees(last.shown, text, cursor)) return Event::kAccept;
+  if (accepted || (inserted.size() > 1 && agrees(last.shown, text, cursor))) return Event::kAccept;
   const bool typed = !inserted.empty() && inserted.size() <= kTypedBytesMax &&
                      change.removed <= kTypedBytesMax && is_auto_closed(behind) &&
                      inserted.find('\n') == std::string_view::npos;
