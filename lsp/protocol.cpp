@@ -115,14 +115,23 @@ InlineCompletionTriggerKind trigger_in(const Field& context) {
                             : InlineCompletionTriggerKind::kAutomatic;
 }
 
+/// A version is only told again. So a document is not lost to one that is no integer of LSP, such as a
+/// time in milliseconds.
 std::optional<std::int32_t> version_in(const Field& params) {
-  const auto version =
-      params.member("textDocument").member("version").optional_integer(kIntegerMin, kUintegerMax);
+  Reading ignored;
+  const Field field(ignored, params.member("textDocument").member("version").json(), "version");
+  const auto version = field.optional_integer(kIntegerMin, kUintegerMax);
   if (!version) return std::nullopt;
   return static_cast<std::int32_t>(*version);
 }
 
 }  // namespace
+
+std::string document_uri(const Json& params) {
+  Reading ignored;
+  const Field root(ignored, params, "params");
+  return root.member("textDocument").member("uri").optional_string(kUriBytesMax).value_or("");
+}
 
 template <>
 Result<InitializeParams> params_of(const Json& params) {

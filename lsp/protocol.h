@@ -167,6 +167,10 @@ struct EfimDidPartiallyAcceptParams {
 template <class Params>
 Result<Params> params_of(const Json& params);
 
+/// The document that a message is about, also if the rest of its params cannot be read; empty if they
+/// name none.
+std::string document_uri(const Json& params);
+
 struct Command {
   std::string title;
   std::string command;

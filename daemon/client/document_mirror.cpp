@@ -49,7 +49,8 @@ void DocumentMirror::open(const lsp::Json& params) {
 
 void DocumentMirror::change(const lsp::Json& params, lsp::PositionEncoding encoding) {
   const auto changed = lsp::params_of<lsp::DidChangeTextDocumentParams>(params);
-  if (!changed) return;
+  // What it said is unknown, so the text is not the editor's any more.
+  if (!changed) return static_cast<void>(documents_.erase(lsp::document_uri(params)));
   const auto found = documents_.find(changed->uri);
   if (found == documents_.end()) return;
   text::Revision revision = found->second.document.revise();

@@ -277,8 +277,8 @@ class Session : public std::enable_shared_from_this<Session> {
 
   /// The file of the document that `opening` opened is known.
   void judged(const std::string& uri, std::uint64_t opening, const FileFacts& facts);
-  /// Closes the document if there is no room for its text.
-  void weigh(const std::string& uri, OpenDocument& open);
+  /// Closes the document if there is no room for its text, or if that is lost, for this reason.
+  void weigh(const std::string& uri, OpenDocument& open, std::string lost = {});
   void become_usable(const std::string& uri, OpenDocument& open);
   void answer_unusable(const Asked& asked, const OpenDocument& open);
   void submit(const Asked& asked, const lsp::InlineCompletionParams& params);

@@ -121,11 +121,12 @@ void Session::open(lsp::DidOpenTextDocumentParams params, Result<text::Document>
               });
 }
 
-void Session::weigh(const std::string& uri, OpenDocument& open) {
-  if (open.held.hold(open.document.snapshot()->bytes().size())) return;
+void Session::weigh(const std::string& uri, OpenDocument& open, std::string lost) {
+  if (lost.empty() && open.held.hold(open.document.snapshot()->bytes().size())) return;
   static_cast<void>(open.held.hold(0));
   open.document = text::Document("");
-  open.unusable = "too much text is open; close files, or restart the editor";
+  open.unusable =
+      lost.empty() ? "too much text is open; close files, or restart the editor" : std::move(lost);
   if (!open.judged) return;  // nobody else knows the document yet
   host_.close_document({id_, uri});
   tell_unusable(uri, open);
@@ -171,15 +172,16 @@ void Session::did_change(const lsp::Message& message) {
   auto params = prepared_ && prepared_->changed
                     ? std::move(prepared_->changed)
                     : params_of<lsp::DidChangeTextDocumentParams>(message);
-  if (!params) return;
-  const auto found = documents_.find(params->uri);
+  const auto found = documents_.find(params ? params->uri : lsp::document_uri(message.params));
   if (found == documents_.end()) {
     host_.log().warn("session {}: ignored a change to a document that is not open", id_);
     return;
   }
   OpenDocument& open = found->second;
-  if (params->version) open.version = params->version;
+  if (params && params->version) open.version = params->version;
   if (!open.unusable.empty()) return;
+  // What it said is unknown, so the text is not the editor's any more.
+  if (!params) return weigh(found->first, open, "a change was not understood; open it again");
   revising_ = std::make_shared<Revising>(
       Revising{params->uri, open.document.revise(), std::move(params->contentChanges), encoding_});
 }
@@ -258,9 +260,7 @@ void Session::revised() {
   }
   host_.log().warn("session {}: a document is not completed any more: {}", id_,
                    made->outcome.error().message());
-  open.document = text::Document("");
-  open.unusable = made->outcome.error().message();
-  tell_unusable(made->uri, open);
+  weigh(made->uri, open, made->outcome.error().message());
 }
 
 void Session::close_if_secret(const std::string& uri, const std::string& why) {

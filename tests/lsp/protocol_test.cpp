@@ -104,6 +104,19 @@ TEST_CASE("didChange keeps whole and ranged changes in their order and ignores r
   CHECK(params.contentChanges[1].text.empty());
 }
 
+TEST_CASE("a version that is none of LSP's is left out, and a document's URI is read in any case") {
+  for (const char* version : {"1796031989000", "\"3\"", "1.5", "{}"}) {
+    const auto params = read<DidChangeTextDocumentParams>(
+        std::string(R"({"textDocument":{"uri":"u:x","version":)") + version +
+        R"(},"contentChanges":[]})");
+    CHECK_FALSE(params.version);
+  }
+  CHECK(document_uri(Json::parse(R"({"textDocument":{"uri":"u:x"},"contentChanges":1})")) == "u:x");
+  for (const char* params :
+       {"null", "[]", "[1]", "{}", R"({"textDocument":1})", R"({"textDocument":{"uri":2}})"})
+    CHECK(document_uri(Json::parse(params)).empty());
+}
+
 TEST_CASE("a client with one kind of number may write 3.0") {
   const auto params = read<InlineCompletionParams>(
       R"({"textDocument":{"uri":"u:x"},"position":{"line":3.0,"character":0.0}})");

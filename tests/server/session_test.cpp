@@ -128,6 +128,28 @@ TEST_CASE(
   CHECK(editor.text_of_last_request() == "h_o");
 }
 
+TEST_CASE(
+    "a document is completed no more after a change that cannot be read, until it is reopened") {
+  OpenEditor editor("abc");
+  editor.notify("textDocument/didChange",
+                {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 1796031989000}}},
+                 {"contentChanges", {{{"range", test::range(0, 0, 0, 0)}, {"text", "x"}}}}});
+  editor.complete(1, 0, 0);
+  CHECK(editor.text_of_last_request() == "xabc");  // a version is not what it is about
+  editor.notify("textDocument/didChange",
+                {{"textDocument", {{"uri", FakeEditor::kUri}, {"version", 3}}},
+                 {"contentChanges", {{{"range", {{"start", 0}}}, {"text", "secret text"}}}}});
+  editor.complete(2, 0, 0);
+  CHECK(editor.answer(2).at("result").at("items").empty());
+  const std::string reason = editor.sent("efim/receipt").back().at("reason");
+  CHECK(reason.find("open it again") != std::string::npos);
+  CHECK(editor.sent("window/showMessage").size() == 1);
+  CHECK(editor.host.logged.str().find("secret") == std::string::npos);
+  editor.open("again\n");
+  editor.complete(3, 0, 0);
+  CHECK(editor.text_of_last_request() == "again\n");
+}
+
 TEST_CASE("a change to a document that is not open is ignored, with a line in the log") {
   FakeEditor editor;
   editor.initialize();
