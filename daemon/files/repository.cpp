@@ -31,10 +31,12 @@ fs::path git_of(const fs::path& root) {
   return (common.empty() ? own : own / common).lexically_normal();
 }
 
-/// "project" of /home/me/project/.git and of /srv/project.git.
+/// "project" of /home/me/project/.git, /home/me/project/.bare and /srv/project.git. Of a submodule the
+/// whole name, such as "three.js".
 std::string name_of(const fs::path& git) {
-  const fs::path folder = git.has_filename() ? git : git.parent_path();
-  return (folder.filename() == ".git" ? folder.parent_path().filename() : folder.stem()).string();
+  fs::path folder = git.has_filename() ? git : git.parent_path();
+  if (folder.filename() == ".git" || folder.filename() == ".bare") folder = folder.parent_path();
+  return (folder.extension() == ".git" ? folder.stem() : folder.filename()).string();
 }
 
 }  // namespace

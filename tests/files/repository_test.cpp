@@ -49,6 +49,15 @@ TEST_CASE("a bare repository's working tree has the name without .git") {
   CHECK(name_of(folder / "fix/a.c") == prompt::FileName{"project", "a.c"});
 }
 
+TEST_CASE("a repository has its whole name, and a hidden bare one that of its folder") {
+  const test::TempDir folder;
+  write(folder / "project/.bare/worktrees/fix/commondir", "../..\n");
+  write(folder / "project/fix/.git", "gitdir: ../.bare/worktrees/fix\n");
+  CHECK(name_of(folder / "project/fix/a.c") == prompt::FileName{"project", "a.c"});
+  write(folder / "app/libs/three.js/.git", "gitdir: ../../.git/modules/libs/three.js\n");
+  CHECK(name_of(folder / "app/libs/three.js/a.js") == prompt::FileName{"three.js", "a.js"});
+}
+
 TEST_CASE("outside any repository a file has its name alone, and what is no file none") {
   const test::TempDir folder;
   CHECK(name_of(folder / "src/a.c") == prompt::FileName{"", "a.c"});
