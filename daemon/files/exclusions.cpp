@@ -62,7 +62,11 @@ std::vector<std::string> lines_of(const fs::path& file) {
   if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kIgnoreBytesMax) return {};
   std::ifstream stream(file, std::ios::binary);
   std::vector<std::string> lines;
+  bool is_first = true;
   for (std::string line; std::getline(stream, line);) {
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (std::exchange(is_first, false) && line.starts_with(kByteOrderMark))
+      line.erase(0, kByteOrderMark.size());
     while (!line.empty() && (line.back() == '\r' || line.back() == ' ') && !line.ends_with("\\ "))
       line.pop_back();
     if (!line.empty() && line.front() != '#') lines.push_back(std::move(line));
@@ -148,7 +152,8 @@ std::string ignoring_line(const fs::path& file, bool is_folder, const GitHome& h
     std::string decided;
     for (const auto& [folder, lines] : rules) {
       const std::string relative = path.lexically_relative(folder).generic_string();
-      if (relative.empty() || relative == "." || relative.starts_with("..")) continue;
+      if (relative.empty() || relative == "." || relative == ".." || relative.starts_with("../"))
+        continue;
       for (const std::string& line : lines)
         if (const auto ignored = line_says(line, relative, path != file || is_folder))
           decided = *ignored ? line : std::string();

@@ -119,6 +119,14 @@ TEST_CASE(".gitignore is read from the file's folder up to the repository's root
   CHECK(reason(Exclusions({}, false), uri) == Reason::kNone);
 }
 
+TEST_CASE("a byte order mark is no part of a pattern, and a name may begin with dots") {
+  const Repository repository;
+  repository.write(".gitignore", "\xEF\xBB\xBF*.log\n..odd\n");
+  CHECK(repository.ignores("a.log"));
+  CHECK(repository.ignores("..odd"));
+  CHECK(repository.ignores("..odd/a.py"));
+}
+
 TEST_CASE("a repository's own excludes and the user's are git's, too") {
   const Repository repository;
   repository.write(".gitignore", "!kept.tmp\n");
