@@ -15,9 +15,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kHeaderBytes = 12;
-/// Of an entry before its name: times, numbers, an object's name of 20 bytes, flags.
-constexpr std::size_t kEntryBytes = 62;
-constexpr std::size_t kFlagsAt = 60;
+/// Of an entry before its name: times and numbers, then an object's name of 20 bytes, or 32 where the
+/// repository was made for SHA-256, then flags.
+constexpr std::size_t kStatBytes = 40;
+constexpr std::size_t kFlagsBytes = 2;
 constexpr unsigned kExtended = 0x4000;  ///< two more bytes of flags
 
 /// Reads big-endian numbers and names; fails at the end of the bytes.
@@ -63,11 +64,12 @@ std::uint32_t number(std::string_view bytes) {
 
 /// The name of the next entry, whose place before was taken by `before`.
 std::optional<std::string> next_name(Reader& reader, std::uint32_t version,
-                                     const std::string& before) {
+                                     std::size_t object_bytes, const std::string& before) {
   const std::size_t begin = reader.at();
-  const auto entry = reader.take(kEntryBytes);
+  const auto entry = reader.take(kStatBytes + object_bytes + kFlagsBytes);
   if (!entry) return std::nullopt;
-  if ((number(entry->substr(kFlagsAt)) & kExtended) != 0 && !reader.take(2)) return std::nullopt;
+  if ((number(entry->substr(kStatBytes + object_bytes)) & kExtended) != 0 && !reader.take(2))
+    return std::nullopt;
   std::size_t kept = 0;
   if (version == 4) {
     const auto stripped = reader.offset();
@@ -82,23 +84,33 @@ std::optional<std::string> next_name(Reader& reader, std::uint32_t version,
   return before.substr(0, kept).append(*name);
 }
 
+/// The names of all entries, which git keeps in order: so objects' names of another length are noticed.
+std::optional<std::vector<std::string>> names_in(std::string_view index, std::size_t object_bytes) {
+  Reader reader(index);
+  const auto header = reader.take(kHeaderBytes);
+  if (!header || !header->starts_with("DIRC")) return std::nullopt;
+  const std::uint32_t version = number(header->substr(4, 4));
+  if (version < 2 || version > 4) return std::nullopt;
+  std::vector<std::string> names;
+  std::string name;
+  for (std::uint32_t left = number(header->substr(8, 4)); left > 0; --left) {
+    auto next = next_name(reader, version, object_bytes, name);
+    if (!next || next->empty() || *next < name) return std::nullopt;
+    name = std::move(*next);
+    names.push_back(name);
+  }
+  return names;
+}
+
 }  // namespace
 
 TrackedFiles TrackedFiles::parse(std::string_view index, const fs::path& root) {
-  Reader reader(index);
-  const auto header = reader.take(kHeaderBytes);
-  if (!header || !header->starts_with("DIRC")) return {};
-  const std::uint32_t version = number(header->substr(4, 4));
-  if (version < 2 || version > 4) return {};
   TrackedFiles tracked;
+  auto names = names_in(index, 20);
+  if (!names) names = names_in(index, 32);
+  if (!names) return tracked;
   const std::string begin = root.generic_string() + "/";
-  std::string name;
-  for (std::uint32_t left = number(header->substr(8, 4)); left > 0; --left) {
-    auto next = next_name(reader, version, name);
-    if (!next) return {};
-    name = std::move(*next);
-    tracked.paths_.push_back(begin + name);
-  }
+  for (const std::string& name : *names) tracked.paths_.push_back(begin + name);
   std::ranges::sort(tracked.paths_);
   return tracked;
 }

@@ -15,13 +15,13 @@ namespace {
 
 /// A working tree of git's own making, whose index has this version.
 struct Tree {
-  explicit Tree(int version) {
+  explicit Tree(int version, const std::string& init = "init -q .") {
     for (const char* name :
          {"a.c", "deep/er/b.c", "deep/er/bb.c", "deep/very_long_name_of_a_file.c"}) {
       std::filesystem::create_directories((folder.path() / name).parent_path());
       std::ofstream(folder.path() / name) << "int a;\n";
     }
-    run("init -q . && git add -A && git update-index --index-version " + std::to_string(version));
+    run(init + " && git add -A && git update-index --index-version " + std::to_string(version));
   }
   bool run(const std::string& command) const {
     const std::string whole =
@@ -56,6 +56,16 @@ TEST_CASE("what git tracks is read from its index, in each version") {
     CHECK(tracked.has_below(tree.path("deep")));
     CHECK_FALSE(tracked.has_below(tree.path("dee")));
     CHECK_FALSE(tracked.has_below(tree.path("a.c")));
+  }
+}
+
+TEST_CASE("a repository may name its objects by SHA-256") {
+  for (const int version : {2, 4}) {
+    const Tree tree(version, "init -q --object-format=sha256 .");
+    if (tree.index().empty()) return;  // git before 2.29
+    const TrackedFiles tracked = TrackedFiles::of(tree.folder.path());
+    CHECK(tracked.count() == 4);
+    CHECK(tracked.has(tree.path("deep/very_long_name_of_a_file.c")));
   }
 }
 
