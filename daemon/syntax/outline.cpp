@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/syntax/class_macros.h"
 #include "daemon/syntax/declaration_text.h"
 #include "daemon/syntax/tree.h"
 
@@ -163,6 +164,9 @@ class OutlineReader {
 }  // namespace
 
 std::vector<Declaration> outline_of(Grammar grammar, std::string_view text) {
+  std::string plain;
+  if (grammar == Grammar::kC || grammar == Grammar::kCpp)
+    text = plain = without_class_macros(part_read(text));
   const std::optional<Tree> tree = Tree::of(grammar, text);
   if (!tree) return {};
   return OutlineReader(grammar, *tree).read();

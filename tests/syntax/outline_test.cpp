@@ -111,6 +111,23 @@ TEST_CASE("Go, Rust, TypeScript and Java are outlined") {
         "public class A {\n  public <R> R m(int a) throws E;\n}\n");
 }
 
+TEST_CASE("a class is outlined as one if a macro stands before its name") {
+  const auto text = [](std::string_view given) { return outline(Grammar::kCpp, given); };
+  CHECK(text("class SHOP_API Store : public Base {\n public:\n  int add() { return 1; }\n};\n") ==
+        "class Store : public Base {\n public:\n  int add();\n};\n");
+  CHECK(text("struct PACKED(1) EXPORT Line final { int a; };\n") ==
+        "struct Line final { int a; };\n");
+  CHECK(text("class FOO { int a; };\nclass BAR : FOO { int b; };\nclass BAZ final { int c; };\n") ==
+        "class FOO { int a; };\nclass BAR : FOO { int b; };\nclass BAZ final { int c; };\n");
+  CHECK(text("struct POINT origin;\nstruct POINT *next(void);\n") ==
+        "struct POINT origin;\nstruct POINT *next(void);\n");
+  CHECK(outline_of(Grammar::kCpp, "class SHOP_API Store { int add(); };").at(0).names ==
+        std::vector<std::string>{"Store", "add"});
+  for (const char* cut : {"class", "class A", "class ABC", "class ABC ", "class ABC(",
+                          "class ABC(1)", "class ABC D", "class ABC D :", "class ABC D final"})
+    static_cast<void>(text(cut));
+}
+
 TEST_CASE("a declaration has its own name first, then those of what is in it") {
   const auto names = [](Grammar grammar, std::string_view text) {
     return outline_of(grammar, text).at(0).names;
