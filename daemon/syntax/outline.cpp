@@ -72,8 +72,15 @@ class OutlineReader {
 
   void walk(TSNode node, int depth) {
     if (depth > kDepthMax) return;
+    bool of_tests = false;  // what Rust's #[cfg(test)] stands before
     for_each_child(node, [&](TSNode child) {
       const std::string_view type = type_of(child);
+      if (type.ends_with("comment")) return true;
+      if (type == "attribute_item") {
+        of_tests |= tree_.text_of(child).find("cfg(test)") != std::string_view::npos;
+        return true;
+      }
+      if (std::exchange(of_tests, false) || is_guard(node, child)) return true;
       // Python's assignments stand in a statement each.
       if (is_among(type, kDeclared)) {
         take(child);
@@ -97,12 +104,29 @@ class OutlineReader {
     return false;
   }
 
+  /// "#ifndef A_H", "#define A_H" say nothing of what is in a header.
+  bool is_guard(TSNode around, TSNode node) const {
+    if (type_of(node) != "preproc_def" || !ts_node_is_null(field_of(node, "value"))) return false;
+    const TSNode guarded = field_of(around, "name"), name = field_of(node, "name");
+    return !ts_node_is_null(guarded) && !ts_node_is_null(name) &&
+           tree_.text_of(guarded) == tree_.text_of(name);
+  }
+
   void take(TSNode node) {
     Declaration declaration;
     add_names(node, declaration.names, 0);
-    if (declaration.names.empty()) return;
+    // Python's __all__ and the like are not for those who import it.
+    if (declaration.names.empty() ||
+        (type_of(node) == "assignment" && declaration.names[0].starts_with("__")))
+      return;
     declaration.text = declaration_text(grammar_, tree_, node);
-    if (declaration.text.empty()) return;
+    // JavaScript's "const a = require("b")" imports a, and declares nothing for others.
+    const bool is_script = grammar_ == Grammar::kTsx || grammar_ == Grammar::kTypescript;
+    const auto has = [&](const char* part) {
+      return declaration.text.find(part) != std::string::npos;
+    };
+    if (declaration.text.empty() || (is_script && (has(" = require(") || has(" = await import("))))
+      return;
     // C's types end with a semicolon that is no part of them.
     if (type_of(node).ends_with("_specifier") && !declaration.text.ends_with(';'))
       declaration.text += ';';

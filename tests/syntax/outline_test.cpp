@@ -128,6 +128,20 @@ TEST_CASE("a class is outlined as one if a macro stands before its name") {
     static_cast<void>(text(cut));
 }
 
+TEST_CASE("what is not for other files is left out") {
+  CHECK(
+      outline(Grammar::kCpp,
+              "#ifndef A_H\n#define A_H\n#define A 1\n#ifndef API\n#define API\n#endif\nint f();\n"
+              "#endif\n") == "#define A 1\nint f();\n");
+  CHECK(outline(Grammar::kPython, "__all__ = [\"a\"]\n__version__ = \"1\"\na = 1\n") == "a = 1\n");
+  CHECK(outline(Grammar::kTsx,
+                "const fs = require('fs');\nconst { a } = require('./a');\nvar b = 1;\n") ==
+        "var b = 1;\n");
+  CHECK(outline(Grammar::kRust,
+                "#[cfg(test)]\n// c\nmod test { fn t() {} }\n#[cfg(test)]\nfn helper() {}\n"
+                "#[derive(Debug)]\npub struct S;\n") == "pub struct S;\n");
+}
+
 TEST_CASE("a declaration has its own name first, then those of what is in it") {
   const auto names = [](Grammar grammar, std::string_view text) {
     return outline_of(grammar, text).at(0).names;
