@@ -60,7 +60,9 @@ class Cutter {
   void copy(TSNode node, int depth) {
     if (depth > kDepthMax) return cut(node, "");
     const std::string_view type = type_of(node);
-    const TSNode body = is_function(type) ? field_of(node, "body") : TSNode{};
+    const bool is_rule = type == "macro_rule";
+    const TSNode body =
+        is_function(type) || is_rule ? field_of(node, is_rule ? "right" : "body") : TSNode{};
     const TSNode value = long_value_of(node, type);
     const bool is_python_block = grammar_ == Grammar::kPython && type == "block";
     for_each_child(node, [&](TSNode child) {
@@ -70,7 +72,7 @@ class Cutter {
           (is_python_block && !is_member(child))) {
         cut(child, "");
       } else if (!ts_node_is_null(body) && ts_node_eq(child, body)) {
-        cut_body(child, type == "arrow_function");
+        cut_body(child, is_rule || type == "arrow_function");
       } else if (!ts_node_is_null(value) && ts_node_eq(child, value)) {
         cut_value(child);
       } else {
@@ -100,7 +102,7 @@ class Cutter {
     return {};
   }
 
-  /// An arrow's body is a value, and stays one.
+  /// What an arrow, also of a macro's rule, leads to is a value, and stays one.
   void cut_body(TSNode body, bool of_arrow) {
     if (grammar_ == Grammar::kPython || of_arrow) return cut(body, " ...");
     cut(body, grammar_ == Grammar::kGo ? "" : ";");

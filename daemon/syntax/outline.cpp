@@ -35,7 +35,7 @@ constexpr auto kDeclared = std::to_array<std::string_view>(
      "var_declaration",
      // Rust
      "function_item", "struct_item", "enum_item", "trait_item", "impl_item", "type_item",
-     "const_item", "static_item", "union_item", "macro_definition",
+     "const_item", "static_item", "union_item", "macro_definition", "foreign_mod_item",
      // TypeScript and JavaScript
      "class_declaration", "abstract_class_declaration", "interface_declaration",
      "type_alias_declaration", "enum_declaration", "lexical_declaration", "variable_declaration",
@@ -82,7 +82,7 @@ class OutlineReader {
       }
       if (std::exchange(of_tests, false) || is_guard(node, child)) return true;
       // Python's assignments stand in a statement each.
-      if (is_among(type, kDeclared)) {
+      if (is_among(type, kDeclared) || is_exported_function(child, type)) {
         take(child);
       } else if (is_among(type, kAround) && !is_own(child, type)) {
         walk(child, depth + 1);
@@ -110,6 +110,14 @@ class OutlineReader {
     const TSNode guarded = field_of(around, "name"), name = field_of(node, "name");
     return !ts_node_is_null(guarded) && !ts_node_is_null(name) &&
            tree_.text_of(guarded) == tree_.text_of(name);
+  }
+
+  /// JavaScript's "exports.a = function () {}", and methods of a prototype.
+  static bool is_exported_function(TSNode node, std::string_view type) {
+    if (type != "assignment_expression") return false;
+    const TSNode left = field_of(node, "left"), right = field_of(node, "right");
+    return !ts_node_is_null(left) && !ts_node_is_null(right) &&
+           type_of(left) == "member_expression" && is_function(type_of(right));
   }
 
   void take(TSNode node) {
@@ -165,7 +173,7 @@ class OutlineReader {
       if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
       return;
     }
-    for (const std::string_view field : {"name", "declarator"}) {
+    for (const std::string_view field : {"name", "declarator", "property"}) {
       const TSNode child = field_of(node, field);
       if (!ts_node_is_null(child)) return add_identifiers(child, names, depth + 1);
     }

@@ -142,6 +142,23 @@ TEST_CASE("what is not for other files is left out") {
                 "#[derive(Debug)]\npub struct S;\n") == "pub struct S;\n");
 }
 
+TEST_CASE("rules of macros, foreign functions and JavaScript's exports are outlined") {
+  CHECK(outline(Grammar::kRust,
+                "macro_rules! list {\n    ($($x:expr),*) => {{ let mut v = vec![]; v }};\n}\n"
+                "extern \"C\" { pub fn c_call(a: i32) -> i32; }\n") ==
+        "macro_rules! list {\n    ($($x:expr),*) => ...;\n}\n"
+        "extern \"C\" { pub fn c_call(a: i32) -> i32; }\n");
+  CHECK(outline_of(Grammar::kRust, "extern \"C\" { fn c_call(); }").at(0).names ==
+        std::vector<std::string>{"c_call"});
+  CHECK(outline(Grammar::kTsx,
+                "exports.one = function (a) { return a; };\nmodule.exports.two = (b) => b + 1;\n"
+                "Shape.prototype.area = function () { return 1; };\nthis.x = 1;\n") ==
+        "exports.one = function (a);\nmodule.exports.two = (b) => ...\n"
+        "Shape.prototype.area = function ();\n");
+  CHECK(outline_of(Grammar::kTsx, "exports.one = () => 1;").at(0).names ==
+        std::vector<std::string>{"one"});
+}
+
 TEST_CASE("a declaration has its own name first, then those of what is in it") {
   const auto names = [](Grammar grammar, std::string_view text) {
     return outline_of(grammar, text).at(0).names;
