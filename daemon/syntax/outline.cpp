@@ -167,8 +167,9 @@ class OutlineReader {
   void add_identifiers(TSNode node, std::vector<std::string>& names, int depth) {
     if (depth > kNameDepthMax) return;
     const std::string_view type = type_of(node);
-    if (type.ends_with("identifier") && type != "qualified_identifier" &&
-        type != "scoped_type_identifier") {
+    const bool is_name = type.ends_with("identifier") && type != "qualified_identifier" &&
+                         type != "scoped_type_identifier";
+    if (is_name || type == "shorthand_property_identifier_pattern") {
       std::string name(tree_.text_of(node));
       if (std::ranges::find(names, name) == names.end()) names.push_back(std::move(name));
       return;
@@ -177,12 +178,13 @@ class OutlineReader {
       const TSNode child = field_of(node, field);
       if (!ts_node_is_null(child)) return add_identifiers(child, names, depth + 1);
     }
-    if (type.ends_with("declarator"))
+    // "a, b = 1, 2" has several names; of "A[T]" the first is the type's own.
+    const bool is_several = type.ends_with("_pattern") || type == "pattern_list";
+    if (is_several || type.ends_with("declarator") || type == "generic_type" || type == "type")
       for_each_child(node, [&](TSNode child) {
         add_identifiers(child, names, depth + 1);
-        return false;
+        return is_several && names.size() < kNamesMax;
       });
-    if (type == "generic_type") add_identifiers(field_of(node, "type"), names, depth + 1);
   }
 
   static constexpr int kNameDepthMax = 8;
