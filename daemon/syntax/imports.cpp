@@ -10,13 +10,32 @@ namespace efimd::syntax {
 
 namespace {
 
-/// Nodes that imports may stand in. While a line is half typed, all that follows may be an error, and
-/// so may the block in which the text was cut.
-constexpr auto kBlocks = std::to_array<std::string_view>(
-    {"preproc_if", "preproc_ifdef", "preproc_else", "preproc_elif", "namespace_definition",
-     "linkage_specification", "declaration_list", "if_statement", "else_clause", "try_statement",
-     "except_clause", "block", "mod_item", "import_declaration", "import_spec_list",
-     "lexical_declaration", "variable_declaration", "statement_block", "ERROR"});
+/// Nodes that imports may stand in, also the functions of Python and Rust. While a line is half typed,
+/// all that follows may be an error, and so may the block in which the text was cut.
+constexpr auto kBlocks = std::to_array<std::string_view>({"preproc_if",
+                                                          "preproc_ifdef",
+                                                          "preproc_else",
+                                                          "preproc_elif",
+                                                          "namespace_definition",
+                                                          "linkage_specification",
+                                                          "declaration_list",
+                                                          "if_statement",
+                                                          "else_clause",
+                                                          "try_statement",
+                                                          "except_clause",
+                                                          "block",
+                                                          "mod_item",
+                                                          "import_declaration",
+                                                          "import_spec_list",
+                                                          "function_definition",
+                                                          "class_definition",
+                                                          "decorated_definition",
+                                                          "function_item",
+                                                          "impl_item",
+                                                          "lexical_declaration",
+                                                          "variable_declaration",
+                                                          "statement_block",
+                                                          "ERROR"});
 
 bool is_block(std::string_view type) {
   for (const std::string_view block : kBlocks)
@@ -166,7 +185,10 @@ class ImportReader {
   bool take_script(TSNode node) {
     const std::string_view type = type_of(node);
     if (type == "import_statement" || type == "export_statement") {
-      const TSNode source = field_of(node, "source");
+      TSNode source = field_of(node, "source");
+      // TypeScript's "import a = require("b")".
+      if (ts_node_is_null(source))
+        source = field_of(child_of_type(node, "import_require_clause"), "source");
       if (ts_node_is_null(source)) return type == "import_statement";
       Import import{Import::Kind::kQuoted, unquoted(tree_.text_of(source))};
       take_script_names(node, import, 0);
@@ -174,13 +196,32 @@ class ImportReader {
       return true;
     }
     if (type != "variable_declarator") return false;
-    const TSNode call = field_of(node, "value");
-    if (ts_node_is_null(call) || type_of(call) != "call_expression") return true;
+    const TSNode call = call_in(field_of(node, "value"));
     const TSNode function = field_of(call, "function");
-    if (ts_node_is_null(function) || tree_.text_of(function) != "require") return true;
+    if (ts_node_is_null(function)) return true;
+    if (const auto name = tree_.text_of(function); name != "require" && name != "import")
+      return true;
     const TSNode source = child_of_type(field_of(call, "arguments"), "string");
-    if (!ts_node_is_null(source)) add({Import::Kind::kQuoted, unquoted(tree_.text_of(source))});
+    if (ts_node_is_null(source)) return true;
+    Import import{Import::Kind::kQuoted, unquoted(tree_.text_of(source))};
+    for_each_child(field_of(node, "name"), [&](TSNode child) {
+      if (type_of(child) == "shorthand_property_identifier_pattern")
+        import.names.emplace_back(tree_.text_of(child));
+      return import.names.size() < kImportsMax;
+    });
+    add(std::move(import));
     return true;
+  }
+
+  /// That of `require("a").b` and of `await import("a")`; a null node if there is none.
+  static TSNode call_in(TSNode value) {
+    for (int level = 0; level < 3 && !ts_node_is_null(value); ++level) {
+      const std::string_view type = type_of(value);
+      if (type == "call_expression") return value;
+      if (type != "member_expression" && type != "await_expression") break;
+      value = ts_node_named_child(value, 0);
+    }
+    return {};
   }
 
   void take_script_names(TSNode node, Import& import, int depth) {

@@ -61,6 +61,27 @@ TEST_CASE("TypeScript's and JavaScript's imports, re-exports and requires are re
   CHECK(imports_of(Grammar::kTsx, text) == wanted);
 }
 
+TEST_CASE("modules that are loaded in other ways are read, too") {
+  CHECK(imports_of(Grammar::kTypescript,
+                   "import a = require('./a');\nconst b = await import('./b');\n") ==
+        std::vector<Import>{{Kind::kQuoted, "./a"}, {Kind::kQuoted, "./b"}});
+  CHECK(
+      imports_of(
+          Grammar::kTsx,
+          "const { c, d } = require('./cd');\nvar e = require('./e').late;\nlet f = g('./f');\n") ==
+      std::vector<Import>{{Kind::kQuoted, "./cd", {"c", "d"}}, {Kind::kQuoted, "./e"}});
+}
+
+TEST_CASE("imports in functions are imports") {
+  CHECK(
+      imports_of(
+          Grammar::kPython,
+          "class A:\n    @b\n    def f(self):\n        from .late import C\n        return C\n") ==
+      std::vector<Import>{{Kind::kModule, ".late", {"C"}}});
+  CHECK(imports_of(Grammar::kRust, "fn f() {\n    use crate::a::B;\n    B::new();\n}\n") ==
+        std::vector<Import>{{Kind::kModule, "crate::a::B"}});
+}
+
 TEST_CASE("Java's imports say whether they are of all that is in a package") {
   CHECK(imports_of(Grammar::kJava,
                    "package a;\nimport a.c.D;\nimport static a.c.E.f;\nimport a.d.*;\n") ==
