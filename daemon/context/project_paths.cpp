@@ -39,8 +39,9 @@ std::string joined(std::string_view folder, std::string_view path) {
   return out;
 }
 
-ProjectPaths::ProjectPaths(std::string root, std::vector<std::string> files)
-    : root_(std::move(root)), files_(std::move(files)) {
+ProjectPaths::ProjectPaths(std::string root, std::vector<std::string> files,
+                           std::vector<Package> packages)
+    : root_(std::move(root)), files_(std::move(files)), packages_(std::move(packages)) {
   std::ranges::sort(files_);
   std::string_view last;
   for (std::size_t at = 0; at < files_.size(); ++at) {
@@ -84,6 +85,26 @@ std::vector<std::string_view> ProjectPaths::folders_ending_with(std::string_view
   for (const std::string_view folder : same->second)
     if (found.size() < kFoundMax && ends_with_parts(folder, end)) found.push_back(folder);
   return found;
+}
+
+std::optional<ProjectPaths::Place> ProjectPaths::in_package(std::string_view manifest,
+                                                            std::string_view path) const {
+  const Package* longest = nullptr;
+  for (const Package& package : packages_) {
+    const bool is_front = path.starts_with(package.name) &&
+                          (path.size() == package.name.size() || path[package.name.size()] == '/');
+    if (is_front && name_of(package.manifest) == manifest &&
+        (longest == nullptr || package.name.size() > longest->name.size()))
+      longest = &package;
+  }
+  if (longest == nullptr) return std::nullopt;
+  path.remove_prefix(std::min(longest->name.size() + 1, path.size()));
+  return Place{folder_of(longest->manifest), path};
+}
+
+bool ProjectPaths::has_packages(std::string_view manifest) const {
+  return std::ranges::any_of(
+      packages_, [&](const Package& package) { return name_of(package.manifest) == manifest; });
 }
 
 }  // namespace efimd::context

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -10,13 +11,21 @@
 
 namespace efimd::context {
 
+/// A package of a project, as its own manifest names it.
+struct Package {
+  std::string name;      ///< as imports write it
+  std::string manifest;  ///< the file's absolute path; its last part says of which language
+  bool operator==(const Package&) const = default;
+};
+
 /// The paths of a project's files, to find one by what an import says of it.
 ///
 /// A value that does not change; any thread.
 class ProjectPaths {
  public:
   /// `root` and `files` are absolute, with "/".
-  ProjectPaths(std::string root, std::vector<std::string> files);
+  ProjectPaths(std::string root, std::vector<std::string> files,
+               std::vector<Package> packages = {});
 
   const std::string& root() const { return root_; }
   bool has(std::string_view path) const;
@@ -27,11 +36,21 @@ class ProjectPaths {
   /// Folders, absolute, whose last ones are `end`, and that have files of their own.
   std::vector<std::string_view> folders_ending_with(std::string_view end) const;
 
+  /// Where an import path leads: the folder of a package, and what the path says behind its name.
+  struct Place {
+    std::string_view folder, rest;
+  };
+  /// By the package with the longest name that `path` is or begins with, among those with a manifest
+  /// of that file name ("go.mod").
+  std::optional<Place> in_package(std::string_view manifest, std::string_view path) const;
+  bool has_packages(std::string_view manifest) const;
+
   static constexpr std::size_t kFoundMax = 64;
 
  private:
   std::string root_;
   std::vector<std::string> files_;  ///< sorted
+  std::vector<Package> packages_;
   std::unordered_map<std::string_view, std::vector<std::size_t>> by_name_;
   std::unordered_map<std::string_view, std::vector<std::string_view>> folders_by_name_;
 };

@@ -165,14 +165,18 @@ class Resolver {
   /// `module` is a path without its ending. A name of a package may be a module of its own.
   void add_python(const std::string& module, const std::vector<std::string>& names) {
     std::vector<std::string> rest;
-    for (const std::string& name : names)
-      if (!add_first({module + "/" + name + ".py", module + "/" + name + "/__init__.py"}, {}))
-        rest.push_back(name);
+    for (const std::string& name : names) {
+      const std::string inside = joined(module, name);
+      if (!add_first({inside + ".py", inside + "/__init__.py"}, {})) rest.push_back(name);
+    }
     if (names.empty() || !rest.empty())
       add_first({module + ".py", module + ".pyi", module + "/__init__.py"}, rest);
   }
 
   void follow_go(const Import& import) {
+    if (const auto place = project_.in_package("go.mod", import.what))
+      return add_package(joined(place->folder, place->rest), {});
+    if (project_.has_packages("go.mod")) return;
     const std::vector<std::string> parts = split(import.what, "/");
     // The standard library's paths have no host in front.
     if (parts.empty() || parts[0].find('.') == std::string::npos) return;
@@ -193,9 +197,12 @@ class Resolver {
     const bool is_root = name == "mod.rs" || name == "lib.rs" || name == "main.rs";
     const std::string own =
         is_root ? std::string(folder_) : std::string(from_.substr(0, from_.size() - 3));
-    if (import.kind == Import::Kind::kChild)
-      return void(
-          add_first({own + "/" + import.what + ".rs", own + "/" + import.what + "/mod.rs"}, {}));
+    if (import.kind == Import::Kind::kChild) {
+      // Programs, tests and examples are roots of crates, too: their modules are files beside them.
+      for (const std::string& folder : {own, std::string(folder_)})
+        if (add_rust_modules(folder, {import.what})) return;
+      return;
+    }
     std::vector<std::string> parts = split(import.what, "::");
     if (!parts.empty() && parts.back() == "self") parts.pop_back();
     if (parts.empty()) return;
@@ -216,44 +223,73 @@ class Resolver {
       while (!crate.empty() && !project_.has(std::string(crate) + "/lib.rs") &&
              !project_.has(std::string(crate) + "/main.rs"))
         crate = folder_of(crate);
-      if (!crate.empty()) add_rust(std::string(crate), parts);
-      return;
+      return add_rust(std::string(crate.empty() ? folder_ : crate), parts);
     }
-    // Another crate of the workspace; or a module that is in scope.
+    // Another crate of the workspace.
+    if (const auto place = project_.in_package("Cargo.toml", first))
+      return add_rust(joined(place->folder, "src"), parts);
     std::string dashed = first;
     std::ranges::replace(dashed, '_', '-');
     for (const std::string& crate : {first, dashed})
       if (const auto lib = nearest(project_.ending_with(crate + "/src/lib.rs")))
         return add_rust(std::string(folder_of(*lib)), parts);
+    // Or a module that is in scope.
+    parts.insert(parts.begin(), first);
+    add_rust_modules(own, parts);
   }
 
   /// As much of `parts` as modules have files for; the rest are names in the last of them.
-  void add_rust(const std::string& base, const std::vector<std::string>& parts) {
+  bool add_rust_modules(const std::string& base, const std::vector<std::string>& parts) {
     for (std::size_t count = parts.size(); count > 0; --count) {
       const std::string module = base + "/" + path_of(parts, count);
       const std::vector<std::string> names(parts.begin() + static_cast<std::ptrdiff_t>(count),
                                            parts.end());
-      if (add_first({module + ".rs", module + "/mod.rs"}, names)) return;
+      if (add_first({module + ".rs", module + "/mod.rs"}, names)) return true;
     }
-    if (!parts.empty())
-      add_first({base + ".rs", base + "/mod.rs", base + "/lib.rs"}, {parts.front()});
+    return false;
+  }
+
+  /// The same; if there is no such module they are names in that of `base`.
+  void add_rust(const std::string& base, const std::vector<std::string>& parts) {
+    if (!add_rust_modules(base, parts) && !parts.empty())
+      add_first({base + ".rs", base + "/mod.rs", base + "/lib.rs", base + "/main.rs"},
+                {parts.front()});
   }
 
   void follow_script(const Import& import) {
+    if (import.what.starts_with('.'))
+      return void(add_script(joined(folder_, import.what), import.names));
+    if (const auto place = project_.in_package("package.json", import.what);
+        place && add_script_below(place->folder, place->rest, import.names))
+      return;
+    // What settings usually say: "@/a" is in the package's folder of sources, and so may "a/b" be.
     std::string_view what = import.what;
-    if (what.starts_with("@/") || what.starts_with("~/")) {
-      what.remove_prefix(2);
-      for (const std::string_view root : {"src", ""})
-        if (add_script(joined(joined(project_.root(), root), what), import.names)) return;
-    } else if (what.starts_with('.')) {
-      add_script(joined(folder_, what), import.names);
+    for (const std::string_view alias : {"@/", "~/", "#/", "$lib/"})
+      if (what.starts_with(alias)) what.remove_prefix(alias == "$lib/" ? 1 : alias.size());
+    if (what == import.what && (what.starts_with('@') || what.find('/') == std::string_view::npos))
+      return;
+    const std::string& root = project_.root();
+    for (std::string_view up = folder_; up.size() >= root.size(); up = folder_of(up)) {
+      const bool is_package = up == root || project_.has(joined(up, "package.json")) ||
+                              project_.has(joined(up, "tsconfig.json")) ||
+                              project_.has(joined(up, "jsconfig.json"));
+      if (is_package && add_script_below(up, what, import.names)) return;
+      if (up.empty()) return;
     }
+  }
+
+  /// In one of the folders that packages usually have their sources in.
+  bool add_script_below(std::string_view package, std::string_view path,
+                        const std::vector<std::string>& names) {
+    for (const std::string_view folder : {"src", "", "app", "lib"})
+      if (add_script(joined(joined(package, folder), path), names)) return true;
+    return false;
   }
 
   bool add_script(const std::string& path, const std::vector<std::string>& names) {
     if (add(path, names)) return true;
     constexpr auto kEndings = std::to_array<std::string_view>(
-        {".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".mjs", ".cjs"});
+        {".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mts", ".cts", ".mjs", ".cjs"});
     // "./a.js" may mean a.ts.
     std::vector<std::string> bases = {path};
     const std::size_t dot = path.rfind('.');

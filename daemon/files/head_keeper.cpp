@@ -13,6 +13,7 @@
 #include "daemon/context/head.h"
 #include "daemon/context/project_paths.h"
 #include "daemon/context/resolve.h"
+#include "daemon/files/packages.h"
 #include "daemon/files/project_files.h"
 #include "daemon/recall/batch.h"
 #include "daemon/syntax/imports.h"
@@ -212,7 +213,9 @@ context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project)
     if (!is_stopped()) files = settings_.files(project);
   }
   if (files.empty()) return nullptr;
-  auto paths = std::make_shared<const context::ProjectPaths>(project, std::move(files));
+  auto packages = packages_of(files);
+  auto paths = std::make_shared<const context::ProjectPaths>(project, std::move(files),
+                                                             std::move(packages));
   const std::lock_guard lock(mutex_);
   return paths_[project] = std::move(paths);
 }

@@ -10,12 +10,16 @@ using efimd::syntax::grammar_of;
 
 namespace {
 
-/// The files below /p that `text` at /p/`from` uses, from the project's root.
+/// The files below /p that `text` at /p/`from` uses, from the project's root. The manifests are of
+/// packages with these names.
 std::vector<std::string> used(const std::string& from, std::string_view text,
-                              const std::vector<std::string>& files) {
+                              const std::vector<std::string>& files,
+                              const std::vector<Package>& packages = {}) {
   std::vector<std::string> paths;
   for (const std::string& file : files) paths.push_back("/p/" + file);
-  const ProjectPaths project("/p", paths);
+  std::vector<Package> named;
+  for (const Package& package : packages) named.push_back({package.name, "/p/" + package.manifest});
+  const ProjectPaths project("/p", paths, named);
   std::vector<std::string> found;
   for (const UsedFile& file : used_files(efimd::syntax::imports_of(grammar_of(from), text),
                                          "/p/" + from, grammar_of(from), project)) {
@@ -57,6 +61,17 @@ TEST_CASE("Go's imports are folders of the module, and its own package is seen w
              files) == Paths{"in/tern/a.go", "other.go"});
 }
 
+TEST_CASE("Go's imports begin with the name of their module, with or without a host") {
+  const Paths files = {"go.mod",       "main.go",        "store/s.go", "errors/e.go",
+                       "tools/go.mod", "tools/gen/g.go", "http/h.go"};
+  const std::vector<Package> modules = {{"shop", "go.mod"},
+                                        {"example.org/shop/tools/v2", "tools/go.mod"}};
+  CHECK(used("tools/main.go",
+             "package main\nimport (\n\"shop/store\"\n\"net/http\"\n\"github.com/pkg/errors\"\n"
+             "\"example.org/shop/tools/v2/gen\"\n\"shop\"\n)\n",
+             files, modules) == Paths{"store/s.go", "tools/gen/g.go", "main.go"});
+}
+
 TEST_CASE("Rust's paths are followed as far as modules have files") {
   const Paths files = {"src/lib.rs",   "src/a/mod.rs",           "src/a/b.rs",
                        "src/a/b/c.rs", "other-crate/src/lib.rs", "other-crate/src/x.rs"};
@@ -66,12 +81,53 @@ TEST_CASE("Rust's paths are followed as far as modules have files") {
         Paths{"src/a/b/c.rs", "src/a/mod.rs", "other-crate/src/x.rs"});
 }
 
+TEST_CASE("Rust's tests, programs and crates with other names than their folders are followed") {
+  const Paths files = {"src/main.rs",
+                       "src/lib.rs",
+                       "src/config.rs",
+                       "src/bin/tool.rs",
+                       "src/bin/args.rs",
+                       "tests/common/mod.rs",
+                       "tests/common/net.rs",
+                       "crates/match/src/lib.rs",
+                       "crates/match/src/any.rs"};
+  const std::vector<Package> crates = {{"shop", "Cargo.toml"},
+                                       {"shop_match", "crates/match/Cargo.toml"}};
+  CHECK(used("tests/web.rs", "mod common;\nuse crate::common::net::Peer;\nuse shop::config::C;\n",
+             files,
+             crates) == Paths{"tests/common/mod.rs", "tests/common/net.rs", "src/config.rs"});
+  CHECK(used("src/bin/tool.rs", "mod args;\nuse shop::Shop;\nuse shop_match::any::Any;\n", files,
+             crates) == Paths{"src/bin/args.rs", "src/lib.rs", "crates/match/src/any.rs"});
+  CHECK(used("src/lib.rs", "pub use config::C;\nuse serde::S;\n", files, crates) ==
+        Paths{"src/config.rs"});
+  CHECK(used("one/src/a.rs", "use crate::Args;\n", {"one/src/main.rs", "one/src/a.rs"}) ==
+        Paths{"one/src/main.rs"});
+}
+
 TEST_CASE("TypeScript's relative imports are found without their endings") {
   const Paths files = {"src/a.ts", "src/b/index.tsx", "src/c.js", "lib/d.d.ts"};
   CHECK(used("src/m.ts",
              "import a from './a.js';\nimport {b} from \"./b\";\nimport c from './c';\n"
              "import d from '../lib/d';\nimport e from 'react';\nimport f from '@/a';\n",
              files) == Paths{"src/a.ts", "src/b/index.tsx", "src/c.js", "lib/d.d.ts"});
+}
+
+TEST_CASE("TypeScript's packages and aliases are found from the package of the text") {
+  const Paths files = {"package.json",        "web/package.json",    "web/src/a.ts",
+                       "web/src/pages/a.ts",  "web/src/lib/util.ts", "web/src/ui/button.tsx",
+                       "ui-kit/package.json", "ui-kit/src/index.ts", "ui-kit/src/card/index.tsx",
+                       "core/package.json",   "core/index.js",       "web/src/pages/eq.ts"};
+  const std::vector<Package> packages = {{"root", "package.json"},
+                                         {"web", "web/package.json"},
+                                         {"@shop/ui", "ui-kit/package.json"},
+                                         {"core", "core/package.json"}};
+  CHECK(used("web/src/pages/m.tsx",
+             "import a from '@/a';\nimport u from '$lib/util';\nimport b from 'ui/button';\n"
+             "import {C} from '@shop/ui/card';\nimport k from '@shop/ui';\nimport c from 'core';\n"
+             "import r from 'react';\nimport s from '@scope/a';\n",
+             files, packages) == Paths{"web/src/a.ts", "web/src/lib/util.ts",
+                                       "web/src/ui/button.tsx", "ui-kit/src/card/index.tsx",
+                                       "ui-kit/src/index.ts", "core/index.js"});
 }
 
 TEST_CASE("Java's classes are files of their package") {
