@@ -98,6 +98,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   std::mutex mutex_;    ///< guards all below; no file system is asked under it
   std::map<DocumentKey, Known> known_;
   std::map<std::string, context::ProjectPathsPtr> paths_;
+  std::uint64_t changes_ = 0;        ///< of projects: paths that were asked for before one are not kept
   std::set<std::string> forgotten_;  ///< paths of files that were purged
   std::uint64_t purges_ = 0;         ///< of everything
   std::uint64_t asked_ = 0;
@@ -128,6 +129,7 @@ void HeadKeeper::State::ask(HeadQuestion question) {
 void HeadKeeper::State::project_changed(const std::string& project) {
   const std::lock_guard lock(mutex_);
   paths_.erase(project);
+  ++changes_;
   for (auto& [document, known] : known_) known.is_due |= known.question.home.project == project;
   begin_work();
 }
@@ -203,9 +205,11 @@ void HeadKeeper::State::work(const std::string& project) try {
 }
 
 context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project) {
+  std::uint64_t changes = 0;
   {
     const std::lock_guard lock(mutex_);
     if (const auto found = paths_.find(project); found != paths_.end()) return found->second;
+    changes = changes_;
   }
   std::vector<std::string> files;
   {
@@ -217,7 +221,8 @@ context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project)
   auto paths = std::make_shared<const context::ProjectPaths>(project, std::move(files),
                                                              std::move(packages));
   const std::lock_guard lock(mutex_);
-  return paths_[project] = std::move(paths);
+  if (changes == changes_) paths_[project] = paths;
+  return paths;
 }
 
 text::SnapshotPtr HeadKeeper::State::open_text_of(const std::string& path) {

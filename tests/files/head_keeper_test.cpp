@@ -148,6 +148,42 @@ TEST_CASE("a document without a head is told so at first, because it may show an
   CHECK(other.next() == "none");
 }
 
+TEST_CASE("files that come while a project's files are asked for are seen") {
+  if (!has_grammars()) return;
+  const test::TempDir folder;
+  const std::string root = folder.path().string(), shape = root + "/shape.h";
+  std::ofstream(shape) << "int area(int a);\n";
+  std::mutex mutex;
+  std::condition_variable arrived;
+  std::vector<context::HeadPtr> heads;
+  HeadKeeper* self = nullptr;
+  int asked = 0;
+  HeadKeeper keeper({.exclusions = Exclusions(),
+                     .threads = std::make_shared<FileThreads>(),
+                     .files =
+                         [&](const std::string&) {
+                           if (asked++ > 0) return std::vector{shape};
+                           self->project_changed(root);
+                           return std::vector{root + "/main.c"};
+                         },
+                     .deliver =
+                         [&](completion::HeadAnswer answer) {
+                           const std::lock_guard lock(mutex);
+                           heads.push_back(std::move(answer.head));
+                           arrived.notify_all();
+                         }});
+  self = &keeper;
+  keeper.ask({{1, "main.c"},
+              text::Document(kUser).snapshot(),
+              {"repository", "main.c"},
+              {root, root + "/main.c"}});
+  std::unique_lock lock(mutex);
+  CHECK(arrived.wait_for(lock, std::chrono::seconds(60),
+                         [&] { return !heads.empty() && !heads.back()->slots.empty(); }));
+  lock.unlock();
+  keeper.stop();
+}
+
 TEST_CASE("what a text mentions outside of its window brings no head") {
   if (!has_grammars()) return;
   Project project;
