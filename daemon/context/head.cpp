@@ -119,6 +119,68 @@ std::set<std::string_view> lines_of(const Head& head) {
 
 }  // namespace
 
+FileParts parts_of(std::string_view path, std::string_view text) {
+  const syntax::Grammar grammar = syntax::grammar_of(path);
+  return {syntax::outline_of(grammar, text), syntax::imports_of(grammar, text)};
+}
+
+std::vector<UsedFile> passed_on(const UsedFile& file, const FileParts& parts,
+                                const ProjectPaths& project) {
+  std::vector<std::string> missing = file.names;
+  for (const syntax::Declaration& declaration : parts.declarations)
+    std::erase_if(missing, [&](const std::string& name) {
+      return std::ranges::find(declaration.names, name) != declaration.names.end();
+    });
+  const bool all = file.names.empty() && parts.declarations.empty();
+  if ((missing.empty() && !all) || file.is_beside) return {};
+  // Rust's "mod a;" passes on no names of a.
+  std::vector<syntax::Import> imports = parts.imports;
+  std::erase_if(imports,
+                [](const auto& each) { return each.kind == syntax::Import::Kind::kChild; });
+  std::vector<UsedFile> named, others;
+  for (UsedFile& used : used_files(imports, file.path, syntax::grammar_of(file.path), project)) {
+    if (used.is_beside) continue;
+    used.why = "passed on by " + std::string(name_of(file.path));
+    if (all || used.names.empty()) {
+      others.push_back(std::move(used));
+      continue;
+    }
+    std::erase_if(used.names, [&](const std::string& name) {
+      return std::ranges::find(missing, name) == missing.end();
+    });
+    if (!used.names.empty()) named.push_back(std::move(used));
+  }
+  for (const UsedFile& used : named)
+    for (const std::string& name : used.names) std::erase(missing, name);
+  if (missing.empty() && !all) return named;
+  for (UsedFile& used : others) {
+    if (!all) used.names = missing;
+    named.push_back(std::move(used));
+  }
+  return named;
+}
+
+std::vector<ReadFile> read_used(std::string_view text, const std::string& own,
+                                const ProjectPaths& project,
+                                const std::function<FilePartsPtr(const std::string& path)>& read) {
+  const syntax::Grammar grammar = syntax::grammar_of(own);
+  std::vector<ReadFile> files;
+  const auto add = [&](UsedFile file) {
+    const auto same = [&](const ReadFile& each) { return each.file.path == file.path; };
+    if (files.size() < kUsedFilesMax && file.path != own && std::ranges::none_of(files, same))
+      files.push_back({std::move(file), nullptr});
+  };
+  for (UsedFile& file : used_files(syntax::imports_of(grammar, text), own, grammar, project))
+    add(std::move(file));
+  for (std::size_t at = 0; at < files.size(); ++at) {
+    files[at].parts = read(files[at].file.path);
+    if (!files[at].parts) continue;
+    for (UsedFile& more : passed_on(files[at].file, *files[at].parts, project))
+      add(std::move(more));
+  }
+  return files;
+}
+
 Head make_head(std::string_view text, std::span<const Source> sources, std::size_t bytes_max) {
   return Chooser(text, sources, bytes_max).choose();
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "daemon/context/resolve.h"
+#include "daemon/syntax/imports.h"
 #include "daemon/syntax/outline.h"
 
 namespace efimd::context {
@@ -28,6 +30,32 @@ struct Head {
   bool operator==(const Head&) const = default;
 };
 using HeadPtr = std::shared_ptr<const Head>;
+
+/// What a file declares, and what it brings in.
+struct FileParts {
+  std::vector<syntax::Declaration> declarations;
+  std::vector<syntax::Import> imports;
+};
+FileParts parts_of(std::string_view path, std::string_view text);
+using FilePartsPtr = std::shared_ptr<const FileParts>;
+
+/// The files that a used one passes on: those with imported names that it does not declare itself. An
+/// __init__.py, an index.ts or a lib.rs has them from files beside it. A file that is used without
+/// names passes on all that it brings in if it declares nothing.
+std::vector<UsedFile> passed_on(const UsedFile& file, const FileParts& parts,
+                                const ProjectPaths& project);
+
+/// A used file, and what was read of it; null: nothing.
+struct ReadFile {
+  UsedFile file;
+  FilePartsPtr parts;
+};
+
+/// What the text of the file `own` uses: used_files(), then what those pass on; kUsedFilesMax at most.
+/// `read` is asked for each once.
+std::vector<ReadFile> read_used(std::string_view text, const std::string& own,
+                                const ProjectPaths& project,
+                                const std::function<FilePartsPtr(const std::string& path)>& read);
 
 /// A file that the text uses, and what it declares. Borrows the declarations.
 struct Source {

@@ -12,11 +12,10 @@
 
 #include "daemon/context/head.h"
 #include "daemon/context/project_paths.h"
-#include "daemon/context/resolve.h"
 #include "daemon/files/packages.h"
 #include "daemon/files/project_files.h"
 #include "daemon/recall/batch.h"
-#include "daemon/syntax/imports.h"
+#include "daemon/syntax/grammar.h"
 #include "lsp/uri.h"
 
 namespace efimd::service {
@@ -26,7 +25,7 @@ namespace {
 using completion::DocumentKey;
 using completion::HeadQuestion;
 
-using Declarations = std::shared_ptr<const std::vector<syntax::Declaration>>;
+using context::FilePartsPtr;
 
 /// The path from the repository's root, of which `question` has that of its own file; else from the
 /// project's.
@@ -67,7 +66,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   struct Outline {
     FileStamp stamp;
     std::uint64_t serial = 0;  ///< of the editor's text; 0: the file's
-    Declarations declarations;
+    FilePartsPtr parts;
     std::uint64_t used = 0;
   };
 
@@ -83,8 +82,8 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   std::optional<Due> take_due(const std::string& project);
   void make(const Due& due);
   context::ProjectPathsPtr paths_of(const std::string& project);
-  Declarations declarations_of(const std::string& path, const Due& due);
-  Declarations keep(const std::string& path, Outline outline, std::uint64_t purges);
+  FilePartsPtr parts_of(const std::string& path, const Due& due);
+  FilePartsPtr keep(const std::string& path, Outline outline, std::uint64_t purges);
   text::SnapshotPtr open_text_of(const std::string& path);
   /// The other files that a document uses: paths, and of those with declarations also their names.
   struct Uses {
@@ -98,7 +97,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
   std::mutex mutex_;    ///< guards all below; no file system is asked under it
   std::map<DocumentKey, Known> known_;
   std::map<std::string, context::ProjectPathsPtr> paths_;
-  std::uint64_t changes_ = 0;        ///< of projects: paths that were asked for before one are not kept
+  std::uint64_t changes_ = 0;  ///< of projects: paths that were asked for before one are not kept
   std::set<std::string> forgotten_;  ///< paths of files that were purged
   std::uint64_t purges_ = 0;         ///< of everything
   std::uint64_t asked_ = 0;
@@ -218,8 +217,8 @@ context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project)
   }
   if (files.empty()) return nullptr;
   auto packages = packages_of(files);
-  auto paths = std::make_shared<const context::ProjectPaths>(project, std::move(files),
-                                                             std::move(packages));
+  auto paths =
+      std::make_shared<const context::ProjectPaths>(project, std::move(files), std::move(packages));
   const std::lock_guard lock(mutex_);
   if (changes == changes_) paths_[project] = paths;
   return paths;
@@ -232,7 +231,7 @@ text::SnapshotPtr HeadKeeper::State::open_text_of(const std::string& path) {
   return nullptr;
 }
 
-Declarations HeadKeeper::State::declarations_of(const std::string& path, const Due& due) {
+FilePartsPtr HeadKeeper::State::parts_of(const std::string& path, const Due& due) {
   // Whether it may be read can change, so it is asked each time.
   const auto stamp = stamp_of(due.question.home.project, path, settings_.exclusions);
   if (!stamp) return nullptr;
@@ -245,23 +244,22 @@ Declarations HeadKeeper::State::declarations_of(const std::string& path, const D
     if (known != outlines_.end() && known->second.stamp == *stamp &&
         known->second.serial == serial) {
       known->second.used = ++uses_;
-      return known->second.declarations;
+      return known->second.parts;
     }
   }
   const auto text = open ? std::optional(std::string(open->bytes())) : read_code(path);
   if (!text) return nullptr;
   Outline outline{*stamp, serial,
-                  std::make_shared<const std::vector<syntax::Declaration>>(
-                      syntax::outline_of(syntax::grammar_of(path), *text))};
+                  std::make_shared<const context::FileParts>(context::parts_of(path, *text))};
   return keep(path, std::move(outline), due.purges);
 }
 
-Declarations HeadKeeper::State::keep(const std::string& path, Outline outline,
+FilePartsPtr HeadKeeper::State::keep(const std::string& path, Outline outline,
                                      std::uint64_t purges) {
   const std::lock_guard lock(mutex_);
   if (purges_ != purges || forgotten_.contains(path)) return nullptr;
   outline.used = ++uses_;
-  Declarations made = outline.declarations;
+  FilePartsPtr made = outline.parts;
   outlines_[path] = std::move(outline);
   if (outlines_.size() > kOutlinesMax)
     outlines_.erase(std::ranges::min_element(outlines_, {},
@@ -273,23 +271,21 @@ void HeadKeeper::State::make(const Due& due) {
   const HeadQuestion& question = due.question;
   const std::string& own = question.home.path;
   const std::string_view text = question.snapshot->bytes();
-  const syntax::Grammar grammar = syntax::grammar_of(own);
-  if (grammar == syntax::Grammar::kNone || text.size() > recall::kFileBytesMax)
+  if (syntax::grammar_of(own) == syntax::Grammar::kNone || text.size() > recall::kFileBytesMax)
     return finish(due, {}, {});
   const context::ProjectPathsPtr paths = paths_of(question.home.project);
   if (!paths) return;
+  const std::vector<context::ReadFile> files = context::read_used(
+      text, own, *paths, [&](const std::string& path) { return parts_of(path, due); });
   std::vector<context::Source> sources;
-  std::vector<Declarations> held;
   Uses uses;
-  for (context::UsedFile& file :
-       context::used_files(syntax::imports_of(grammar, text), own, grammar, *paths)) {
-    uses.paths.push_back(file.path);
-    Declarations declarations = declarations_of(file.path, due);
-    if (!declarations || declarations->empty()) continue;
-    const std::string path = std::exchange(file.path, name_in(question, file.path));
-    uses.by_name.emplace(file.path, path);
-    sources.push_back({std::move(file), declarations.get()});
-    held.push_back(std::move(declarations));
+  for (const context::ReadFile& read : files) {
+    uses.paths.push_back(read.file.path);
+    if (!read.parts || read.parts->declarations.empty()) continue;
+    context::UsedFile file = read.file;
+    file.path = name_in(question, file.path);
+    uses.by_name.emplace(file.path, read.file.path);
+    sources.push_back({std::move(file), &read.parts->declarations});
   }
   finish(due, std::move(uses),
          context::make_head(window_of(question), sources,

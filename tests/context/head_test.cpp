@@ -80,6 +80,37 @@ TEST_CASE(
         "int area(const Shape& shape);\nvoid draw();\n");
 }
 
+TEST_CASE("what a file does not declare itself is sought in those that it passes on") {
+  const ProjectPaths project(
+      "/p", {"/p/pkg/shape.py", "/p/pkg/sub.py", "/p/ui/a.ts", "/p/ui/b.ts", "/p/src/lib.rs",
+             "/p/src/net.rs", "/p/src/io.rs", "/p/all/a.h", "/p/all/b.h"});
+  const auto passed = [&](const std::string& path, std::string_view text,
+                          std::vector<std::string> names) {
+    std::string all;
+    for (const UsedFile& file :
+         passed_on({path, "imported", std::move(names)}, parts_of(path, text), project)) {
+      all += file.path.substr(3);
+      for (const std::string& name : file.names) all += " " + name;
+      all += "\n";
+    }
+    return all;
+  };
+  const std::string python = "from .shape import Shape, area\nfrom .sub import *\nLIMIT = 1\n";
+  CHECK(passed("/p/pkg/__init__.py", python, {"area"}) == "pkg/shape.py area\n");
+  CHECK(passed("/p/pkg/__init__.py", python, {"area", "deep", "LIMIT"}) ==
+        "pkg/shape.py area\npkg/sub.py deep\n");
+  CHECK(passed("/p/pkg/__init__.py", python, {"LIMIT"}).empty());
+  CHECK(passed("/p/pkg/__init__.py", python, {}).empty());
+  CHECK(passed("/p/pkg/__init__.py", "from .shape import Shape\n", {}) == "pkg/shape.py Shape\n");
+  CHECK(passed("/p/ui/index.ts", "export * from './a';\nexport { B } from './b';\n", {"B"}) ==
+        "ui/b.ts B\n");
+  CHECK(passed("/p/src/lib.rs", "mod io;\nmod net;\npub use net::Peer;\npub fn f() {}\n",
+               {"Peer"}) == "src/net.rs Peer\n");
+  CHECK(passed("/p/all/all.h",
+               "#ifndef ALL_H\n#define ALL_H\n#include \"a.h\"\n#include \"b.h\"\n#endif\n",
+               {}) == "all/a.h\nall/b.h\n");
+}
+
 TEST_CASE("editing a text changes its head only at a first mention") {
   const std::string text = "int n = area(s);\n";
   CHECK(head(text) == head("int many = 0; area(many); draw();\n" + text));

@@ -184,6 +184,19 @@ TEST_CASE("files that come while a project's files are asked for are seen") {
   keeper.stop();
 }
 
+TEST_CASE("a header that only includes others shows what these declare") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/all.h", "#include \"shape.h\"\n#include \"all.h\"\n#include \"main.c\"\n");
+  project.write("src/shape.h", "int area(int a);\n");
+  project.open("src/main.c", "#include \"all.h\"\nint main() { return area(1); }\n");
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
+  // It is known which files the text uses.
+  project.write("src/shape.h", "int area(long long_side);\n");
+  project.open("src/shape.h", "int area(int unsaved);\n");
+  CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+}
+
 TEST_CASE("what a text mentions outside of its window brings no head") {
   if (!has_grammars()) return;
   Project project;

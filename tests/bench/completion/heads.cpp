@@ -6,8 +6,10 @@
 #include <condition_variable>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <set>
+#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -15,10 +17,8 @@
 #include "base/utf8.h"
 #include "daemon/completion/documents/session_memory.h"
 #include "daemon/context/head.h"
-#include "daemon/context/resolve.h"
 #include "daemon/files/head_keeper.h"
-#include "daemon/syntax/grammar.h"
-#include "daemon/syntax/imports.h"
+#include "daemon/files/packages.h"
 #include "daemon/syntax/outline.h"
 #include "tests/bench/completion/bench_service.h"
 #include "tests/bench/completion/places.h"
@@ -29,7 +29,6 @@ namespace {
 
 using recall_places::Cursor;
 using recall_places::Project;
-using Declarations = std::vector<syntax::Declaration>;
 
 /// Shorter names are mostly none of another file's.
 constexpr std::size_t kNameBytesMin = 3;
@@ -52,7 +51,7 @@ std::set<std::string, std::less<>> names_in(std::string_view text) {
 class Declared {
  public:
   explicit Declared(const Project& project)
-      : project_(project), paths_("/" + project.name, paths_of(project)) {}
+      : project_(project), paths_("/" + project.name, paths_of(project), packages_of(project)) {}
 
   std::string path_of(std::size_t file) const {
     return paths_.root() + "/" + project_.files[file].path;
@@ -60,14 +59,12 @@ class Declared {
 
   /// Of what the file `own` uses. The text of `own` is the editor's.
   std::vector<context::Source> sources(const std::string& own, std::string_view text) {
-    const syntax::Grammar grammar = syntax::grammar_of(own);
     std::vector<context::Source> sources;
-    for (context::UsedFile& used :
-         context::used_files(syntax::imports_of(grammar, text), own, grammar, paths_)) {
-      const Declarations& declared = of(used.path);
-      if (declared.empty()) continue;
-      used.path = used.path.substr(paths_.root().size() + 1);
-      sources.push_back({std::move(used), &declared});
+    for (context::ReadFile& used : context::read_used(
+             text, own, paths_, [this](const std::string& path) { return of(path); })) {
+      if (used.parts->declarations.empty()) continue;
+      used.file.path = used.file.path.substr(paths_.root().size() + 1);
+      sources.push_back({std::move(used.file), &used.parts->declarations});
     }
     return sources;
   }
@@ -79,18 +76,26 @@ class Declared {
       paths.push_back("/" + project.name + "/" + file.path);
     return paths;
   }
-  const Declarations& of(const std::string& path) {
-    const auto [known, is_new] = outlines_.try_emplace(path);
+  static std::vector<context::Package> packages_of(const Project& project) {
+    std::vector<context::Package> packages;
+    for (const recall::File& file : project.files)
+      if (auto name = service::package_name(context::name_of(file.path), file.text); !name.empty())
+        packages.push_back({std::move(name), "/" + project.name + "/" + file.path});
+    return packages;
+  }
+  const context::FilePartsPtr& of(const std::string& path) {
+    const auto [known, is_new] = parts_.try_emplace(path);
     if (!is_new) return known->second;
+    std::string_view text;
     for (std::size_t file = 0; file < project_.files.size(); ++file)
-      if (path_of(file) == path)
-        known->second = syntax::outline_of(syntax::grammar_of(path), project_.files[file].text);
-    return known->second;
+      if (path_of(file) == path) text = project_.files[file].text;
+    return known->second =
+               std::make_shared<const context::FileParts>(context::parts_of(path, text));
   }
 
   const Project& project_;
   context::ProjectPaths paths_;
-  std::map<std::string, Declarations> outlines_;
+  std::map<std::string, context::FilePartsPtr> parts_;
 };
 
 Naming naming_of(const Cursor& cursor, const std::vector<context::Source>& sources) {
