@@ -55,12 +55,16 @@ class Chooser {
     // Twice each: no file takes more than half before the others had their turn.
     for (const std::size_t of_file_max : {bytes_max_ / 2, bytes_max_})
       for (Choice& choice : choices_)
-        take(choice, of_file_max, [&](const auto& d) { return is_mentioned(d.names, words_); });
+        take(choice, of_file_max, [&](const auto& d) {
+          return is_mentioned(d.names, words_) && is_visible(choice.source->file, d);
+        });
     for (const std::size_t of_file_max : {bytes_max_ / 2, bytes_max_})
       for (Choice& choice : choices_)
         if (!choice.taken.empty() && !choice.source->file.is_beside)
-          take(choice, of_file_max,
-               [&](const auto& d) { return is_wanted(choice.source->file.names, d.names); });
+          take(choice, of_file_max, [&](const auto& d) {
+            return is_wanted(choice.source->file.names, d.names) &&
+                   is_visible(choice.source->file, d);
+          });
     Head head;
     for (const Choice& choice : choices_)
       if (!choice.taken.empty()) head.slots.push_back(slot_of(choice));
@@ -85,6 +89,19 @@ class Chooser {
   static bool is_wanted(const std::vector<std::string>& imported,
                         const std::vector<std::string>& names) {
     return imported.empty() || std::ranges::find(imported, names.front()) != imported.end();
+  }
+
+  /// Go shows other packages only names with a capital letter.
+  static bool is_visible(const UsedFile& file, const syntax::Declaration& declaration) {
+    if (file.is_beside || !file.path.ends_with(".go")) return true;
+    const auto is_shown = [](std::string_view name) {
+      return name.empty() || (name.front() != '_' && (name.front() < 'a' || name.front() > 'z'));
+    };
+    const std::string_view text = declaration.text;
+    const bool is_group =
+        text.starts_with("const") || text.starts_with("var") || text.starts_with("type (");
+    return is_group ? std::ranges::any_of(declaration.names, is_shown)
+                    : is_shown(declaration.names.front());
   }
 
   static Slot slot_of(const Choice& choice) {

@@ -72,12 +72,26 @@ TEST_CASE("a file alone may fill the head") {
 
 TEST_CASE(
     "of files beside the text's own only what it mentions is shown, and of names imported these") {
-  std::vector<Source> sources = {source("beside.go", kShapes, true)};
+  std::vector<Source> sources = {source("beside.java", kShapes, true)};
   CHECK(make_head("draw()", sources, 4096).slots.at(0).text == "void draw();\n");
   sources[0].file.is_beside = false;
   sources[0].file.names = {"area", "draw"};
   CHECK(make_head("draw()", sources, 4096).slots.at(0).text ==
         "int area(const Shape& shape);\nvoid draw();\n");
+}
+
+TEST_CASE("of another package in Go only what it exports is shown") {
+  const Declarations store = syntax::outline_of(
+      syntax::Grammar::kGo,
+      "package store\ntype conn struct { Addr string }\ntype Store struct { c conn }\n"
+      "const (\n\tlow = 1\n\tHigh = 2\n)\nvar pool int\nfunc (s *Store) reset() {}\n"
+      "func Open(path string) *Store { return nil }\n");
+  std::vector<Source> sources = {source("store/store.go", store)};
+  CHECK(make_head("s := store.Open(conn)", sources, 4096).slots.at(0).text ==
+        "type Store struct { c conn }\nconst (\n\tlow = 1\n\tHigh = 2\n)\n"
+        "func Open(path string) *Store\n");
+  sources[0].file.is_beside = true;
+  CHECK(make_head("reset()", sources, 4096).slots.at(0).text == "func (s *Store) reset()\n");
 }
 
 TEST_CASE("what a file does not declare itself is sought in those that it passes on") {
