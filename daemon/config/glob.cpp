@@ -1,6 +1,10 @@
 #include "daemon/config/glob.h"
 
+#include <algorithm>
+#include <array>
+#include <cctype>
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 namespace efimd::service {
@@ -16,8 +20,39 @@ struct Piece {
   bool negated = false;
 };
 
+/// Where the name in "[:name:]" ends that begins at `at`; npos if none begins there.
+std::size_t name_end(std::string_view text, std::size_t at) {
+  return text.substr(at, 2) == "[:" ? text.find(":]", at + 2) : std::string_view::npos;
+}
+
+/// In a class of POSIX. The locale is that of C, as git's is.
+bool in_named(std::string_view name, char c) {
+  using Test = int (*)(int);
+  constexpr auto kTests =
+      std::to_array<std::pair<std::string_view, Test>>({{"alnum", std::isalnum},
+                                                        {"alpha", std::isalpha},
+                                                        {"blank", std::isblank},
+                                                        {"cntrl", std::iscntrl},
+                                                        {"digit", std::isdigit},
+                                                        {"graph", std::isgraph},
+                                                        {"lower", std::islower},
+                                                        {"print", std::isprint},
+                                                        {"punct", std::ispunct},
+                                                        {"space", std::isspace},
+                                                        {"upper", std::isupper},
+                                                        {"xdigit", std::isxdigit}});
+  return std::ranges::any_of(kTests, [&](const auto& test) {
+    return test.first == name && test.second(static_cast<unsigned char>(c)) != 0;
+  });
+}
+
 bool in_class(std::string_view members, char c) {
   for (std::size_t at = 0; at < members.size(); ++at) {
+    if (const std::size_t end = name_end(members, at); end != std::string_view::npos) {
+      if (in_named(members.substr(at + 2, end - at - 2), c)) return true;
+      at = end + 1;
+      continue;
+    }
     char low = members[at];
     if (low == '\\' && at + 1 < members.size()) low = members[++at];
     if (at + 2 < members.size() && members[at + 1] == '-') {
@@ -35,8 +70,14 @@ bool take_class(std::string_view pattern, std::size_t& at, Piece& piece) {
   std::size_t begin = at + 1;
   piece.negated = begin < pattern.size() && (pattern[begin] == '!' || pattern[begin] == '^');
   if (piece.negated) ++begin;
-  const std::size_t end = pattern.find(']', begin + 1);  // a "]" that comes first is a member
-  if (end == std::string_view::npos) return false;
+  std::size_t end = begin;
+  for (; end < pattern.size() && (pattern[end] != ']' || end == begin); ++end) {
+    // A "]" that comes first is a member, as is one behind "\\"; names have brackets of their own.
+    if (pattern[end] == '\\') ++end;
+    if (const std::size_t name = name_end(pattern, end); name != std::string_view::npos)
+      end = name + 1;
+  }
+  if (end >= pattern.size()) return false;
   piece.kind = Piece::Kind::kClass;
   piece.members = pattern.substr(begin, end - begin);
   at = end + 1;

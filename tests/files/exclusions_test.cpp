@@ -51,6 +51,14 @@ TEST_CASE("globs match as those of .gitignore do") {
   CHECK(glob_match("\\*", "*"));
   CHECK_FALSE(glob_match("\\*", "x"));
   CHECK(glob_match("[]a]", "]"));
+  CHECK(glob_match("[\\]a]b", "]b"));
+  CHECK(glob_match("[[:digit:]_]x", "7x"));
+  CHECK(glob_match("[[:digit:]_]x", "_x"));
+  CHECK_FALSE(glob_match("[[:digit:]_]x", "dx"));
+  CHECK_FALSE(glob_match("[![:upper:]a]", "A"));
+  CHECK(glob_match("[![:upper:]a]", "b"));
+  CHECK_FALSE(glob_match("[[:nonsense:]]", "n"));
+  CHECK(glob_match("[[:alpha", "[[:alpha"));
   CHECK(glob_match("[abc", "[abc"));
   CHECK(glob_match("", ""));
 }
