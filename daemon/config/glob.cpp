@@ -4,6 +4,7 @@
 #include <array>
 #include <cctype>
 #include <cstddef>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -134,10 +135,27 @@ bool takes(const Piece& piece, char c) {
   return false;
 }
 
+/// What can be told of a match by the plain characters at both ends of a pattern, as of most.
+std::optional<bool> told_by_ends(std::string_view pattern, std::string_view text) {
+  constexpr std::string_view kSpecial = "*?[]\\";
+  const std::size_t front = pattern.find_first_of(kSpecial);
+  if (front == std::string_view::npos) return pattern == text;
+  const std::size_t last = pattern.find_last_of(kSpecial);
+  // "**/" is one piece, which may match nothing.
+  const std::size_t back = pattern.substr(last).starts_with("*/") ? last + 2 : last + 1;
+  if (!text.starts_with(pattern.substr(0, front)) || !text.ends_with(pattern.substr(back)))
+    return false;
+  const std::size_t plain = front + pattern.size() - back;
+  if (front + 1 == back && pattern[front] == '*' && plain <= text.size())
+    return text.substr(front, text.size() - plain).find('/') == std::string_view::npos;
+  return std::nullopt;
+}
+
 }  // namespace
 
 bool glob_match(std::string_view pattern, std::string_view text) {
   if (pattern.size() > kGlobBytesMax || text.size() > kGlobBytesMax) return false;
+  if (const auto told = told_by_ends(pattern, text)) return *told;
   const std::vector<Piece> pieces = pieces_of(pattern);
   // rest[j]: whether the pieces from the current one on match text[j, ...).
   std::vector<char> rest(text.size() + 1, 0);

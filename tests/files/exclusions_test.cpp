@@ -48,6 +48,11 @@ TEST_CASE("globs match as those of .gitignore do") {
   CHECK_FALSE(glob_match("a/**", "ab"));
   CHECK(glob_match("a/**/b", "a/b"));
   CHECK(glob_match("a/**/b", "a/x/y/b"));
+  CHECK(glob_match("**/", ""));
+  CHECK(glob_match("a*/b", "axx/b"));
+  CHECK_FALSE(glob_match("ab*b", "ab"));
+  CHECK_FALSE(glob_match("*.pem", "a/b.pem"));
+  CHECK_FALSE(glob_match("plain", "plai"));
   CHECK(glob_match("\\*", "*"));
   CHECK_FALSE(glob_match("\\*", "x"));
   CHECK(glob_match("[]a]", "]"));
