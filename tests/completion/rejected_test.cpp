@@ -55,6 +55,21 @@ TEST_CASE("a suggestion that was taken and undone was turned down") {
   CHECK(harness.shown() == kRejectedHere);
 }
 
+TEST_CASE("a suggestion that begins with what is there was taken, too") {
+  Harness harness(says(");"));
+  harness.set("int main() {\n  f(^)\n}\n");
+  const Outcome outcome = harness.ask();
+  REQUIRE(outcome.item);
+  CHECK(outcome.item->text == ");");
+  CHECK(outcome.item->replace_end == outcome.item->replace_begin + 1);
+  harness.accept(*outcome.item);
+  harness.ask();
+  const std::size_t begin = outcome.item->replace_begin;
+  REQUIRE(harness.documents.at("file:///a").replace(begin, begin + 2, ")"));
+  harness.cursors["file:///a"] = begin;
+  CHECK(harness.shown() == kRejectedHere);
+}
+
 TEST_CASE("a suggestion that was dismissed is not shown there again, and is elsewhere") {
   auto script = std::make_shared<test::EngineScript>();
   script->continuation = [](const test::ScriptedPrompt& prompt) {

@@ -38,12 +38,17 @@ bool move_with(std::size_t& begin, const text::Edit& edit) {
   return true;
 }
 
-/// Whether text was written in the suggestion's place, or after its typed part.
+/// Whether text was written in the suggestion's place, or after its typed part. An edit is only what it
+/// changes: of ");" in place of ")" it is the ";", behind what the suggestion says, too.
 bool written_at(const LastRequest& last, const text::Snapshot& snapshot) {
+  const std::size_t begin = last.shown->begin;
+  const auto is_there = [&](std::size_t at) {
+    return at <= std::max(last.cursor, begin) ||
+           last.shown->text.starts_with(snapshot.bytes().substr(begin, at - begin));
+  };
   const text::Snapshot::Since since = snapshot.edits_since(last.serial);
   return since.complete && std::ranges::any_of(since.edits, [&](const text::Edit& edit) {
-           return edit.inserted > 0 && edit.begin >= last.shown->begin &&
-                  edit.begin <= std::max(last.cursor, last.shown->begin);
+           return edit.inserted > 0 && edit.begin >= begin && is_there(edit.begin);
          });
 }
 
