@@ -41,6 +41,11 @@ class ThePages(unittest.TestCase):
             self.assertEqual([pair for pair in found if not has_function(kRoot, *pair)], [])
 
 
+class TheLicence(unittest.TestCase):
+    def test_the_extension_of_vs_code_has_it_word_for_word(self):
+        self.assertEqual(text_of(kRoot, "editors/vscode/LICENSE"), text_of(kRoot, "LICENSE"))
+
+
 class TheReading(unittest.TestCase):
     def test_files_are_sought_beside_the_page_when_linked_and_from_the_root_when_named(self):
         with tempfile.TemporaryDirectory() as root:
