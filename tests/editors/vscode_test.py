@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""editors/vscode in a real VS Code page: code-server in a headless Chromium (vscode/vscode_test.mjs has the tests).
+"""editors/vscode in a real VS Code page: code-server in a headless Chromium.
 
-    vscode_test.py EFIMD DIRECTORY
+    vscode_test.py EFIMD DIRECTORY SCRIPT
 
-Screenshots are left in DIRECTORY/screenshots. Exit status 77 (skipped) when this machine cannot have VS Code, with the reason last.
+SCRIPT in vscode/ has the tests. Screenshots are left in DIRECTORY/screenshots. Exit status 77 (skipped) when this machine cannot have VS Code, with the reason last.
 """
 
 import pathlib
@@ -15,10 +15,10 @@ kRoot = pathlib.Path(__file__).resolve().parents[2]
 
 
 def main():
-    efimd, directory = sys.argv[1:]
+    efimd, directory, script = sys.argv[1:]
     screenshots = pathlib.Path(directory, "screenshots").resolve()
     screenshots.mkdir(parents=True, exist_ok=True)
-    return node_tests.run(efimd, directory, "vscode/vscode_test.mjs", EFIMD_SCREENSHOTS=screenshots, EFIMD_TEXTS=kRoot / "tests" / "editors" / "texts",
+    return node_tests.run(efimd, directory, f"vscode/{script}", EFIMD_SCREENSHOTS=screenshots, EFIMD_TEXTS=kRoot / "tests" / "editors" / "texts",
                           EFIMD_MODELS=kRoot / "models", EFIMD_OLD_DAEMON=kRoot / "tests" / "support" / "old_daemon.py")
 
 

@@ -1,8 +1,9 @@
 import * as vscode from 'vscode';
-import { CloseAction, ErrorAction, LanguageClient, RevealOutputChannelOn, type ErrorHandler } from 'vscode-languageclient/node';
+import { RevealOutputChannelOn, type LanguageClientOptions } from 'vscode-languageclient/node';
 import { plain } from './plain';
 import { findProgram } from './program';
 import type { EfimReceipt, EfimState, EfimStatus } from './protocol';
+import { Run } from './run';
 import type { Settings } from './settings';
 import type { Switches } from './switches';
 
@@ -24,11 +25,12 @@ const kRestartsMax = 3;
 const kRestartsWithinMs = 60_000;
 
 /**
- * The language client and its `efimd lsp`, which survives the daemon's death by itself. What is wrong is told once, with what to do; it
- * is told again only after restart().
+ * The run of `efimd lsp`, which survives the daemon's death by itself; one that ends is followed by the next. What is wrong is told once, with
+ * what to do; it is told again only after restart(). An earlier run says nothing any more.
  */
 export class Server implements vscode.Disposable {
-  private client: LanguageClient | undefined;
+  private current: Run | undefined;
+  private stops = 0;
   private told = false;
   private ends: number[] = [];
   private readonly healthChanged = new vscode.EventEmitter<Health>();
@@ -56,16 +58,18 @@ export class Server implements vscode.Disposable {
       return this.fail(named ? `${named} (the setting efimd.path) is not a program.` : 'efimd was not found on this machine.', 'Open Settings');
     }
     this.set({ name: 'starting', progress: 0, message: '' });
-    const client = this.makeClient(program);
-    this.client = client;
-    client.onNotification('efim/state', (state: EfimState) => this.set(state));
-    client.onNotification('efim/receipt', (receipt: EfimReceipt) => this.receiptCame.fire(receipt));
+    const run: Run = new Run(program, this.options(), () => this.ended(run));
+    this.current = run;
+    run.client.onNotification('efim/state', (state: EfimState) => { if (this.current === run) this.set(state); });
+    run.client.onNotification('efim/receipt', (receipt: EfimReceipt) => this.receiptCame.fire(receipt));
     try {
-      await client.start();
-    } catch {
-      return; // told by initializationFailedHandler, or by closed()
+      await run.start();
+    } catch (error) {
+      if (this.current === run) this.fail(`efimd did not start: ${(error as Error).message}`, 'Doctor');
+      return;
     }
-    if (!client.initializeResult?.capabilities.inlineCompletionProvider)
+    if (this.current !== run) return;
+    if (!run.client.initializeResult?.capabilities.inlineCompletionProvider)
       return this.fail(`${program} offers no inline completion: it is older than this extension. Update it, then restart.`, 'Restart');
     if (this.health.name === 'starting') this.set({ name: 'ready', progress: 1, message: '' });
   }
@@ -73,43 +77,42 @@ export class Server implements vscode.Disposable {
   async restart(): Promise<void> {
     this.told = false;
     this.ends = [];
-    await this.stop();
-    await this.start();
+    const stopping = this.stop();
+    const stop = this.stops;
+    await stopping;
+    if (stop === this.stops) await this.start(); // else whoever stopped it since then decides
   }
 
   async stop(): Promise<void> {
-    const client = this.client;
-    this.client = undefined;
-    await client?.dispose().catch(() => undefined); // one that never started cannot be stopped, and need not be
+    ++this.stops;
+    const run = this.current;
+    this.current = undefined;
     this.set({ name: 'stopped', progress: 0, message: '' });
+    await run?.stop();
   }
 
   async notify(method: string, params: unknown): Promise<void> {
-    if (this.client?.isRunning()) await this.client.sendNotification(method, params).catch(() => undefined);
+    const client = this.current?.client;
+    if (client?.isRunning()) await client.sendNotification(method, params).catch(() => undefined);
   }
 
   /** efim/status; undefined while there is no daemon to ask. */
   async status(): Promise<EfimStatus | undefined> {
-    if (!this.client?.isRunning()) return undefined;
-    return this.client.sendRequest<EfimStatus | null>('efim/status', null).then((status) => status ?? undefined, () => undefined);
+    const client = this.current?.client;
+    if (!client?.isRunning()) return undefined;
+    return client.sendRequest<EfimStatus | null>('efim/status', null).then((status) => status ?? undefined, () => undefined);
   }
 
   dispose(): void {
     void this.stop();
   }
 
-  private makeClient(program: string): LanguageClient {
-    const command = { command: program, args: ['lsp'] };
-    return new LanguageClient('efimd', 'efimd', command, {
+  private options(): LanguageClientOptions {
+    return {
       documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
       initializationOptions: { efim: { receipts: true, state: true, ...this.settings().server } },
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,
-      errorHandler: this.errorHandler(),
-      initializationFailedHandler: (error) => {
-        this.fail(`efimd did not start: ${(error as Error).message}`, 'Doctor');
-        return false;
-      },
       middleware: {
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const settings = this.settings();
@@ -122,20 +125,15 @@ export class Server implements vscode.Disposable {
           return answer;
         },
       },
-    });
+    };
   }
 
-  private errorHandler(): ErrorHandler {
-    return {
-      error: () => ({ action: ErrorAction.Continue, handled: true }),
-      closed: () => {
-        const now = Date.now();
-        this.ends = [...this.ends.filter((end) => now - end < kRestartsWithinMs), now];
-        if (this.ends.length <= kRestartsMax) return { action: CloseAction.Restart, handled: true };
-        this.fail('efimd ended again and again.', 'Doctor');
-        return { action: CloseAction.DoNotRestart, handled: true };
-      },
-    };
+  private ended(run: Run): void {
+    if (this.current !== run) return;
+    const now = Date.now();
+    this.ends = [...this.ends.filter((end) => now - end < kRestartsWithinMs), now];
+    if (this.ends.length <= kRestartsMax) void this.start();
+    else this.fail('efimd ended again and again.', 'Doctor');
   }
 
   private set(health: Health): void {

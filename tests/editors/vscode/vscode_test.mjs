@@ -64,38 +64,15 @@ before(async () => {
 });
 after(() => vscode?.close());
 
-/** Notifications on the screen, without VS Code's own about large files. */
-const ourToasts = async () => (await vscode.toasts()).filter((text) => !/have been turned off for this large file/.test(text));
-
-/** The only notification on the screen, once it is there; then it is taken away. */
-async function theToast(pattern) {
-  const toasts = await until('a notification', async () => {
-    const found = await ourToasts();
-    return found.length > 0 && found;
-  });
-  assert.equal(toasts.length, 1, toasts.join('\n'));
-  assert.match(toasts[0], pattern);
-  await vscode.command('Notifications: Clear All Notifications');
-}
+const ourToasts = () => vscode.ourToasts();
+const theToast = (pattern) => vscode.theToast(pattern);
+const typeAtEnd = (text) => vscode.typeAtEnd(text, asked);
 
 /** Types and sees ghost text, and nothing that somebody would have to click away. */
 async function isServed(name) {
   await vscode.edit(name, kPython);
   await typeAtEnd('    def set(self, na');
   assert.deepEqual(await ourToasts(), []);
-}
-
-/** Types `text` at the file's end and waits for ghost text. */
-async function typeAtEnd(text) {
-  await vscode.press('Control+End');
-  // VS Code asks for inline completions some time after it has drawn its first editor.
-  const before = asked();
-  await until('the first request', async () => {
-    await vscode.press('Space', 'Backspace');
-    return asked() > before;
-  });
-  await vscode.type(text);
-  return vscode.waitForGhost(text);
 }
 
 /** Until the extension has these settings: the status item shows that it has read the very file. */

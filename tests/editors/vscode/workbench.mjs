@@ -1,4 +1,5 @@
 // A real VS Code for a test: code-server and a headless Chromium, with efimd's extension; driven by keys, read from the page.
+import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -210,6 +211,35 @@ export class Workbench {
   /** Texts of the notifications on the screen. */
   toasts() {
     return this.page.evaluate(() => [...document.querySelectorAll('.notifications-toasts .notification-list-item-message')].map((each) => each.textContent));
+  }
+
+  /** Those without VS Code's own about large files. */
+  async ourToasts() {
+    return (await this.toasts()).filter((text) => !/have been turned off for this large file/.test(text));
+  }
+
+  /** The only notification on the screen, once it is there; then it is taken away. */
+  async theToast(pattern) {
+    const toasts = await until('a notification', async () => {
+      const found = await this.ourToasts();
+      return found.length > 0 && found;
+    });
+    assert.equal(toasts.length, 1, toasts.join('\n'));
+    assert.match(toasts[0], pattern);
+    await this.command('Notifications: Clear All Notifications');
+  }
+
+  /** Types `text` at the file's end and waits for ghost text; `asked` counts requests. */
+  async typeAtEnd(text, asked) {
+    await this.press('Control+End');
+    // VS Code asks for inline completions some time after it has drawn its first editor.
+    const before = asked();
+    await until('the first request', async () => {
+      await this.press('Space', 'Backspace');
+      return asked() > before;
+    });
+    await this.type(text);
+    return this.waitForGhost(text);
   }
 
   async screenshot(name) {

@@ -1,0 +1,148 @@
+// efimd's extension where something is in the way. Run by vscode_test.py, which gives the environment and says what is in it.
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, test as nodeTest } from 'node:test';
+import { Workbench, until } from './workbench.mjs';
+import { asked, daemonThat, status } from './efimd.mjs';
+
+const { EFIMD, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
+
+const kSettings = {
+  'efimd.path': EFIMD_RECORDED,
+  'efimd.offerModel': false,
+  'chat.disableAIFeatures': true,
+  'security.workspace.trust.enabled': false,
+  'workbench.startupEditor': 'none',
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'telemetry.telemetryLevel': 'off',
+  'extensions.ignoreRecommendations': true,
+  'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
+  'editor.suggestOnTriggerCharacters': false,
+  'editor.parameterHints.enabled': false,
+  'files.autoSave': 'off',
+};
+const kPython = readFileSync(join(EFIMD_TEXTS, 'settings.txt'), 'utf8');
+
+let vscode;
+let failed = false;
+
+/** One page serves all tests, in their order: after one that failed nothing can be said. */
+function test(name, body) {
+  nodeTest(name, async (context) => {
+    if (failed) return context.skip('a test before it failed');
+    failed = true;
+    try {
+      await body();
+    } catch (error) {
+      await vscode?.screenshot('trouble');
+      throw error;
+    }
+    failed = false;
+  });
+}
+
+before(async () => {
+  vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings, keys: [{ key: 'ctrl+alt+r', command: 'efimd.restart' }] });
+  await vscode.waitForStatus(/efimd.*Ready/);
+});
+after(() => vscode?.close());
+
+/** A program for efimd.path. */
+function program(name, text) {
+  const file = join(HOME, name);
+  writeFileSync(file, text, { mode: 0o755 });
+  return file;
+}
+
+/** Processes of `efimd lsp`. */
+function bridges() {
+  return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
+    try {
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `${EFIMD}\0lsp\0`;
+    } catch {
+      return false; // it has ended
+    }
+  });
+}
+
+function isAlive(pid) {
+  try {
+    return !/^State:\s+Z/m.test(readFileSync(`/proc/${pid}/status`, 'utf8'));
+  } catch {
+    return false;
+  }
+}
+
+/** What the editor and efimd said so far. */
+const said = () => readFileSync(EFIMD_RECORDING, 'utf8').split('\n').slice(0, -1).map((line) => JSON.parse(line));
+
+async function isServed(name) {
+  await vscode.edit(name, kPython);
+  await vscode.typeAtEnd('    def set(self, na', asked);
+  assert.deepEqual(await vscode.ourToasts(), []);
+}
+
+test('an efimd that ends at once is told once, with what it said', async () => {
+  const words = 'libefim.so: cannot open shared object file';
+  vscode.configure({ 'efimd.path': program('broken', `#!/bin/sh\necho '${words}' >&2\nexit 127\n`) });
+  await vscode.waitForStatus(new RegExp(words));
+  await vscode.theToast(new RegExp(`^efimd did not start: ${words}$`));
+  assert.deepEqual(await vscode.toasts(), []);
+});
+
+test('a program that cannot be run is told once', async () => {
+  vscode.configure({ 'efimd.path': program('uninterpreted', '#!/no/interpreter\n') });
+  await vscode.waitForStatus(/uninterpreted/);
+  await vscode.theToast(/^efimd did not start: \S+\/uninterpreted cannot be run \(ENOENT\)$/);
+  assert.deepEqual(await vscode.toasts(), []);
+});
+
+test('one that never answers is ended when the setting changes, and the next is not blamed for it', async () => {
+  const pids = join(HOME, 'silent-pid');
+  vscode.configure({ 'efimd.path': program('silent', `#!/bin/sh\necho $$ > '${pids}.new'\nmv '${pids}.new' '${pids}'\nexec sleep 600\n`) });
+  await vscode.waitForStatus(/efimd.*Starting/);
+  const silent = Number(await until('it', () => {
+    try {
+      return readFileSync(pids, 'utf8');
+    } catch {
+      return '';
+    }
+  }));
+  vscode.configure({});
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await until('its end', () => !isAlive(silent));
+  await isServed('after_silence.py');
+  assert.match((await vscode.statusItem()).label, /Ready|Thinking/);
+});
+
+test('two restarts at once leave one efimd', async () => {
+  const old = await until('one efimd lsp', () => bridges().length === 1 && bridges()[0]);
+  const recorder = Number(/^PPid:\s+(\d+)/m.exec(readFileSync(`/proc/${old}/status`, 'utf8'))[1]);
+  process.kill(recorder, 'SIGSTOP'); // so that it takes its time to stop
+  await vscode.press('Control+Alt+r', 'Control+Alt+r');
+  await until('its end', () => !isAlive(old));
+  await vscode.waitForStatus(/efimd.*Ready/);
+  assert.equal(bridges().length, 1);
+  await isServed('begun_anew.py');
+});
+
+test('an efimd lsp that ends is started again, but not for ever', async () => {
+  const greeted = () => said().filter(({ message }) => message.method === 'initialized').length;
+  const before = greeted() - 1;
+  const ended = new Set();
+  await until('the message', async () => {
+    const pid = bridges().find((each) => !ended.has(each));
+    if (pid && greeted() > before + ended.size) {
+      process.kill(pid, 'SIGKILL');
+      ended.add(pid);
+    }
+    return (await vscode.toasts()).length > 0;
+  });
+  assert.equal(ended.size, 4);
+  await vscode.theToast(/ended again and again/);
+  assert.deepEqual(bridges(), []);
+  await vscode.command('efimd: Restart');
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await isServed('goes_on.py');
+});
