@@ -16,14 +16,18 @@ export class Switches {
   }
 
   async toggleAll(): Promise<void> {
+    if (inspect('enabled')?.workspaceValue !== undefined) return tellWorkspaceDecides('enabled');
     this.files.clear();
     await this.update('enabled', !this.settings().enabled);
   }
 
   async toggleLanguage(document: vscode.TextDocument): Promise<void> {
-    const settings = this.settings();
-    const on = settings.languages[document.languageId] ?? settings.languages['*'] ?? true;
-    await this.update('languages', { ...settings.languages, [document.languageId]: !on });
+    const { languages } = this.settings();
+    const name = document.languageId;
+    const written = inspect<Settings['languages']>('languages');
+    if (written?.workspaceValue?.[name] !== undefined) return tellWorkspaceDecides('languages');
+    const on = languages[name] ?? languages['*'] ?? true;
+    await this.update('languages', { ...written?.globalValue, [name]: !on });
   }
 
   /** Until the window closes. */
@@ -39,4 +43,16 @@ export class Switches {
   private async update(name: string, value: unknown): Promise<void> {
     await vscode.workspace.getConfiguration('efimd').update(name, value, vscode.ConfigurationTarget.Global);
   }
+}
+
+function inspect<T>(name: string) {
+  return vscode.workspace.getConfiguration('efimd').inspect<T>(name);
+}
+
+/** What is written into the user's settings would change nothing, and nothing is written into a workspace. */
+function tellWorkspaceDecides(name: string): void {
+  const open = 'Open Workspace Settings';
+  void vscode.window.showInformationMessage(`efimd: the settings of this workspace decide efimd.${name}.`, open).then((chosen) => {
+    if (chosen) void vscode.commands.executeCommand('workbench.action.openWorkspaceSettings', { query: `efimd.${name}` });
+  });
 }

@@ -146,3 +146,19 @@ test('an efimd lsp that ends is started again, but not for ever', async () => {
   await vscode.waitForStatus(/efimd.*Ready/);
   await isServed('goes_on.py');
 });
+
+test('where the workspace decides, the switches say so and write nothing', async () => {
+  await vscode.edit('decided.py', kPython);
+  mkdirSync(join(vscode.folder, '.vscode'), { recursive: true });
+  const own = join(vscode.folder, '.vscode/settings.json');
+  writeFileSync(own, JSON.stringify({ 'efimd.enabled': false, 'efimd.languages': { python: false } }));
+  await vscode.waitForStatus(/efimd off/);
+  await vscode.command('efimd: Turn Suggestions On or Off');
+  await vscode.theToast(/settings of this workspace decide efimd\.enabled/);
+  await vscode.command('efimd: Turn Suggestions On or Off for This Language');
+  await vscode.theToast(/settings of this workspace decide efimd\.languages/);
+  const users = JSON.parse(readFileSync(join(vscode.data, 'User/settings.json'), 'utf8'));
+  assert.deepEqual([users['efimd.enabled'], users['efimd.languages']], [undefined, undefined]);
+  writeFileSync(own, '{}');
+  await vscode.waitForStatus(/efimd.*Ready/);
+});
