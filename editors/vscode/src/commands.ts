@@ -82,6 +82,7 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
 
   async function purgeFile(): Promise<void> {
     const file = document();
+    if (file && file.uri.scheme !== 'file') return void vscode.window.showInformationMessage('efimd: only files have a cache.');
     const purged = file && await efimd('cache', 'purge', '--json', '--', file.uri.fsPath);
     if (!purged) return;
     const { tokens } = JSON.parse(purged) as { tokens: number };

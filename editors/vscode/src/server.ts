@@ -5,7 +5,7 @@ import { findProgram } from './program';
 import type { EfimReceipt, EfimState, EfimStatus } from './protocol';
 import { Run } from './run';
 import type { Settings } from './settings';
-import type { Switches } from './switches';
+import { kServed, type Switches } from './switches';
 
 /** How efimd is, as far as it is known here. */
 export type Health = EfimState | { name: 'starting' | 'stopped'; progress: 0; message: '' };
@@ -109,7 +109,7 @@ export class Server implements vscode.Disposable {
 
   private options(): LanguageClientOptions {
     return {
-      documentSelector: [{ scheme: 'file' }, { scheme: 'untitled' }],
+      documentSelector: kServed,
       initializationOptions: { efim: { receipts: true, state: true, ...this.settings().server } },
       outputChannel: this.output,
       revealOutputChannelOn: RevealOutputChannelOn.Never,

@@ -23,6 +23,10 @@ export class StatusItem implements vscode.Disposable {
       }),
       switches.onChange(() => this.draw()),
       vscode.window.onDidChangeActiveTextEditor(() => this.draw()),
+      vscode.workspace.onDidOpenTextDocument(() => this.draw()), // also in another language
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration('editor.inlineSuggest')) this.draw();
+      }),
     ];
     this.draw();
     this.item.show();
@@ -40,16 +44,11 @@ export class StatusItem implements vscode.Disposable {
     else this.draw();
   }
 
-  private isOff(): boolean {
-    const document = vscode.window.activeTextEditor?.document;
-    return document !== undefined && !this.switches.isOn(document);
-  }
-
   private draw(): void {
     const health = this.server.health;
-    const [icon, text, what] = health.name !== 'failed' && this.isOff()
-      ? ['circle-slash', 'efimd off', 'Off here.']
-      : describe(health);
+    const document = vscode.window.activeTextEditor?.document;
+    const off = document && this.switches.whyOff(document);
+    const [icon, text, what] = health.name !== 'failed' && off ? ['circle-slash', 'efimd off', off] : describe(health);
     this.item.text = `$(${icon}) ${text}`;
     this.item.backgroundColor = health.name === 'failed' ? new vscode.ThemeColor('statusBarItem.errorBackground') : undefined;
     this.item.tooltip = [what, this.receipt && receiptText(this.receipt)].filter(Boolean).join('\n');

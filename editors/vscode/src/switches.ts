@@ -1,6 +1,9 @@
 import * as vscode from 'vscode';
 import type { Settings } from './settings';
 
+/** Texts elsewhere (other schemes) are output, differences, and parts of notebooks. */
+export const kServed = [{ scheme: 'file' }, { scheme: 'untitled' }];
+
 /** Whether a document gets suggestions: the file's own switch first, then everything's, then its language's. */
 export class Switches {
   private readonly files = new Map<string, boolean>();
@@ -13,6 +16,14 @@ export class Switches {
     const settings = this.settings();
     return this.files.get(document.uri.toString())
       ?? (settings.enabled && (settings.languages[document.languageId] ?? settings.languages['*'] ?? true));
+  }
+
+  /** In a sentence; empty if it may get suggestions. */
+  whyOff(document: vscode.TextDocument): string {
+    if (vscode.languages.match(kServed, document) === 0) return 'Off here: only files on disk and unsaved texts get suggestions.';
+    if (!this.isOn(document)) return 'Off here.';
+    const shown = vscode.workspace.getConfiguration('editor', document).get<boolean>('inlineSuggest.enabled');
+    return shown === false ? 'Off here: the setting editor.inlineSuggest.enabled is off.' : '';
   }
 
   async toggleAll(): Promise<void> {

@@ -162,3 +162,16 @@ test('where the workspace decides, the switches say so and write nothing', async
   writeFileSync(own, '{}');
   await vscode.waitForStatus(/efimd.*Ready/);
 });
+
+test('the status item says why there can be no suggestion', async () => {
+  await vscode.edit('without.py', kPython);
+  await vscode.waitForStatus(/efimd.*Ready/);
+  vscode.configure({ '[python]': { 'editor.inlineSuggest.enabled': false } });
+  await vscode.waitForStatus(/efimd off.*editor\.inlineSuggest\.enabled/);
+  vscode.configure({});
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await vscode.command('efimd: Show Status');
+  await vscode.waitForStatus(/efimd off.*only files on disk and unsaved texts/);
+  await vscode.command("efimd: Purge This File's Cache");
+  await vscode.theToast(/only files have a cache/);
+});
