@@ -175,3 +175,17 @@ test('the status item says why there can be no suggestion', async () => {
   await vscode.command("efimd: Purge This File's Cache");
   await vscode.theToast(/only files have a cache/);
 });
+
+test('Escape closes a list first, and dismisses nothing then', async () => {
+  const dismissed = () => status().sessions.reduce((sum, session) => sum + (session.dismissed ?? 0), 0);
+  await isServed('list.py');
+  const before = dismissed();
+  await vscode.press('Control+Space');
+  const list = () => vscode.page.evaluate(() => document.querySelector('.suggest-widget.visible')?.offsetHeight > 0);
+  await until('the list', list);
+  await vscode.screenshot('list');
+  await until('ghost text beside it', () => vscode.ghost());
+  await vscode.press('Escape');
+  await until('the end of the list', async () => !await list());
+  assert.equal(dismissed(), before);
+});
