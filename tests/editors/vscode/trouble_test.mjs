@@ -189,3 +189,18 @@ test('Escape closes a list first, and dismisses nothing then', async () => {
   await until('the end of the list', async () => !await list());
   assert.equal(dismissed(), before);
 });
+
+test('what does not change in the cache view stays, with its tooltip', async () => {
+  await isServed('viewed.py');
+  const frame = await vscode.cacheView();
+  await frame.evaluate(() => {
+    window.messages = 0;
+    window.addEventListener('message', () => { ++window.messages; });
+  });
+  await until('a row that stays', () => frame.evaluate(async () => {
+    const row = document.querySelector('.row.file');
+    const from = window.messages;
+    while (window.messages < from + 2) await new Promise((done) => setTimeout(done, 50));
+    return row.isConnected;
+  }), 30_000);
+});

@@ -115,10 +115,22 @@ function latencies(receipts: EfimReceipt[]): HTMLElement {
     element('p', 'legend', element('span', 'key first', 'first token'), element('span', 'key total', 'whole answer')));
 }
 
+/** Replaces only what differs: a tooltip, a selection and a screen reader's place survive in the rest. */
+function renew(parent: Element, fresh: Element[]): void {
+  const there = [...parent.children];
+  if (there.length !== fresh.length) return parent.replaceChildren(...fresh);
+  there.forEach((old, i) => {
+    const now = fresh[i]!;
+    if (old.isEqualNode(now)) return;
+    if (old.tagName === 'SECTION' && old.className === now.className) renew(old, [...now.children]);
+    else old.replaceWith(now);
+  });
+}
+
 window.addEventListener('message', (event: MessageEvent<CacheViewData>) => {
   const data = event.data;
   const tiers = { device: data.status.memory?.device, host: data.status.memory?.host, disk: data.status.memory?.disk };
   const legend = element('p', 'legend', ...['device', 'host', 'disk', 'reused', 'evaluated', 'head', 'before', 'typed', 'after'].map((name) => element('span', `key ${name}`, name)));
-  document.getElementById('view')!.replaceChildren(latencies(data.receipts), memory(tiers), files(data), legend);
+  renew(document.getElementById('view')!, [latencies(data.receipts), memory(tiers), files(data), legend]);
 });
 acquireVsCodeApi().postMessage('loaded');
