@@ -11,6 +11,7 @@ export class CacheView implements vscode.WebviewViewProvider, vscode.Disposable 
   private readonly receipts: EfimReceipt[] = [];
   private readonly subscription: vscode.Disposable;
   private timer: NodeJS.Timeout | undefined;
+  private asking = false;
 
   constructor(private readonly folder: vscode.Uri, private readonly server: Server) {
     this.subscription = server.onReceipt((receipt) => {
@@ -39,7 +40,10 @@ export class CacheView implements vscode.WebviewViewProvider, vscode.Disposable 
   }
 
   private async send(webview: vscode.Webview): Promise<void> {
+    if (this.asking) return; // a daemon that does not answer is not asked each second
+    this.asking = true;
     const status = await this.server.status();
+    this.asking = false;
     if (status) await webview.postMessage({ status, receipts: this.receipts } satisfies CacheViewData);
   }
 

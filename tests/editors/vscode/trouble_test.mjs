@@ -204,3 +204,24 @@ test('what does not change in the cache view stays, with its tooltip', async () 
     return row.isConnected;
   }), 30_000);
 });
+
+test('the cache view asks a daemon that does not answer once', async () => {
+  const waiting = () => {
+    const open = new Set();
+    for (const { session, message } of said()) {
+      const id = `${session}/${message.id}`;
+      if (message.method === 'efim/status') open.add(id);
+      else if (message.method === undefined) open.delete(id);
+    }
+    return open.size;
+  };
+  const daemon = await until('the daemon', () => daemonThat('ready'));
+  const before = waiting(); // of processes that ended
+  process.kill(daemon, 'SIGSTOP');
+  await until('a question', () => waiting() === before + 1);
+  const second = await until('a second question', () => waiting() > before + 1, 3000).catch(() => null);
+  process.kill(daemon, 'SIGCONT');
+  assert.equal(second, null);
+  await until('the answer', () => waiting() <= before + 1);
+  await vscode.command('View: Toggle Panel Visibility');
+});
