@@ -61,7 +61,9 @@ export async function getModel(program: string, name: string): Promise<void> {
 /** Names the best model for this machine, with its size and licence, and loads it if the user wants that. */
 export async function recommendModel(program: string): Promise<void> {
   const ran = await run(program, ['model', 'recommend', '--json']);
-  const best = parsed<{ recommended: Recommended | null }>(ran.out)?.recommended;
+  const found = parsed<{ recommended: Recommended | null }>(ran.out);
+  const best = found?.recommended;
+  if (found && !best) return void vscode.window.showInformationMessage("efimd: none of the models that it knows fits into this machine's memory.");
   if (!best) return void vscode.window.showErrorMessage(plain(`efimd model recommend: ${(ran.err || ran.out).trim()}`));
   const what = `efimd recommends ${best.name} for this machine (${(best.bytes / kGiB).toFixed(1)} GiB, ${best.license}): ${best.reason}.`;
   const answer = best.path ? 'Use It' : 'Get It';

@@ -1,6 +1,8 @@
 // What efimd's extension offers where only the bundled model is. Run by vscode_model_test.py.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { Workbench, until } from './workbench.mjs';
 
@@ -52,4 +54,16 @@ test('the command offers it again; a model that is wanted is loaded and used', a
   await toast(/is in use/);
   const used = models().find((model) => model.used);
   assert.equal(used.origin, 'Hugging Face');
+});
+
+test('where no model fits, the command says that alone', async () => {
+  const none = join(HOME, 'small-machine');
+  writeFileSync(none, `#!/bin/sh\n[ "$1 $2" = 'model recommend' ] || exec '${EFIMD_RECORDED}' "$@"\necho '{"recommended": null, "models": []}'\n`, { mode: 0o755 });
+  vscode.configure({ 'efimd.path': none });
+  await until('that program', async () => {
+    await vscode.command('efimd: Recommend a Model for This Machine');
+    const text = await toast(/efimd/);
+    await vscode.command('Notifications: Clear All Notifications');
+    return /^efimd: none of the models .* fits/.test(text);
+  });
 });
