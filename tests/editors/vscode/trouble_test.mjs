@@ -205,6 +205,19 @@ test('what does not change in the cache view stays, with its tooltip', async () 
   }), 30_000);
 });
 
+test('in a narrow cache view the bars have room', async () => {
+  const usual = vscode.page.viewportSize();
+  const frame = await vscode.cacheView();
+  await vscode.page.setViewportSize({ ...usual, width: 640 });
+  const of = await until('a narrow view', () => frame.evaluate(() => {
+    const width = document.getElementById('view').clientWidth;
+    return width < 400 && { view: width, bars: document.querySelector('.row.file .bars').clientWidth };
+  }));
+  await vscode.screenshot('narrow');
+  assert.ok(of.bars > of.view / 2, JSON.stringify(of));
+  await vscode.page.setViewportSize(usual);
+});
+
 test('the cache view asks a daemon that does not answer once', async () => {
   const waiting = () => {
     const open = new Set();
