@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -11,6 +12,7 @@
 #include "daemon/cli/setup/marked_block.h"
 #include "daemon/cli/setup/step.h"
 #include "daemon/cli/setup/user_file.h"
+#include "daemon/config/version.h"
 #include "tests/support/temp_dir.h"
 
 using namespace efimd;
@@ -92,6 +94,18 @@ bool goes_round(std::string_view text, Syntax syntax) {
   CHECK(after->keys.front() == "efimd.path");
   return true;
 }
+
+/// The only folder with programs, until it ends.
+class OnPath {
+ public:
+  explicit OnPath(const fs::path& folder) { ::setenv("PATH", folder.c_str(), 1); }
+  OnPath(const OnPath&) = delete;
+  OnPath& operator=(const OnPath&) = delete;
+  ~OnPath() { ::setenv("PATH", before_.c_str(), 1); }
+
+ private:
+  std::string before_ = std::getenv("PATH");
+};
 
 }  // namespace
 
@@ -239,6 +253,26 @@ TEST_CASE("a file that a program should not write is shown with the lines, and n
   CHECK(block_step(wish, Direction::kAdd).state == Step::State::kOffer);
   write(file, "{\"edit_predictions\": {\"provider\": \"zed\"}}");
   CHECK(block_step(wish, Direction::kAdd).state == Step::State::kDone);
+}
+
+TEST_CASE("VS Code gets a later build of the extension that has the same version") {
+  const TempDir home;
+  const fs::path code = home / "code", package = home / "efimd.vsix";
+  write(code, "#!/bin/sh\n[ \"$1\" != --list-extensions ] || echo efimd.efimd@" +
+                  std::string(version()) + "\n");
+  fs::permissions(code, fs::perms::owner_all);
+  const OnPath on_path(home.path());
+  const SetupPlaces places{home.path(), home / "config", home / "data", home / "efimd",
+                           {},          package};
+  const auto step = [&](Direction direction) { return vscode_steps(places, direction).front(); };
+  write(package, "one");
+  REQUIRE(step(Direction::kAdd).state == Step::State::kOffer);
+  REQUIRE(step(Direction::kAdd).apply());
+  CHECK(step(Direction::kAdd).state == Step::State::kDone);
+  write(package, "another");
+  CHECK(step(Direction::kAdd).state == Step::State::kOffer);
+  REQUIRE(step(Direction::kRemove).apply());
+  CHECK_FALSE(fs::exists(home / "data/efimd/setup"));
 }
 
 TEST_CASE("a file that was changed after the question is not written") {

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
+#include "base/digest.h"
+#include "base/small_file.h"
 #include "daemon/cli/setup/programs.h"
 #include "daemon/cli/setup/step.h"
 #include "daemon/config/version.h"
@@ -16,6 +19,8 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::string_view kExtension = "efimd.efimd";
+constexpr std::size_t kPackageBytesMax = std::size_t{16} << 20;
+constexpr std::size_t kDigestBytesMax = 64;
 
 struct Product {
   std::string_view program;
@@ -48,6 +53,23 @@ Result<void> run_editor(const std::vector<std::string>& words) {
               fmt::format("{} ended with {}: {}", fmt::join(words, " "), ran->status, ran->output));
 }
 
+std::string digest_of_package(const fs::path& package) {
+  const std::string bytes = read_small_file(package, kPackageBytesMax);
+  return digest_of(std::as_bytes(std::span(bytes))).hex();
+}
+
+/// Has the digest of the package that setup installed last: a later build may have the same version.
+fs::path record_of(const SetupPlaces& places, const Product& product) {
+  return places.data / "efimd/setup" / product.program;
+}
+
+bool is_current(const SetupPlaces& places, const Product& product, std::string_view installed) {
+  if (installed != version()) return false;
+  return places.vscode_package.empty() ||
+         read_small_file(record_of(places, product), kDigestBytesMax) ==
+             digest_of_package(places.vscode_package);
+}
+
 Step extension_step(const SetupPlaces& places, const Product& product, const std::string& program,
                     Direction direction) {
   const std::string name(product.name);
@@ -62,12 +84,15 @@ Step extension_step(const SetupPlaces& places, const Product& product, const std
   if (direction == Direction::kRemove) {
     if (installed.empty()) return done_step(name, "efimd's extension is not installed");
     step.what = fmt::format("uninstall the extension {} {}", kExtension, installed);
-    step.apply = [program] {
-      return run_editor({program, "--uninstall-extension", std::string(kExtension)});
+    step.apply = [program, record = record_of(places, product)]() -> Result<void> {
+      auto done = run_editor({program, "--uninstall-extension", std::string(kExtension)});
+      std::error_code error;
+      if (done && fs::remove(record, error)) fs::remove(record.parent_path(), error);
+      return done;
     };
     return step;
   }
-  if (installed == version())
+  if (is_current(places, product, installed))
     return done_step(name, fmt::format("has the extension {}", installed));
   if (places.vscode_package.empty())
     return by_hand_step(name,
@@ -77,8 +102,11 @@ Step extension_step(const SetupPlaces& places, const Product& product, const std
   step.what = fmt::format("install the extension {} {}", kExtension, version());
   step.after = fmt::format("{} shows suggestions when it is started or reloaded", name);
   step.lines = fmt::format("{} --install-extension {}\n", program, places.vscode_package.string());
-  step.apply = [program, package = places.vscode_package.string()] {
-    return run_editor({program, "--install-extension", package, "--force"});
+  step.apply = [program, package = places.vscode_package,
+                record = record_of(places, product)]() -> Result<void> {
+    const std::string digest = digest_of_package(package);
+    auto done = run_editor({program, "--install-extension", package.string(), "--force"});
+    return done ? replace_small_file(record, digest) : done;
   };
   return step;
 }
