@@ -14,6 +14,8 @@ using Kind = lsp::Message::Kind;
 
 namespace {
 
+constexpr char kStatus[] = "efim/status";
+
 /// `object[key]`, null if there is none.
 const Json& member(const Json& object, const char* key) {
   static const Json kNull;
@@ -56,6 +58,8 @@ void BridgeSession::on_editor_request(const lsp::Message& message, std::string b
   if (shut_down_ && link_ != Link::kUp)
     return to_editor(
         lsp::error_body(message.id, lsp::ErrorCode::kInvalidRequest, "the session is shut down"));
+  if (message.method == kStatus && link_ == Link::kNone && !wants_daemon())
+    return to_editor(lsp::response_body(message.id, nullptr));
   if (pending_.size() >= kPendingMax)
     return to_editor(lsp::error_body(message.id, lsp::ErrorCode::kServerCancelled,
                                      "too many unanswered requests"));
@@ -280,7 +284,7 @@ void BridgeSession::disconnected() {
   for (Pending& request : std::exchange(pending_, {})) {
     if (request.cancelled) {
       answer_cancelled(request.id);
-    } else if (shut_down_) {
+    } else if (shut_down_ || request.method == kStatus) {
       answer_empty(request);
     } else {
       kept.push_back(std::move(request));

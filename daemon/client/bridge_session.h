@@ -71,7 +71,8 @@ class BridgeSession {
   void forget_outage() { outage_told_ = false; }
 
   /// Whether to look for a daemon: a request waits for one, or the editor said something since the
-  /// last one died. An idle editor does not bring back a daemon that was stopped.
+  /// last one died. An idle editor does not bring back a daemon that was stopped, nor does one that
+  /// asks for its status: without a daemon the answer is null.
   bool wants_daemon() const;
   /// Whether the daemon has yet to answer initialize.
   bool is_greeting() const { return link_ == Link::kGreeting && greeting_; }

@@ -208,6 +208,15 @@ TEST_CASE("an idle editor does not bring back a daemon that ended; its next word
   CHECK(h.session.wants_daemon());
 }
 
+TEST_CASE("who asks for the status of a daemon that ended hears that there is none") {
+  Harness h;
+  h.start();
+  h.session.editor_says(request(2, "efim/status", nullptr));
+  h.session.disconnected();
+  h.session.editor_says(request(3, "efim/status", nullptr));
+  CHECK((h.for_editor().size() == 2 && !h.session.wants_daemon()));
+}
+
 TEST_CASE("a request that was waiting brings the daemon back at once") {
   Harness h;
   h.start();

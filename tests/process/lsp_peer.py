@@ -178,8 +178,10 @@ class Editor(LspPeer):
     def complete_when_loaded(self, uri, line, character, seconds=kPatienceS):
         """The first completion that a loaded model answers; while it loads, answers are empty at once."""
         deadline = time.monotonic() + seconds
-        # A bridge without a daemon answers null.
+        # A bridge without a daemon answers null, and looks for one when it is asked for a completion.
         while not (status := self.ask("efim/status", None)) or status["state"]["name"] == "loading":
+            if not status:
+                self.complete(uri, line, character, seconds)
             if time.monotonic() > deadline:
                 raise TimeoutError("the model is still loading")
         return self.complete(uri, line, character, seconds)

@@ -4,7 +4,7 @@ import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, test as nodeTest } from 'node:test';
 import { Workbench, until } from './workbench.mjs';
-import { asked, daemonThat, status } from './efimd.mjs';
+import { asked, daemonThat, efimd, status } from './efimd.mjs';
 
 const { EFIMD, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
 
@@ -236,5 +236,12 @@ test('the cache view asks a daemon that does not answer once', async () => {
   process.kill(daemon, 'SIGCONT');
   assert.equal(second, null);
   await until('the answer', () => waiting() <= before + 1);
+});
+
+test('an open cache view brings no daemon back that was stopped', async () => {
+  const from = said().length;
+  efimd('stop');
+  await until('the answer that there is none', () => said().slice(from).some(({ message }) => message.method === undefined && message.result === null));
+  assert.throws(status);
   await vscode.command('View: Toggle Panel Visibility');
 });
