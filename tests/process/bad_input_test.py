@@ -194,8 +194,12 @@ class MessageTest(UserTest):
                        {"textDocument": {"uri": kUri}, "position": {"line": 1e300, "character": 0}},
                        {"textDocument": {"uri": kUri}, "position": {"line": "0", "character": 0}}):
             self.assert_error(kInvalidParams, "textDocument/inlineCompletion", params)
-        self.editor_.notify("textDocument/didChange", {"textDocument": {"uri": kUri, "version": 2}})
         self.editor_.notify("textDocument/didOpen", {"textDocument": []})
+        # What such a change said is unknown: the document is told to be lost, and served when it is opened again.
+        self.editor_.notify("textDocument/didChange", {"textDocument": {"uri": kUri, "version": 2}})
+        self.assertEqual(self.editor_.complete(kUri, *kCursor)[0], [])
+        self.assertIn("a change was not understood", json.dumps(self.editor_.heard))
+        self.editor_.open(kUri, kText)
 
     def test_invalid_utf_8_in_a_document(self):
         body = json.dumps({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {
