@@ -10,13 +10,6 @@ const { EFIMD, EFIMD_RECORDED, EFIMD_INSTALLED, HOME } = process.env;
 
 const kSettings = {
   'efimd.path': EFIMD_RECORDED,
-  'chat.disableAIFeatures': true,
-  'security.workspace.trust.enabled': false,
-  'workbench.startupEditor': 'none',
-  'workbench.secondarySideBar.defaultVisibility': 'hidden',
-  'telemetry.telemetryLevel': 'off',
-  'extensions.ignoreRecommendations': true,
-  'files.autoSave': 'off',
 };
 
 let vscode;

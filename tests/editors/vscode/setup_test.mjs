@@ -6,11 +6,6 @@ import { Workbench } from './workbench.mjs';
 const { EFIMD_INSTALLED, HOME } = process.env;
 
 const kSettings = {
-  'chat.disableAIFeatures': true,
-  'security.workspace.trust.enabled': false,
-  'workbench.startupEditor': 'none',
-  'workbench.secondarySideBar.defaultVisibility': 'hidden',
-  'telemetry.telemetryLevel': 'off',
   'efimd.offerModel': false,
 };
 

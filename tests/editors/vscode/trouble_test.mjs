@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test as nodeTest } from 'node:test';
-import { Workbench, until } from './workbench.mjs';
+import { after, before } from 'node:test';
+import { Workbench, inOrder, until } from './workbench.mjs';
 import { asked, daemonThat, efimd, status } from './efimd.mjs';
 
 const { EFIMD, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HOME } = process.env;
@@ -11,36 +11,14 @@ const { EFIMD, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTALLED, EFIMD_TEXTS, HO
 const kSettings = {
   'efimd.path': EFIMD_RECORDED,
   'efimd.offerModel': false,
-  'chat.disableAIFeatures': true,
-  'security.workspace.trust.enabled': false,
-  'workbench.startupEditor': 'none',
-  'workbench.secondarySideBar.defaultVisibility': 'hidden',
-  'telemetry.telemetryLevel': 'off',
-  'extensions.ignoreRecommendations': true,
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
   'editor.suggestOnTriggerCharacters': false,
   'editor.parameterHints.enabled': false,
-  'files.autoSave': 'off',
 };
 const kPython = readFileSync(join(EFIMD_TEXTS, 'settings.txt'), 'utf8');
 
 let vscode;
-let failed = false;
-
-/** One page serves all tests, in their order: after one that failed nothing can be said. */
-function test(name, body) {
-  nodeTest(name, async (context) => {
-    if (failed) return context.skip('a test before it failed');
-    failed = true;
-    try {
-      await body();
-    } catch (error) {
-      await vscode?.screenshot('trouble');
-      throw error;
-    }
-    failed = false;
-  });
-}
+const test = inOrder(() => vscode?.screenshot('trouble'));
 
 before(async () => {
   vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings, keys: [{ key: 'ctrl+alt+r', command: 'efimd.restart' }] });

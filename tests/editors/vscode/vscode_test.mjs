@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict';
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, test as nodeTest } from 'node:test';
-import { canMount, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
+import { after, before } from 'node:test';
+import { canMount, inOrder, kReadOnly, Workbench, readGhost, until } from './workbench.mjs';
 import { outcomes, readRecording } from './recording.mjs';
 import { allAnswered, asked, daemonThat, efimd, kAutomatic, kindsSince, kInvoked, receipts, startOldDaemon, status, written } from './efimd.mjs';
 
@@ -12,19 +12,12 @@ const { EFIMD_CONFIG, EFIMD_MODELS, EFIMD_RECORDED, EFIMD_RECORDING, EFIMD_INSTA
 const kSettings = {
   'efimd.path': EFIMD_RECORDED,
   'efimd.offerModel': false,
-  'chat.disableAIFeatures': true,
-  'security.workspace.trust.enabled': false,
-  'workbench.startupEditor': 'none',
   'workbench.colorTheme': 'Default Dark Modern',
-  'workbench.secondarySideBar.defaultVisibility': 'hidden',
-  'telemetry.telemetryLevel': 'off',
-  'extensions.ignoreRecommendations': true,
   'editor.quickSuggestions': { other: 'off', comments: 'off', strings: 'off' },
   'editor.suggestOnTriggerCharacters': false,
   'editor.parameterHints.enabled': false,
   'editor.minimap.enabled': false,
   'workbench.editorLargeFileConfirmation': 1024,
-  'files.autoSave': 'off', // on in a browser: in the read-only folder it fails, with a notification some time later
   'editor.insertSpaces': true,
   'editor.detectIndentation': false,
   '[plaintext]': { 'editor.autoClosingBrackets': 'never', 'editor.autoClosingQuotes': 'never', 'editor.autoIndent': 'none' },
@@ -40,24 +33,11 @@ int sum(const std::vector<int>& values) {
 const kTyped = readFileSync(join(EFIMD_TEXTS, 'typed.txt'), 'utf8').slice(0, 200);
 
 let vscode;
-let failed = false;
-
-/** One page serves all tests, in their order: after one that failed nothing can be said. */
-function test(name, body) {
-  nodeTest(name, async (context) => {
-    if (failed) return context.skip('a test before it failed');
-    failed = true;
-    try {
-      await body();
-    } catch (error) {
-      await vscode?.screenshot('failed');
-      const said = existsSync(EFIMD_RECORDING) ? readFileSync(EFIMD_RECORDING, 'utf8') : 'nothing';
-      console.log(`# said last:\n${said.trim().split('\n').slice(-8).join('\n')}`);
-      throw error;
-    }
-    failed = false;
-  });
-}
+const test = inOrder(async () => {
+  await vscode?.screenshot('failed');
+  const said = existsSync(EFIMD_RECORDING) ? readFileSync(EFIMD_RECORDING, 'utf8') : 'nothing';
+  console.log(`# said last:\n${said.trim().split('\n').slice(-8).join('\n')}`);
+});
 
 before(async () => {
   vscode = await Workbench.open({ installed: EFIMD_INSTALLED, home: `${HOME}/vscode`, settings: kSettings, keys: kKeys });

@@ -4,6 +4,7 @@ import { spawn, execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, join } from 'node:path';
+import { test } from 'node:test';
 
 /** The folder of the workspace that is mounted read-only. */
 export const kReadOnly = 'read-only';
@@ -21,8 +22,35 @@ export async function until(what, holds, patienceMs = kPatienceMs) {
   }
 }
 
-// VS Code looks for ports on which anything listens, and tells of them. Tests beside have such ports.
-const kQuiet = { 'remote.autoForwardPorts': false };
+/**
+ * A test() for tests that one page serves, in their order: after one that failed nothing can be said. `onFailure` shows what there is to see.
+ */
+export function inOrder(onFailure) {
+  let failed = false;
+  return (name, body) => test(name, async (context) => {
+    if (failed) return context.skip('a test before it failed');
+    failed = true;
+    try {
+      await body();
+    } catch (error) {
+      await onFailure();
+      throw error;
+    }
+    failed = false;
+  });
+}
+
+// What nobody asked for would stand in the way, or come some time later.
+const kQuiet = {
+  'remote.autoForwardPorts': false, // VS Code tells of ports on which anything listens, as tests beside do
+  'chat.disableAIFeatures': true,
+  'security.workspace.trust.enabled': false,
+  'workbench.startupEditor': 'none',
+  'workbench.secondarySideBar.defaultVisibility': 'hidden',
+  'telemetry.telemetryLevel': 'off',
+  'extensions.ignoreRecommendations': true,
+  'files.autoSave': 'off', // on in a browser: in the read-only folder it fails, with a notification
+};
 
 export class Workbench {
   /**
