@@ -58,7 +58,7 @@ void BridgeSession::on_editor_request(const lsp::Message& message, std::string b
   if (shut_down_ && link_ != Link::kUp)
     return to_editor(
         lsp::error_body(message.id, lsp::ErrorCode::kInvalidRequest, "the session is shut down"));
-  if (message.method == kStatus && link_ == Link::kNone && !wants_daemon())
+  if (is_of_running(message.method) && link_ == Link::kNone && !wants_daemon())
     return to_editor(lsp::response_body(message.id, nullptr));
   if (pending_.size() >= kPendingMax)
     return to_editor(lsp::error_body(message.id, lsp::ErrorCode::kServerCancelled,
@@ -284,7 +284,7 @@ void BridgeSession::disconnected() {
   for (Pending& request : std::exchange(pending_, {})) {
     if (request.cancelled) {
       answer_cancelled(request.id);
-    } else if (shut_down_ || request.method == kStatus) {
+    } else if (shut_down_ || is_of_running(request.method)) {
       answer_empty(request);
     } else {
       kept.push_back(std::move(request));
@@ -304,6 +304,11 @@ void BridgeSession::give_up(const std::string& reason) {
   to_editor(lsp::notification_body(
       "window/showMessage",
       lsp::message_params(lsp::MessageType::kWarning, "No completions for now: " + reason)));
+}
+
+/// Whether it asks a daemon that runs, and starts none.
+bool BridgeSession::is_of_running(const std::string& method) const {
+  return method == kStatus && !status_waits_;
 }
 
 bool BridgeSession::wants_daemon() const {

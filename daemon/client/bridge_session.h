@@ -51,6 +51,9 @@ class BridgeSession {
   /// `ours`: the build that daemons should have (BR-4).
   explicit BridgeSession(Build ours) : ours_(std::move(ours)) {}
 
+  /// From here on, who asks for the status waits for a daemon, as with any other request.
+  void wait_for_status() { status_waits_ = true; }
+
   /// A message body, from the editor or the daemon.
   void editor_says(std::string body);
   void daemon_says(std::string body);
@@ -123,6 +126,7 @@ class BridgeSession {
   void replay();
   void answer_empty(const Pending& request);
   void answer_cancelled(const lsp::Id& id);
+  bool is_of_running(const std::string& method) const;
   void to_editor(std::string body) { for_editor_.push_back(std::move(body)); }
   void to_daemon(std::string body) { for_daemon_.push_back(std::move(body)); }
 
@@ -139,6 +143,7 @@ class BridgeSession {
   bool shut_down_ = false;
   bool touched_ = false;  ///< the editor said something that no daemon has received
   bool outage_told_ = false;
+  bool status_waits_ = false;
   bool daemon_leaves_ = false;
   bool another_comes_ = false;  ///< after the one that leaves
   std::optional<int> exit_code_;

@@ -45,6 +45,7 @@ void DaemonLink::greet() {
       {"capabilities",
        {{"general", {{"positionEncodings", lsp::Json::array({"utf-8"})}}},
         {"textDocument", {{"inlineCompletion", lsp::Json::object()}}}}}};
+  session_.wait_for_status();  // clients ask whether the model is ready, and wait until it is
   session_.editor_says(lsp::request_body(kInitializeId, "initialize", params));
   session_.editor_says(lsp::notification_body("initialized", lsp::Json::object()));
 }
