@@ -138,6 +138,15 @@ TEST_CASE("who asks for the status of a daemon that ended hears that there is no
   CHECK((h.for_editor().size() == 2 && !h.session.wants_daemon()));
 }
 
+TEST_CASE("who waits for the status brings the daemon back") {
+  Harness h;
+  h.session.wait_for_status();
+  h.start();
+  h.session.editor_says(request(2, "efim/status", nullptr));
+  h.session.disconnected();
+  CHECK((h.for_editor().empty() && h.session.wants_daemon()));
+}
+
 TEST_CASE("a request that was waiting brings the daemon back at once") {
   Harness h;
   h.start();

@@ -33,11 +33,12 @@ function program(name, text) {
   return file;
 }
 
-/** Processes of `efimd lsp`. */
+/** This test's processes of `efimd lsp`: tests beside have others. */
 function bridges() {
   return readdirSync('/proc').filter((name) => /^\d+$/.test(name)).map(Number).filter((pid) => {
     try {
-      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `${EFIMD}\0lsp\0`;
+      return readFileSync(`/proc/${pid}/cmdline`, 'utf8') === `${EFIMD}\0lsp\0`
+        && readFileSync(`/proc/${pid}/environ`, 'utf8').split('\0').includes(`HOME=${HOME}`);
     } catch {
       return false; // it has ended
     }
