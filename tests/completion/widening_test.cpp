@@ -1,5 +1,6 @@
 // Wide windows (A-4, I-5): idle time comes from the first answer's few lines to the whole file, in
 // stages that each serve, and nobody waits for it.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
 #include <random>
@@ -189,8 +190,10 @@ TEST_CASE("I-5: a fuller stage evaluates only more of after, also where text was
   REQUIRE(receipt.view == "full");
   // The near view, the first window, and the short after that the wide stages begin with.
   const int else_evaluated = 90 + 300 + 64;
+  // Where idle work runs on between two keys, they are fewer, and each stands for more of it.
+  const int typed = 3 * std::max(keys, 100);
   CAPTURE(keys, receipt.prompt_tokens);
-  CHECK(person.script->evaluated <= receipt.prompt_tokens + else_evaluated + 3 * keys);
+  CHECK(person.script->evaluated <= receipt.prompt_tokens + else_evaluated + typed);
 }
 
 TEST_CASE("I-1: typed text that no request evaluated is added to the wide window's anchor") {
