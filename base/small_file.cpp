@@ -1,5 +1,8 @@
 #include "base/small_file.h"
 
+#include <sys/stat.h>
+
+#include <cstdint>
 #include <fstream>
 #include <system_error>
 
@@ -33,6 +36,18 @@ Result<void> replace_small_file(const fs::path& file, std::string_view text) {
   fs::rename(next, file, error);
   if (error) return fail(Fault::kIo, file.string() + " cannot be replaced: " + error.message());
   return {};
+}
+
+std::string state_of_file(const std::filesystem::path& file) {
+  struct stat info {};
+  if (::stat(file.c_str(), &info) != 0) return {};
+  std::string state;
+  for (const auto number :
+       {static_cast<std::int64_t>(info.st_dev), static_cast<std::int64_t>(info.st_ino),
+        static_cast<std::int64_t>(info.st_size), static_cast<std::int64_t>(info.st_mtim.tv_sec),
+        static_cast<std::int64_t>(info.st_mtim.tv_nsec)})
+    state += std::to_string(number) + ' ';
+  return state;
 }
 
 }  // namespace efimd

@@ -17,4 +17,8 @@ std::string read_small_file(const std::filesystem::path& file, std::size_t bytes
 /// for an empty name.
 Result<void> replace_small_file(const std::filesystem::path& file, std::string_view text);
 
+/// Another text for each state of a file: which one it is, its size and when it was written. Empty if
+/// there is none.
+std::string state_of_file(const std::filesystem::path& file);
+
 }  // namespace efimd

@@ -1,8 +1,6 @@
 #include "daemon/models/config_watch.h"
 
-#include <fmt/format.h>
-#include <sys/stat.h>
-
+#include <algorithm>
 #include <fstream>
 #include <memory>
 #include <mutex>
@@ -10,19 +8,12 @@
 #include <string>
 #include <utility>
 
+#include "base/small_file.h"
 #include "daemon/models/chosen_model.h"
 
 namespace efimd::service {
 
 namespace {
-
-/// Another text for each state of a file; empty without one.
-std::string state_of(const std::filesystem::path& file) {
-  struct stat info {};
-  if (::stat(file.c_str(), &info) != 0) return {};
-  return fmt::format("{} {} {}.{}", info.st_ino, info.st_size, info.st_mtim.tv_sec,
-                     info.st_mtim.tv_nsec);
-}
 
 /// What the file's own reader says of it, without what that does then.
 ConfigWarning trouble_of(const Config& malformed) {
@@ -37,12 +28,12 @@ class ConfigWatch {
   ConfigWatch(Paths paths, Config config)
       : paths_(std::move(paths)),
         config_(std::move(config)),
-        judged_(state_of(paths_.config_file)) {}
+        judged_(state_of_file(paths_.config_file)) {}
 
   ConfigLook look() {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return {Found::kBeingWritten};
-    std::string state = state_of(paths_.config_file);
+    std::string state = state_of_file(paths_.config_file);
     if (state == judged_) return last_;
     // Editors empty a file before they write it, or take it away and put another there.
     if (last_seen_ != state) {

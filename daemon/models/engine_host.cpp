@@ -1,7 +1,6 @@
 #include "daemon/models/engine_host.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/small_file.h"
 #include "cache_store/private_file.h"
 #include "daemon/completion/documents/page_keeper.h"
 #include "daemon/completion/pace.h"
@@ -219,14 +219,7 @@ std::string state_of_files(const std::filesystem::path& model) {
   std::vector<std::string> names = {model.native()};
   if (const auto part = split_part(model.native())) names = parts_of(*part);
   std::string state;
-  for (const std::string& name : names) {
-    struct stat info {};
-    if (::stat(name.c_str(), &info) != 0)
-      state += "none;";
-    else
-      state += fmt::format("{} {} {} {}.{};", info.st_dev, info.st_ino, info.st_size,
-                           info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-  }
+  for (const std::string& name : names) state += state_of_file(name) + ";";
   return state;
 }
 
