@@ -316,8 +316,11 @@ TEST_CASE("D-7: a malformed configuration is told once to the user, and in the s
   CHECK(editor.suggestion(1) == "42;");
   editor.request(2, "efim/status");
   CHECK(editor.answer(2).at("result").at("config").at("warnings").at(0).at("line") == 7);
+  for (int id = 3; looks < 3; ++id) {
+    editor.complete(id, kUri, 0, 8);
+    editor.suggestion(id);
+  }
   CHECK(daemon.log.count("not valid TOML") == 1);
-  CHECK(looks > 1);
 }
 
 TEST_CASE("D-2: an idle daemon takes its socket away and ends") {
