@@ -11,6 +11,7 @@ from http_user import HttpTest, kRoot
 kPrefixLines, kSuffixLines = 256, 64  # what llama.vim sends of a file
 kSource = (kRoot / "daemon" / "server" / "session.cpp").read_text()
 kTyped = 240  # characters
+kKeyTokens = 32  # more than a key, its healed word and a draft take
 
 
 def window(before, after):
@@ -38,12 +39,16 @@ class Typing(HttpTest):
     def check(self, receipts):
         typed = receipts[1:]  # the first one reads the file
         evaluated = [receipt["evaluatedTokens"] for receipt in typed]
-        print(f"\n{len(typed)} keystrokes: mean {statistics.mean(evaluated):.2f} evaluated tokens, "
-              f"most {max(evaluated)}; first: {receipts[0]['evaluatedTokens']}")
+        # A fuller view of the file is evaluated beside as soon as little of it is missing: the busier the machine, the more stages.
+        views = [tokens for tokens in evaluated if tokens > kKeyTokens]
+        keys = [tokens for tokens in evaluated if tokens <= kKeyTokens]
+        print(f"\n{len(typed)} keystrokes: mean {statistics.mean(keys):.2f} evaluated tokens, and for fuller views {views}; "
+              f"first: {receipts[0]['evaluatedTokens']}")
         self.assertEqual(len(typed), kTyped)
-        # The usual key costs its own token at most. How often a fuller view is evaluated beside depends on how busy the machine is.
         self.assertLessEqual(statistics.median(evaluated), 1)
-        self.assertLessEqual(statistics.mean(evaluated), 8)
+        self.assertLessEqual(statistics.mean(keys), 2)
+        self.assertLessEqual(len(views), 6)  # of so many stages
+        self.assertLess(max(evaluated), 400)  # what a request evaluates that found nothing
         self.assertEqual(len({receipt["uri"] for receipt in receipts}), 1)
 
     def test_each_character_is_a_request(self):
