@@ -1,6 +1,7 @@
 #include "daemon/context/project_paths.h"
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 namespace efimd::context {
@@ -12,6 +13,26 @@ bool ends_with_parts(std::string_view path, std::string_view end) {
   if (!path.ends_with(end)) return false;
   return path.size() == end.size() || path[path.size() - end.size() - 1] == '/';
 }
+
+bool is_below(std::string_view folder, std::string_view scope) {
+  return folder.starts_with(scope) &&
+         (folder.size() == scope.size() || folder[scope.size()] == '/');
+}
+
+/// What the pattern's "*" stands for in `path`; empty without one.
+std::optional<std::string_view> matched(std::string_view pattern, std::string_view path) {
+  const std::size_t star = pattern.find('*');
+  if (star == std::string_view::npos)
+    return path == pattern ? std::optional(std::string_view()) : std::nullopt;
+  const std::string_view back = pattern.substr(star + 1);
+  if (path.size() + 1 < pattern.size() || !path.starts_with(pattern.substr(0, star)) ||
+      !path.ends_with(back))
+    return std::nullopt;
+  return path.substr(star, path.size() - star - back.size());
+}
+
+/// A whole path first, then what has the longest front before its "*".
+std::size_t exactness(const Alias& alias) { return alias.pattern.find('*'); }
 
 }  // namespace
 
@@ -40,9 +61,15 @@ std::string joined(std::string_view folder, std::string_view path) {
 }
 
 ProjectPaths::ProjectPaths(std::string root, std::vector<std::string> files,
-                           std::vector<Package> packages)
-    : root_(std::move(root)), files_(std::move(files)), packages_(std::move(packages)) {
+                           std::vector<Package> packages, std::vector<Alias> aliases)
+    : root_(std::move(root)),
+      files_(std::move(files)),
+      packages_(std::move(packages)),
+      aliases_(std::move(aliases)) {
   std::ranges::sort(files_);
+  std::ranges::stable_sort(aliases_, [](const Alias& a, const Alias& b) {
+    return std::tuple(b.scope.size(), exactness(b)) < std::tuple(a.scope.size(), exactness(a));
+  });
   std::string_view last;
   for (std::size_t at = 0; at < files_.size(); ++at) {
     by_name_[name_of(files_[at])].push_back(at);
@@ -100,6 +127,24 @@ std::optional<ProjectPaths::Place> ProjectPaths::in_package(std::string_view man
   if (longest == nullptr) return std::nullopt;
   path.remove_prefix(std::min(longest->name.size() + 1, path.size()));
   return Place{folder_of(longest->manifest), path};
+}
+
+std::vector<std::string> ProjectPaths::by_alias(std::string_view folder,
+                                                std::string_view path) const {
+  std::vector<std::string> found;
+  for (const Alias& alias : aliases_) {
+    if (!alias.scope.empty() && !is_below(folder, alias.scope)) continue;
+    const auto part = matched(alias.pattern, path);
+    if (!part) continue;
+    for (const std::string& target : alias.targets) {
+      if (found.size() >= kFoundMax) return found;
+      std::string leads = target;
+      if (const std::size_t star = leads.find('*'); star != std::string::npos)
+        leads.replace(star, 1, *part);
+      found.push_back(joined({}, leads));  // the part may hold ".."
+    }
+  }
+  return found;
 }
 
 bool ProjectPaths::has_packages(std::string_view manifest) const {

@@ -18,14 +18,22 @@ struct Package {
   bool operator==(const Package&) const = default;
 };
 
+/// What a project's settings say of imports: where the paths of that pattern lead.
+struct Alias {
+  std::string scope;                 ///< the folder whose texts it is for, absolute; empty: all
+  std::string pattern;               ///< as imports write it; one "*" may stand for a part
+  std::vector<std::string> targets;  ///< absolute, with "*" where that part goes; the best first
+  bool operator==(const Alias&) const = default;
+};
+
 /// The paths of a project's files, to find one by what an import says of it.
 ///
 /// A value that does not change; any thread.
 class ProjectPaths {
  public:
   /// `root` and `files` are absolute, with "/".
-  ProjectPaths(std::string root, std::vector<std::string> files,
-               std::vector<Package> packages = {});
+  ProjectPaths(std::string root, std::vector<std::string> files, std::vector<Package> packages = {},
+               std::vector<Alias> aliases = {});
 
   const std::string& root() const { return root_; }
   bool has(std::string_view path) const;
@@ -44,6 +52,9 @@ class ProjectPaths {
   /// of that file name ("go.mod").
   std::optional<Place> in_package(std::string_view manifest, std::string_view path) const;
   bool has_packages(std::string_view manifest) const;
+  /// Where the aliases lead that `path` matches and that are for texts in `folder`: those of the
+  /// nearest settings first, of these the most exact pattern (as TypeScript chooses).
+  std::vector<std::string> by_alias(std::string_view folder, std::string_view path) const;
 
   static constexpr std::size_t kFoundMax = 64;
 
@@ -51,6 +62,7 @@ class ProjectPaths {
   std::string root_;
   std::vector<std::string> files_;  ///< sorted
   std::vector<Package> packages_;
+  std::vector<Alias> aliases_;  ///< in the order of by_alias()
   std::unordered_map<std::string_view, std::vector<std::size_t>> by_name_;
   std::unordered_map<std::string_view, std::vector<std::string_view>> folders_by_name_;
 };

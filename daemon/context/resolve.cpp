@@ -259,6 +259,8 @@ class Resolver {
   void follow_script(const Import& import) {
     if (import.what.starts_with('.'))
       return void(add_script(joined(folder_, import.what), import.names));
+    for (const std::string& path : project_.by_alias(folder_, import.what))
+      if (add_script(path, import.names)) return;
     if (const auto place = project_.in_package("package.json", import.what);
         place && add_script_below(place->folder, place->rest, import.names))
       return;

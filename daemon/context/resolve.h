@@ -27,8 +27,8 @@ inline constexpr std::size_t kUsedFilesMax = 48;
 /// those that its language shows it besides. Each once, and never the file itself. What is no file of
 /// the project, such as a library, is none of them.
 ///
-/// Import paths are followed as far as names of files and of packages show them: no compiler's settings
-/// are read.
+/// Import paths are followed as far as names of files and packages show them, and the aliases of
+/// TypeScript's settings. No other compiler's settings are read.
 std::vector<UsedFile> used_files(const std::vector<syntax::Import>& imports, std::string_view from,
                                  syntax::Grammar grammar, const ProjectPaths& project);
 

@@ -14,6 +14,7 @@
 #include "daemon/context/project_paths.h"
 #include "daemon/files/packages.h"
 #include "daemon/files/project_files.h"
+#include "daemon/files/script_aliases.h"
 #include "daemon/recall/batch.h"
 #include "daemon/syntax/grammar.h"
 #include "lsp/uri.h"
@@ -217,8 +218,9 @@ context::ProjectPathsPtr HeadKeeper::State::paths_of(const std::string& project)
   }
   if (files.empty()) return nullptr;
   auto packages = packages_of(files);
-  auto paths =
-      std::make_shared<const context::ProjectPaths>(project, std::move(files), std::move(packages));
+  auto aliases = script_aliases(files);
+  auto paths = std::make_shared<const context::ProjectPaths>(
+      project, std::move(files), std::move(packages), std::move(aliases));
   const std::lock_guard lock(mutex_);
   if (changes == changes_) paths_[project] = paths;
   return paths;

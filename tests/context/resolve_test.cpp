@@ -11,15 +11,16 @@ using efimd::syntax::grammar_of;
 namespace {
 
 /// The files below /p that `text` at /p/`from` uses, from the project's root. The manifests are of
-/// packages with these names.
+/// packages with these names, and the aliases are as settings of the project say them.
 std::vector<std::string> used(const std::string& from, std::string_view text,
                               const std::vector<std::string>& files,
-                              const std::vector<Package>& packages = {}) {
+                              const std::vector<Package>& packages = {},
+                              const std::vector<Alias>& aliases = {}) {
   std::vector<std::string> paths;
   for (const std::string& file : files) paths.push_back("/p/" + file);
   std::vector<Package> named;
   for (const Package& package : packages) named.push_back({package.name, "/p/" + package.manifest});
-  const ProjectPaths project("/p", paths, named);
+  const ProjectPaths project("/p", paths, named, aliases);
   std::vector<std::string> found;
   for (const UsedFile& file : used_files(efimd::syntax::imports_of(grammar_of(from), text),
                                          "/p/" + from, grammar_of(from), project)) {
@@ -128,6 +129,35 @@ TEST_CASE("TypeScript's packages and aliases are found from the package of the t
              files, packages) == Paths{"web/src/a.ts", "web/src/lib/util.ts",
                                        "web/src/ui/button.tsx", "ui-kit/src/card/index.tsx",
                                        "ui-kit/src/index.ts", "core/index.js"});
+}
+
+TEST_CASE("TypeScript's imports follow the aliases of the nearest settings") {
+  const Paths files = {"libs/shared/src/index.ts",
+                       "libs/shared/src/lib/a.ts",
+                       "web/src/a.ts",
+                       "web/styles/a.ts",
+                       "web/gen/b.ts",
+                       "src/a.ts",
+                       "web/src/deep/c.tsx",
+                       "kit/source/entry.ts"};
+  const std::vector<Alias> aliases = {
+      {"/p", "@app/*", {"/p/src/*"}},
+      {"/p", "@shop/shared", {"/p/libs/shared/src/index.ts"}},
+      {"/p", "@shop/*", {"/p/libs/*"}},
+      {"/p/web", "@app/*", {"/p/web/src/*", "/p/web/gen/*"}},
+      {"/p/web", "@app/deep/*", {"/p/web/src/deep/*"}},
+      {"/p/web", "*.styles", {"/p/web/styles/*"}},
+      {"", "kit", {"/p/kit/dist/entry.js", "/p/kit/source/entry.ts"}}};
+  const std::string text =
+      "import a from '@app/a';\nimport b from '@app/b';\nimport c from '@app/deep/c';\n"
+      "import s from '@shop/shared';\nimport t from '@shop/shared/src/lib/a';\n"
+      "import u from 'a.styles';\nimport k from 'kit';\nimport o from '@app/../../../etc/x';\n";
+  CHECK(used("web/m.ts", text, files, {}, aliases) ==
+        Paths{"web/src/a.ts", "web/gen/b.ts", "web/src/deep/c.tsx", "libs/shared/src/index.ts",
+              "libs/shared/src/lib/a.ts", "web/styles/a.ts", "kit/source/entry.ts"});
+  CHECK(used("website/m.ts", text, files, {}, aliases) ==
+        Paths{"src/a.ts", "libs/shared/src/index.ts", "libs/shared/src/lib/a.ts",
+              "kit/source/entry.ts"});
 }
 
 TEST_CASE("Java's classes are files of their package") {

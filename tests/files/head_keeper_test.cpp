@@ -55,7 +55,7 @@ class Project {
   void close(const std::string& name) {
     keeper_.ask({.document = {1, "file://" + path(name)}, .snapshot = nullptr});
   }
-  /// The text of the next head of src/main.c: "path:declarations" of each slot; "none" for an empty one.
+  /// The text of the next head of src/main.c or .ts: "path:declarations" of each slot; "none" for an empty one.
   std::string next() {
     std::unique_lock lock(mutex_);
     const bool came =
@@ -81,7 +81,7 @@ class Project {
   }
   void take(completion::HeadAnswer answer) {
     const std::lock_guard lock(mutex_);
-    if (!answer.document.uri.ends_with("/src/main.c")) return;
+    if (answer.document.uri.find("/src/main.") == std::string::npos) return;
     heads_.push_back(std::move(answer.head));
     shown_ = std::move(answer.shown);
     arrived_.notify_all();
@@ -195,6 +195,15 @@ TEST_CASE("a header that only includes others shows what these declare") {
   project.write("src/shape.h", "int area(long long_side);\n");
   project.open("src/shape.h", "int area(int unsaved);\n");
   CHECK(project.next() == "src/shape.h:int area(int unsaved);\n");
+}
+
+TEST_CASE("an import by an alias of the project's settings brings a head") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("tsconfig.json", "{\"compilerOptions\": {\"paths\": {\"@kit/*\": [\"gen/*\"]}}}");
+  project.write("gen/shape.ts", "export function area(a: number): number { return a * a; }\n");
+  project.open("src/main.ts", "import { area } from '@kit/shape';\nconst a = area(1);\n");
+  CHECK(project.next() == "gen/shape.ts:function area(a: number): number;\n");
 }
 
 TEST_CASE("what a text mentions outside of its window brings no head") {
