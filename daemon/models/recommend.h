@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/models/machine_speed.h"
 #include "daemon/models/offered_models.h"
+#include "daemon/models/speed/machine_speed.h"
 
 namespace efimd::service {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/models/machine_speed.h"
+#include "daemon/models/speed/machine_speed.h"
 #include "net/get/asked.h"
 #include "net/get/hub.h"
 

@@ -1,4 +1,4 @@
-#include "daemon/models/expected_speed.h"
+#include "daemon/models/speed/expected_speed.h"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "daemon/models/hub_folder.h"
-#include "daemon/models/machine_speed.h"
 #include "daemon/models/offered_models.h"
+#include "daemon/models/speed/machine_speed.h"
 #include "engine/backend/cpu/cpu_backend.h"
 
 namespace efimd::test {

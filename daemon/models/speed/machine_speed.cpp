@@ -1,4 +1,4 @@
-#include "daemon/models/machine_speed.h"
+#include "daemon/models/speed/machine_speed.h"
 
 #include <algorithm>
 #include <array>

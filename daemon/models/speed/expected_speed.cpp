@@ -1,4 +1,4 @@
-#include "daemon/models/expected_speed.h"
+#include "daemon/models/speed/expected_speed.h"
 
 #include <algorithm>
 #include <chrono>

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "daemon/models/expected_speed.h"
+#include "daemon/models/speed/expected_speed.h"
 
 namespace efimd::service {
 
