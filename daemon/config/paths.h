@@ -42,6 +42,8 @@ struct Paths {
   std::filesystem::path store_dir() const { return cache_dir / "kv"; }
   /// The measured error of 8-bit KV (kv_choice.h).
   std::filesystem::path kv_errors_file() const { return state_dir / "kv_errors.json"; }
+  /// How long devices take for an answer (device_trials.h).
+  std::filesystem::path trials_file() const { return state_dir / "device_trials.json"; }
   /// The digests of models' weights (read_ahead.h).
   std::filesystem::path weights_file() const { return state_dir / "weights.json"; }
   /// Outside the cache folder: pages that outlive a cache cleared under a daemon are found again.

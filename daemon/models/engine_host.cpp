@@ -18,6 +18,7 @@
 #include "daemon/completion/pace.h"
 #include "daemon/models/hub_folder.h"
 #include "daemon/models/read_ahead.h"
+#include "daemon/models/speed/device_trials.h"
 #include "engine/backend/backend.h"
 #include "engine/backend/open_backend.h"
 #include "engine/engine.h"
@@ -102,7 +103,11 @@ class DeviceOpener {
               .weights = setup_.weights,
               .weights_told =
                   [opened = opened_](std::string text) { opened->set_weights(std::move(text)); },
-              .cache_dir = setup_.cache_dir} {}
+              .cache_dir = setup_.cache_dir} {
+    // A device that somebody names is used, whatever it takes.
+    if (setup_.device_kind == "auto")
+      wish_.objection = [this](const engine::FoundGpu& gpu) { return objection(gpu); };
+  }
 
   /// The host's tier, which outlives the devices.
   const std::shared_ptr<engine::HostStore>& host() const { return host_; }
@@ -119,6 +124,7 @@ class DeviceOpener {
     opened_->set_weights({});
     auto device = open_device();
     if (!device) return tl::unexpected(std::move(device).error());
+    if (trial_stopped_) return stopped();
     engine::Backend& backend = *device->backend;
     in_use_ = backend.kind();
     wish_.checked.insert(in_use_);
@@ -144,12 +150,24 @@ class DeviceOpener {
   }
 
  private:
+  static tl::unexpected<Error> stopped() {
+    return fail(Fault::kStopped, "loading the model was stopped");
+  }
+
+  std::string objection(const engine::FoundGpu& gpu) {
+    if (gpu.kind == "cuda") return {};
+    std::string why =
+        DeviceTrials(setup_.trials_file)
+            .cpu_instead(gpu, trial_setting(*model_, wish_), measure_of(*model_, wish_, loading_));
+    trial_stopped_ = !why.empty() && loading_.stop_requested();
+    return why;
+  }
+
   /// Decides what KV is kept in, on whichever device: 8 bits hold the same on all.
   Result<void> choose_kv() {
     const KvChoice kv =
         choose_kv_type(model_, {setup_.kv_type, setup_.threads, setup_.kv_errors_file}, loading_);
-    if (kv.type != setup_.kv_type && loading_.stop_requested())
-      return fail(Fault::kStopped, "loading the model was stopped");
+    if (kv.type != setup_.kv_type && loading_.stop_requested()) return stopped();
     opened_->set_kv(kv);
     // Room for what is wanted was looked for when the model was opened; 16 bits need more than 8.
     kv_bytes_ = setup_.kv_budget_bytes;
@@ -188,6 +206,7 @@ class DeviceOpener {
   engine::DeviceWish wish_;
   std::size_t kv_bytes_ = 0;  ///< what wish_ has pages for
   std::string in_use_;
+  bool trial_stopped_ = false;
 };
 
 Result<std::unique_ptr<engine::Engine>> open_engine(const EngineSetup& setup,

@@ -72,6 +72,7 @@ struct EngineSetup {
   engine::FimOverride fim = {};
   engine::KvType kv_type = engine::KvType::kF16;  ///< wanted
   std::filesystem::path kv_errors_file = {};      ///< of KvErrors
+  std::filesystem::path trials_file = {};         ///< of DeviceTrials
   std::filesystem::path weights_file = {};        ///< of read_ahead()
   /// Keeps KV over restarts; may be null.
   std::shared_ptr<completion::PageKeeper> keeper = {};

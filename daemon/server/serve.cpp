@@ -145,6 +145,7 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
   engine.fim = config.fim;
   engine.kv_type = config.kv_type;
   engine.kv_errors_file = paths.kv_errors_file();
+  engine.trials_file = paths.trials_file();
   engine.weights_file = paths.weights_file();
   engine.keeper = settings.keeper;
   if (settings.store) engine.page_key_file = paths.page_key_file();

@@ -160,6 +160,11 @@ Result<std::unique_ptr<Backend>> open_backend_of(std::string_view kind, const Mo
   if (kind == "cpu") return make_cpu_backend(shape, weights, cpu_options(wish));
   Device device = open_device(kind, asked_for(kind, wish), wish);
   if (!device) return tl::unexpected(std::move(device).error());
+  if (wish.objection) {
+    const FoundGpu gpu{std::string(kind), (*device)->name()};
+    if (std::string why = wish.objection(gpu); !why.empty())
+      return fail(Fault::kUnsupported, std::move(why), "set device.kind to use it anyway");
+  }
   gpu::GpuOptions options = gpu_options(wish);
   options.step_tokens_max = kGpuStepTokensMax;
   options.step_ms_max = kStepMsMax;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -15,6 +16,11 @@ namespace efimd::engine {
 
 /// Kinds of devices, best first: the order in which they are tried by default.
 inline constexpr std::string_view kDeviceKinds[] = {"cuda", "vulkan", "cpu"};
+
+/// A GPU that is there, before it has a model.
+struct FoundGpu {
+  std::string kind, name;
+};
 
 struct DeviceWish {
   /// "auto", or the kind to try first; the others follow in their order. Vulkan on the CPU is only
@@ -32,6 +38,8 @@ struct DeviceWish {
   std::filesystem::path cache_dir = {};
   /// Kinds not to try, with the reason: they failed before.
   std::vector<std::pair<std::string, std::string>> failed = {};
+  /// Says why not to use a GPU that is there; empty: nothing speaks against it.
+  std::function<std::string(const FoundGpu&)> objection = {};
   /// Kinds whose device was compared with the CPU since it last failed (device_check.h): they are
   /// not compared again.
   std::set<std::string> checked = {};

@@ -46,7 +46,7 @@ TEST_CASE("the expected speed is that of the device's own steps over the first l
         return on_cpu(shape, weights, pages);
       });
   REQUIRE(speed);
-  CHECK(layers == std::vector{3, 1});
+  CHECK(layers == std::vector{1, 3});
   CHECK(speed->layers_measured == 3);
   CHECK(speed->device_kind == "cpu");
   check_rates(*speed);
@@ -57,6 +57,32 @@ TEST_CASE("a model of one layer has an expected speed") {
   REQUIRE(speed);
   CHECK(speed->layers_measured == 1);
   check_rates(*speed);
+}
+
+TEST_CASE("a device is not measured for longer than the limit, once its first layer tells") {
+  std::vector<int> layers;
+  service::SpeedLimits limits;
+  limits.seconds_max = 1e-9;
+  const auto speed = service::expected_speed(
+      *model_of(3),
+      [&](const ModelShape& shape, const ModelWeights& weights, int pages) {
+        layers.push_back(shape.layers);
+        return on_cpu(shape, weights, pages);
+      },
+      limits);
+  REQUIRE_FALSE(speed);
+  CHECK(speed.error().what.find("too slow to be measured") != std::string::npos);
+  CHECK(layers == std::vector{1});
+}
+
+TEST_CASE("a measurement that is stopped ends") {
+  std::stop_source stop;
+  stop.request_stop();
+  service::SpeedLimits limits;
+  limits.stop = stop.get_token();
+  const auto speed = service::expected_speed(*model_of(2), on_cpu, limits);
+  REQUIRE_FALSE(speed);
+  CHECK(speed.error().fault == Fault::kStopped);
 }
 
 TEST_CASE("a device that cannot take the model says so instead of a speed") {

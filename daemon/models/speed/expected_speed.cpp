@@ -49,21 +49,21 @@ int layers_to_measure(const ModelShape& shape, const ModelWeights& weights,
 
 /// The fastest step of so many tokens after kExpectedBehindTokens, with any content in the KV
 /// pages. The first run brings weights into memory and does not count.
-Result<double> step_seconds(Backend& backend, int layers, int tokens) {
+Result<double> step_seconds(Backend& backend, int layers, int tokens, const std::stop_token& stop) {
   std::vector<PageIndex> pages(static_cast<std::size_t>(backend.page_count()));
   std::iota(pages.begin(), pages.end(), 0);
   const std::vector<TokenId> ids(static_cast<std::size_t>(tokens), 0);
   const StepSequence sequence{0, tokens, kExpectedBehindTokens, pages};
   const int last = tokens - 1;
   const Step step{ids, {&sequence, 1}, {&last, 1}};
-  if (auto first = forward(backend, layers, step); !first)
+  if (auto first = forward(backend, layers, step, stop); !first)
     return tl::unexpected(std::move(first).error());
   double best = 1e9;
   const Clock::time_point begin = Clock::now();
   Clock::time_point bettered = begin;
   do {
     const Clock::time_point run = Clock::now();
-    if (auto done = forward(backend, layers, step); !done)
+    if (auto done = forward(backend, layers, step, stop); !done)
       return tl::unexpected(std::move(done).error());
     const double seconds = seconds_since(run);
     if (seconds < 0.99 * best) bettered = Clock::now();
@@ -72,40 +72,53 @@ Result<double> step_seconds(Backend& backend, int layers, int tokens) {
   return best;
 }
 
+tl::unexpected<Error> too_slow(const ExpectedSpeed& speed) {
+  return fail(Fault::kUnsupported, speed.device_name + " is too slow to be measured",
+              "set device.kind to cpu");
+}
+
 /// The model's first `layers` layers on a device of their own, which `speed` then names.
 Result<StepSeconds> measure(ModelShape shape, ModelWeights weights, int layers,
-                            const MakeDevice& make_device, ExpectedSpeed& speed) {
+                            const MakeDevice& make_device, const SpeedLimits& limits,
+                            ExpectedSpeed& speed) {
   shape.layers = layers;
   weights.layers.resize(static_cast<std::size_t>(layers));
-  constexpr int kStepTokensMax = 512;
-  constexpr int kPages = (kExpectedBehindTokens + kStepTokensMax) / kPageTokens;
-  auto backend = make_device(shape, weights, kPages);
+  const int pages = (kExpectedBehindTokens + limits.step_tokens_max) / kPageTokens;
+  auto backend = make_device(shape, weights, pages);
   if (!backend) return tl::unexpected(std::move(backend).error());
   speed.device_kind = (*backend)->kind();
   speed.device_name = (*backend)->name();
-  const int many = std::min((*backend)->step_tokens_max(), kStepTokensMax);
-  const Result<double> one = step_seconds(**backend, layers, 1);
+  const int many = std::min((*backend)->step_tokens_max(), limits.step_tokens_max);
+  const Result<double> one = step_seconds(**backend, layers, 1, limits.stop);
   if (!one) return tl::unexpected(one.error());
-  return step_seconds(**backend, layers, many).map([&](double seconds) {
+  // A step of many tokens shares the reading of weights. On a GPU nothing can stop it.
+  if (*one * many / 4 > limits.seconds_max / 8) return too_slow(speed);
+  return step_seconds(**backend, layers, many, limits.stop).map([&](double seconds) {
     return StepSeconds{*one, seconds, many};
   });
 }
 
 }  // namespace
 
-Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device) {
-  return expected_speed(model.shape(), model.weights(), model.weight_bytes(), make_device);
+Result<ExpectedSpeed> expected_speed(const Model& model, const MakeDevice& make_device,
+                                     const SpeedLimits& limits) {
+  return expected_speed(model.shape(), model.weights(), model.weight_bytes(), make_device, limits);
 }
 
 Result<ExpectedSpeed> expected_speed(const ModelShape& shape, const ModelWeights& weights,
-                                     std::uint64_t weight_bytes, const MakeDevice& make_device) {
+                                     std::uint64_t weight_bytes, const MakeDevice& make_device,
+                                     const SpeedLimits& limits) {
   ExpectedSpeed speed;
   const int layers = shape.layers;
   const int measured = layers_to_measure(shape, weights, weight_bytes);
-  const auto whole = measure(shape, weights, measured, make_device, speed);
-  if (!whole) return tl::unexpected(whole.error());
-  const auto first = measured == 1 ? whole : measure(shape, weights, 1, make_device, speed);
+  const auto first = measure(shape, weights, 1, make_device, limits, speed);
   if (!first) return tl::unexpected(first.error());
+  // Each number takes two steps at least. A driver that compiles for the first time is not slow.
+  const double left = 2 * measured * (first->one_token + first->many_tokens);
+  if (measured > 1 && left > limits.seconds_max) return too_slow(speed);
+  const auto whole =
+      measured == 1 ? first : measure(shape, weights, measured, make_device, limits, speed);
+  if (!whole) return tl::unexpected(whole.error());
   // A device that another program held up during one measurement must not make a layer free.
   const double more_layers = std::max(measured - 1, 1);
   const auto of_a_layer = [&](double all, double one) {

@@ -2,8 +2,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -31,13 +33,22 @@ inline constexpr int kExpectedBehindTokens = 256;
 using MakeDevice = std::function<Result<std::unique_ptr<engine::Backend>>(
     const engine::ModelShape& shape, const engine::ModelWeights& weights, int page_count)>;
 
+struct SpeedLimits {
+  int step_tokens_max = 512;  ///< of the steps of many
+  /// Of steps of the layers; the first one tells whether all would take longer.
+  double seconds_max = std::numeric_limits<double>::infinity();
+  std::stop_token stop = {};  ///< seen between layers
+};
+
 /// Takes about a second, and the time to read those layers from the disk. Fails as the device
-/// does.
-Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device);
+/// does, and with kStopped; with kUnsupported if it is too slow to be measured.
+Result<ExpectedSpeed> expected_speed(const engine::Model& model, const MakeDevice& make_device,
+                                     const SpeedLimits& limits = {});
 /// The same of weights that come from no file; `weight_bytes` counts all of them once.
 Result<ExpectedSpeed> expected_speed(const engine::ModelShape& shape,
                                      const engine::ModelWeights& weights,
-                                     std::uint64_t weight_bytes, const MakeDevice& make_device);
+                                     std::uint64_t weight_bytes, const MakeDevice& make_device,
+                                     const SpeedLimits& limits = {});
 
 /// A kind of device that this machine has and this build can use.
 struct DeviceHere {

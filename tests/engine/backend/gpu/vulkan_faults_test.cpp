@@ -194,6 +194,26 @@ TEST_CASE("Vulkan: a model whose file was cut before its weights came to the dev
   CHECK(opened.error().what.find("was changed while it was loaded") != std::string::npos);
 }
 
+TEST_CASE("Vulkan: a GPU that something speaks against is passed over, with the reason") {
+  const auto model = engine::Model::open(EFIMD_TRAINED_MODEL);
+  REQUIRE(model);
+  engine::DeviceWish wish;
+  wish.kind = "vulkan";
+  wish.page_count = 64;
+  std::vector<engine::FoundGpu> asked;
+  wish.objection = [&](const engine::FoundGpu& gpu) {
+    asked.push_back(gpu);
+    return "the CPU answers sooner";
+  };
+  const auto opened = engine::open_backend(*model, wish);
+  REQUIRE(opened);
+  if (asked.empty()) return;  // there is none
+  CHECK(asked.back().kind == "vulkan");
+  CHECK_FALSE(asked.back().name.empty());
+  CHECK(opened->backend->kind() == "cpu");
+  CHECK(opened->reason.find("vulkan: the CPU answers sooner") != std::string::npos);
+}
+
 TEST_CASE(
     "Vulkan: an engine whose GPU is lost in mid-session goes on on the CPU with the same text") {
   calls_left = 1 << 30;
