@@ -147,8 +147,8 @@ constexpr std::array kKeys = {
               [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
     ConfigKey{
         "device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
-        "the device that runs the model; auto: an NVIDIA card by CUDA, else a GPU by Vulkan, else "
-        "the CPU. If a kind cannot be used, the next one is",
+        "the device that runs the model; auto: an NVIDIA card by CUDA, else a GPU by Vulkan "
+        "that is no slower than the CPU, else the CPU. If a kind cannot be used, the next one is",
         [](Config& c, const toml::node& n) {
           return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
         }},
