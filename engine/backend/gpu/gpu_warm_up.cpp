@@ -15,6 +15,8 @@ namespace {
 constexpr int kStepTokensMin = 64;
 /// Tokens of the first step that is timed. WarmUp::run() has had one.
 constexpr int kFewTokens = 4;
+/// Of the shortest step whose products are a prompt's: a third tile is begun (kPromptTilesMin in kernels/launch.cpp).
+constexpr int kPromptTokens = 17;
 
 }  // namespace
 
@@ -34,7 +36,7 @@ Result<void> WarmUp::run(int split_tokens) {
   const int most = backend_.step_tokens_max();
   Result<void> done;
   // Products of one, of up to 16 and of more tokens have kernels of their own.
-  for (const int wanted : {1, kFewTokens, kPageTokens})
+  for (const int wanted : {1, kFewTokens, kPromptTokens})
     if (done) done = step(std::min(wanted, most));
   return done ? step(1, split_tokens) : done;
 }
