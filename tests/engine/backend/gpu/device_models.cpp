@@ -118,7 +118,7 @@ void compare_greedy(Backend& cpu, Backend& device, const engine::ModelShape& sha
   };
   compare(0, step(device, shape.layers, text, 0, kPrompt, 1, pages));
   // As generation and drafts take them.
-  constexpr int kSteps[] = {1, 1, 2, 4, 8, 16};
+  constexpr int kSteps[] = {1, 2, 4, 8, 16, 32};
   const auto width = static_cast<std::size_t>(shape.vocabulary);
   for (int i = 1, steps = 0, count = 0; i < tokens; i += count, ++steps) {
     count = std::min(kSteps[steps % std::ssize(kSteps)], tokens - i);

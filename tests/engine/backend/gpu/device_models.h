@@ -34,7 +34,7 @@ void check_architectures(const OpenDevice& open, engine::KvType kv_type = engine
 
 /// `tokens` greedy tokens after a prompt. The device's choice at each place is the CPU's, or a near
 /// tie: the CPU's logits of both differ by less than `tie` of their root mean square. Near ties are
-/// told in a line. The text goes on with the CPU's choice, and the device evaluates it in steps of 1 to 16 tokens.
+/// told in a line. The text goes on with the CPU's choice, and the device evaluates it in steps of 1 to 32 tokens.
 void check_greedy(const Variety& variety, engine::TensorType type, int tokens, double tie,
                   const OpenDevice& open, engine::KvType kv_type = engine::KvType::kF16);
 /// The same of two devices that hold one model.
