@@ -24,7 +24,7 @@ namespace {
 constexpr std::size_t kListMax = 1024;
 constexpr std::size_t kCopiesMax = 256;
 /// The most tokens of a step; attention has partials for these.
-constexpr int kStepTokens = 2048;
+constexpr int kLongestStep = 2048;
 
 std::uint32_t number(int count) { return static_cast<std::uint32_t>(count); }
 
@@ -193,7 +193,7 @@ class Attention {
     const auto heads = static_cast<std::size_t>(tokens * shape_.heads);
     const auto kv_heads = static_cast<std::size_t>(shape_.kv_heads);
     splits_ = gpu::splits_of(static_cast<std::size_t>(tokens), shape_, pages,
-                             gpu::attention_partials(kStepTokens));
+                             gpu::attention_partials(kLongestStep));
     bytes_ = static_cast<std::size_t>(pages) * kPageTokens * kv_heads * 2 * width * 2;
     copies_ = copies_of(bench, *device_, bytes_);
     std::vector<std::uint32_t> table(static_cast<std::size_t>(pages)), rows;
