@@ -14,6 +14,8 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "lsp/json_rpc.h"
+
 namespace efimd::test {
 
 class LogLines::Sink : public spdlog::sinks::base_sink<spdlog::details::null_mutex> {
@@ -207,7 +209,7 @@ bool SocketEditor::read() {
     auto body = reader_.next();
     REQUIRE(body);
     if (!*body) return true;
-    messages_.push_back(Json::parse(**body));
+    messages_.push_back(lsp::parse_json(**body).value());
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "lsp/json_rpc.h"
+
 namespace efimd::test {
 
 FakeHost::FakeHost()
@@ -14,8 +16,9 @@ FakeHost::FakeHost()
 }
 
 FakeEditor::FakeEditor()
-    : session(std::make_shared<service::Session>(
-          7, host, [this](const std::string& body) { messages.push_back(Json::parse(body)); })) {}
+    : session(std::make_shared<service::Session>(7, host, [this](const std::string& body) {
+        messages.push_back(lsp::parse_json(body).value());
+      })) {}
 
 void FakeEditor::initialize(Json capabilities, Json options) {
   request(0, "initialize",

@@ -14,6 +14,7 @@
 #include <random>
 #include <set>
 
+#include "lsp/json_rpc.h"
 #include "tests/server/daemon_fixture.h"
 #include "tests/support/canary.h"
 #include "tests/support/count.h"
@@ -131,7 +132,7 @@ class Client {
       REQUIRE(size > 0);
       reader_.feed({bytes.data(), static_cast<std::size_t>(size)});
       for (auto body = reader_.next(); body && *body; body = reader_.next()) {
-        const Json message = Json::parse(**body);
+        const Json message = lsp::parse_json(**body).value();
         if (!message.contains("method")) answered_.insert(message.value("id", Json()).dump());
       }
     }

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <string_view>
 
 #include "daemon/config/build.h"
 #include "tests/server/fake_editor.h"
@@ -16,6 +17,13 @@ using Next = service::Session::Next;
 namespace {
 
 int error_code(const Json& answer) { return answer.at("error").at("code").get<int>(); }
+
+/// The message whose "text" is empty, with so many letters. As Json, unoptimized, a large one takes seconds to write.
+std::string with_text(std::string message, std::size_t bytes) {
+  constexpr std::string_view kEmpty = R"("text":")";
+  message.insert(message.find(kEmpty) + kEmpty.size(), bytes, 'x');
+  return message;
+}
 
 }  // namespace
 
@@ -420,7 +428,10 @@ TEST_CASE("S-4: bodies that are no message are answered with an error and the se
 TEST_CASE("a document past the limit is answered empty with the reason, until it is reopened",
           "[one-thread]") {
   OpenEditor editor("int a;");
-  editor.change(2, test::range(0, 0, 0, 0), std::string(text::kDocumentBytesMax, 'x'));
+  editor.send(with_text(
+      R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///src/a.cpp","version":2},)"
+      R"("contentChanges":[{"range":{"start":{"line":0,"character":0},"end":{"line":0,"character":0}},"text":""}]}})",
+      text::kDocumentBytesMax));
   editor.change(3, test::range(0, 0, 0, 0), "y");
   editor.complete(1, 0, 0);
   CHECK(editor.answer(1).at("result").at("items").empty());
@@ -432,7 +443,10 @@ TEST_CASE("a document past the limit is answered empty with the reason, until it
   CHECK(shown[0].at("message").get<std::string>().find("/src/a.cpp: document: ") !=
         std::string::npos);
 #ifndef EFIMD_SANITIZED  // which takes 10 s for such a text
-  editor.open(std::string(text::kDocumentBytesMax + 1, 'x'));
+  editor.send(with_text(
+      R"({"jsonrpc":"2.0","method":"textDocument/didOpen","params":{"textDocument":{"uri":"file:///src/a.cpp",)"
+      R"("languageId":"cpp","version":1,"text":""}}})",
+      text::kDocumentBytesMax + 1));
   CHECK(editor.sent("window/showMessage").size() == 1);  // once for a document
 #endif
   editor.open("small");
