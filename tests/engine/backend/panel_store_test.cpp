@@ -91,15 +91,16 @@ struct SmallMatrix {
 TEST_CASE("logits are the same bit for bit from the file and from panels") {
   for (const TensorType type : types_watched(kWeightTypes)) {
     const MemoryModel model(wide_panel_shape(), {type, true, 4});
-    const std::vector<TokenId> tokens = random_tokens(100, model.shape.vocabulary, 2);
+    const std::vector<TokenId> tokens = random_tokens(44, model.shape.vocabulary, 2);
     for (const Isa isa : isas_here()) {
       Told mapped_told, panels_told;
       const auto mapped = device_with(model, isa, WeightsForm::kMapped, mapped_told);
       const auto panels = device_with(model, isa, WeightsForm::kPanels, panels_told);
       INFO(isa_name(isa) << ", " << tensor_type_name(type) << ", " << panels_told.last());
-      CHECK(panels_told.last().starts_with("panels") ==
-            (is_quantized(type) && isa != Isa::kScalar));
+      const bool has_panels = is_quantized(type) && isa != Isa::kScalar;
+      CHECK(panels_told.last().starts_with("panels") == has_panels);
       CHECK(mapped_told.last() == "mapped: device.weights");
+      if (!has_panels) continue;  // both read the file
       const std::vector<int> steps = {33, 1, 8, 2};
       check_same_bits(evaluate(*panels, model, tokens, steps, pages_from(0, 1)),
                       evaluate(*mapped, model, tokens, steps, pages_from(0, 1)));
