@@ -5,35 +5,15 @@
 #include <limits>
 #include <utility>
 
-#include "lsp/field.h"
+#include "lsp/document_fields.h"
 #include "lsp/framing.h"
 
 namespace efimd::lsp {
 
 namespace {
 
-constexpr std::int64_t kUintegerMax = std::numeric_limits<std::int32_t>::max();  // LSP's uinteger
-constexpr std::int64_t kIntegerMin = std::numeric_limits<std::int32_t>::min();
-constexpr std::size_t kNameBytesMax = 4096;
 constexpr std::size_t kEncodingsMax = 16;  ///< of a longer list the rest is not looked at
 constexpr std::size_t kUnknownKeysMax = 16;
-
-Field root_of(Reading& reading, const Json& params) {
-  Field root(reading, params, "params");
-  if (!root.there()) root.refuse("an object");
-  return root;
-}
-
-Position position_in(const Field& field) {
-  const auto number = [&](std::string_view name) {
-    return static_cast<std::uint32_t>(field.member(name).integer(0, kUintegerMax));
-  };
-  return {number("line"), number("character")};
-}
-
-Range range_in(const Field& field) {
-  return {position_in(field.member("start")), position_in(field.member("end"))};
-}
 
 std::string uri_in(const Field& params) {
   return params.member("textDocument").member("uri").string(kUriBytesMax);
@@ -95,13 +75,6 @@ std::vector<std::string> folders_in(const Field& list) {
   return uris;
 }
 
-TextDocumentContentChangeEvent change_in(const Field& field) {
-  TextDocumentContentChangeEvent change;
-  if (const Field range = field.member("range"); range.there()) change.range = range_in(range);
-  change.text = field.member("text").string(kMessageBytesMax);
-  return change;
-}
-
 std::optional<SelectedCompletionInfo> selected_in(const Field& field) {
   if (!field.there()) return std::nullopt;
   return SelectedCompletionInfo{range_in(field.member("range")),
@@ -113,16 +86,6 @@ InlineCompletionTriggerKind trigger_in(const Field& context) {
   const auto kind = context.member("triggerKind").optional_integer(0, kUintegerMax);
   return kind && *kind <= 1 ? InlineCompletionTriggerKind::kInvoked
                             : InlineCompletionTriggerKind::kAutomatic;
-}
-
-/// A version is only told again. So a document is not lost to one that is no integer of LSP, such as a
-/// time in milliseconds.
-std::optional<std::int32_t> version_in(const Field& params) {
-  Reading ignored;
-  const Field field(ignored, params.member("textDocument").member("version").json(), "version");
-  const auto version = field.optional_integer(kIntegerMin, kUintegerMax);
-  if (!version) return std::nullopt;
-  return static_cast<std::int32_t>(*version);
 }
 
 }  // namespace
@@ -164,12 +127,7 @@ template <>
 Result<DidOpenTextDocumentParams> params_of(const Json& params) {
   Reading reading;
   const Field root = root_of(reading, params);
-  const Field document = root.member("textDocument");
-  DidOpenTextDocumentParams out;
-  out.uri = uri_in(root);
-  out.languageId = document.member("languageId").optional_string(kNameBytesMax).value_or("");
-  out.version = version_in(root).value_or(0);
-  out.text = document.member("text").string(kMessageBytesMax);
+  DidOpenTextDocumentParams out = document_in(root.member("textDocument"));
   return reading.finish(std::move(out));
 }
 
@@ -179,13 +137,8 @@ Result<DidChangeTextDocumentParams> params_of(const Json& params) {
   const Field root = root_of(reading, params);
   DidChangeTextDocumentParams out;
   out.uri = uri_in(root);
-  out.version = version_in(root);
-  const Field changes = root.member("contentChanges");
-  if (!changes.there()) changes.refuse("an array");
-  const std::size_t count = changes.array_size();
-  out.contentChanges.reserve(count);
-  for (std::size_t i = 0; i < count; ++i)
-    out.contentChanges.push_back(change_in(changes.element(i)));
+  out.version = version_in(root.member("textDocument"));
+  out.contentChanges = changes_in(root.member("contentChanges"));
   return reading.finish(std::move(out));
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "base/utf8.h"
+#include "lsp/notebook.h"
 #include "lsp/protocol.h"
 #include "lsp/uri.h"
 
@@ -32,6 +33,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   read<InlineCompletionParams>(message->params);
   read<CancelParams>(message->params);
   read<FindDocumentParams>(message->params);
+  read<DidOpenNotebookDocumentParams>(message->params);
+  read<DidChangeNotebookDocumentParams>(message->params);
+  read<DidCloseNotebookDocumentParams>(message->params);
   read<ExecuteCommandParams>(message->params);
   read<DidChangeConfigurationParams>(message->params);
   read<EfimDidFocusParams>(message->params);

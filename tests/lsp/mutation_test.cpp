@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 #include "lsp/framing.h"
 #include "lsp/json_rpc.h"
+#include "lsp/notebook.h"
 #include "lsp/protocol.h"
 #include "lsp/uri.h"
 
@@ -21,6 +22,7 @@ const std::vector<std::string> kSeeds = {
     R"({"jsonrpc":"2.0","method":"textDocument/didChange","params":{"textDocument":{"uri":"file:///a%20b","version":2},"contentChanges":[{"range":{"start":{"line":0,"character":1},"end":{"line":0,"character":1}},"text":"\ud83d\ude00\r\n"}]}})",
     R"({"jsonrpc":"2.0","id":"x","method":"textDocument/inlineCompletion","params":{"textDocument":{"uri":"untitled:1"},"position":{"line":3,"character":9},"context":{"triggerKind":2}}})",
     R"({"jsonrpc":"2.0","id":4,"error":{"code":-32800,"message":"cancelled"}})",
+    R"({"jsonrpc":"2.0","method":"notebookDocument/didChange","params":{"notebookDocument":{"uri":"file:///a.ipynb"},"change":{"cells":{"structure":{"array":{"start":0,"deleteCount":1,"cells":[{"kind":2,"document":"c:1"}]},"didOpen":[{"uri":"c:1","text":""}],"didClose":[{"uri":"c:0"}]},"textContent":[{"document":{"uri":"c:1"},"changes":[{"text":"x"}]}]}}}})",
 };
 
 std::string mutated(std::string text, std::mt19937_64& random) {
@@ -96,6 +98,8 @@ TEST_CASE("mutated bodies are read or refused") {
     read_params<EfimDidPartiallyAcceptParams>(message->params);
     read_params<CancelParams>(message->params);
     read_params<FindDocumentParams>(message->params);
+    read_params<DidOpenNotebookDocumentParams>(message->params);
+    read_params<DidChangeNotebookDocumentParams>(message->params);
     const std::string again =
         json_text(message->params);  // what was read can be written and read again
     CHECK(parse_json(again).value() == message->params);
