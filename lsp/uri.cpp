@@ -137,6 +137,16 @@ Result<std::string> path_of(std::string_view uri) {
   return with_drive(is_drive(path.substr(1)) ? path.substr(1) : std::move(path));
 }
 
+Result<std::string> text_path_of(std::string_view uri) {
+  Result<std::string> path = path_of(uri);
+  const std::string_view ending = uri.substr(std::min(uri.rfind('#'), uri.size()));
+  const bool names_part =
+      ending.starts_with("#.") && ending.size() > 2 && ending.size() <= kPartEndingBytesMax + 2 &&
+      std::ranges::all_of(ending.substr(2), [](char c) { return is_letter(c) || is_digit(c); });
+  if (path && names_part) *path += ending.substr(1);
+  return path;
+}
+
 std::string file_uri(std::string_view path) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   constexpr std::string_view kPlain = "-._~/";

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -20,6 +21,11 @@ std::string scheme_of(std::string_view uri);
 /// kUnsupported for other schemes; kBadInput for a relative path, a broken %-escape or an encoded
 /// NUL.
 Result<std::string> path_of(std::string_view uri);
+
+/// The path that a text goes by: its file's. For a part of a file, whose fragment is an ending, the
+/// file's with that ending: "/a.ipynb.py" of "file:///a.ipynb#.py". So it tells the text's language.
+Result<std::string> text_path_of(std::string_view uri);
+inline constexpr std::size_t kPartEndingBytesMax = 16;  ///< without its dot
 
 /// The file: URI of an absolute path, with everything encoded that VS Code encodes. Also takes
 /// "c:/..." and "c:\...".

@@ -224,7 +224,7 @@ std::optional<fs::path> project_of(const fs::path& file, std::span<const fs::pat
 }
 
 completion::TextHome text_home_of(std::string_view uri) {
-  const auto path = lsp::path_of(uri);
+  const auto path = lsp::text_path_of(uri);
   if (!path) return {std::string(uri), std::string(uri)};
   const auto project = project_of(*path, {});
   return {project ? project->string() : *path, *path};

@@ -59,7 +59,7 @@ std::optional<Repository> repository_of(const fs::path& file) {
 }
 
 prompt::FileName file_name_of(std::string_view uri) {
-  const auto path = lsp::path_of(uri);
+  const auto path = lsp::text_path_of(uri);
   if (!path) return {};
   const fs::path file(*path);
   const auto repository = repository_of(file);

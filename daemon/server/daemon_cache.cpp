@@ -157,7 +157,7 @@ void Daemon::Impl::forget_then_purge(const std::shared_ptr<Purge>& purge) {
   std::vector<std::string> uris(first, left.end());
   left.erase(first, left.end());
   for (const std::string& uri : uris) {
-    if (heads_) heads_->forget(lsp::path_of(uri).value_or(uri));
+    if (heads_) heads_->forget(lsp::text_path_of(uri).value_or(uri));
     forget_recalled(uri);
   }
   service_->forget(uris, [=, this] {
@@ -170,7 +170,7 @@ void Daemon::Impl::forget_then_purge(const std::shared_ptr<Purge>& purge) {
 }
 
 void Daemon::Impl::serves(const std::string& uri) {
-  if (served_.use(uri) && heads_) heads_->use(lsp::path_of(uri).value_or(uri));
+  if (served_.use(uri) && heads_) heads_->use(lsp::text_path_of(uri).value_or(uri));
   forget_oldest();
 }
 
@@ -187,8 +187,13 @@ void Daemon::Impl::forget_oldest() {
 }
 
 void Daemon::Impl::forget_recalled(const std::string& uri) {
-  const std::string path = lsp::path_of(uri).value_or(uri);
-  service_->change_index([path](recall::Index& index) { index.forget_everywhere(path); });
+  // Of a part of a file, such as the cells of a notebook, the file that was read from the disk goes, too.
+  const std::string file = lsp::path_of(uri).value_or(uri);
+  const std::string text = lsp::text_path_of(uri).value_or(uri);
+  service_->change_index([file, text](recall::Index& index) {
+    index.forget_everywhere(file);
+    if (text != file) index.forget_everywhere(text);
+  });
 }
 
 void Daemon::Impl::leave_project(const std::string& project) {

@@ -1,6 +1,7 @@
 #include "daemon/server/file_judge.h"
 
 #include <boost/asio/post.hpp>
+#include <filesystem>
 #include <mutex>
 #include <utility>
 
@@ -12,6 +13,7 @@
 namespace efimd::service {
 
 namespace asio = boost::asio;
+namespace fs = std::filesystem;
 
 struct FileJudge::Link {
   std::mutex mutex;
@@ -41,7 +43,7 @@ FileFacts facts_without_asking(std::string_view uri) {
     facts.exclusion = {Exclusions::Reason::kSecret, std::move(pattern)};
   else
     facts.exclusion = {Exclusions::Reason::kUnknown, "its file system does not answer"};
-  if (path) facts.file.path = lsp::base_name(uri);
+  if (path) facts.file.path = fs::path(*lsp::text_path_of(uri)).filename().generic_string();
   return facts;
 }
 

@@ -28,6 +28,9 @@ TEST_CASE("a file is named from its repository's root") {
   fs::create_directories(folder / "project/.git");
   CHECK(name_of(folder / "project/a.c") == prompt::FileName{"project", "a.c"});
   CHECK(name_of(folder / "project/src/deep/b.c") == prompt::FileName{"project", "src/deep/b.c"});
+  // A model that reads a path ending in .ipynb may expect JSON.
+  const std::string cells = lsp::file_uri((folder / "project/n.ipynb").string()) + "#.py";
+  CHECK(service::file_name_of(cells) == prompt::FileName{"project", "n.ipynb.py"});
 }
 
 TEST_CASE("in an added working tree it has the same name as in the first") {

@@ -55,6 +55,16 @@ TEST_CASE("paths survive the way to a URI and back") {
     CHECK(path_of(file_uri(path)).value() == path);
 }
 
+TEST_CASE("the path of a part of a file has the part's ending") {
+  CHECK(text_path_of("file:///a%20b.ipynb#.py").value() == "/a b.ipynb.py");
+  CHECK(path_of("file:///a%20b.ipynb#.py").value() == "/a b.ipynb");
+  for (const char* whole :
+       {"file:///a.c", "file:///a.c#", "file:///a.c#.", "file:///a.c#x.py", "file:///a.c#.p%79",
+        "file:///a.c#./etc", "file:///a.c#.aaaaaaaaaaaaaaaaa"})
+    CHECK(text_path_of(whole).value() == "/a.c");
+  CHECK_FALSE(text_path_of("untitled:Untitled-1.ipynb#.py"));
+}
+
 TEST_CASE("schemes are recognized") {
   CHECK(scheme_of("file:///x") == "file");
   CHECK(scheme_of("untitled:Untitled-1") == "untitled");
