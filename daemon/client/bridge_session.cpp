@@ -27,7 +27,7 @@ const Json& member(const Json& object, const char* key) {
 }  // namespace
 
 void BridgeSession::editor_says(std::string body) {
-  const auto message = lsp::parse_message(body);
+  auto message = lsp::parse_message(body);
   if (!message) {
     const lsp::BadMessage& bad = message.error();
     to_editor(lsp::error_body(bad.id, bad.code, bad.error.message()));
@@ -43,7 +43,7 @@ void BridgeSession::editor_says(std::string body) {
   }
 }
 
-void BridgeSession::on_editor_request(const lsp::Message& message, std::string body) {
+void BridgeSession::on_editor_request(lsp::Message& message, std::string body) {
   if (message.method == "initialize" && !greeting_) return on_initialize(message);
   if (message.method == "shutdown") {
     shut_down_ = true;
@@ -63,8 +63,9 @@ void BridgeSession::on_editor_request(const lsp::Message& message, std::string b
   if (pending_.size() >= kPendingMax)
     return to_editor(lsp::error_body(message.id, lsp::ErrorCode::kServerCancelled,
                                      "too many unanswered requests"));
+  const auto first_line = notebooks_.redirect(message, body);
   if (link_ == Link::kUp) to_daemon(body);
-  pending_.push_back({message.id, message.method, std::move(body)});
+  pending_.push_back({message.id, message.method, std::move(body), false, first_line});
 }
 
 std::optional<std::int64_t> BridgeSession::editor_process() const {
@@ -79,7 +80,7 @@ void BridgeSession::on_initialize(const lsp::Message& message) {
   if (link_ == Link::kGreeting) connected();
 }
 
-void BridgeSession::on_editor_notification(const lsp::Message& message, std::string body) {
+void BridgeSession::on_editor_notification(lsp::Message& message, std::string body) {
   if (message.method == "exit") {
     exit_code_ = shut_down_ ? 0 : 1;
     if (link_ == Link::kUp) to_daemon(std::move(body));
@@ -92,10 +93,23 @@ void BridgeSession::on_editor_notification(const lsp::Message& message, std::str
     touched_ = link_ != Link::kUp;
     if (message.method == "initialized") initialized_ = true;
     workspace_.note(message.method, message.params);
+    if (message.method.starts_with("notebookDocument/")) return on_notebook(message);
+    notebooks_.redirect(message, body);
     documents_.note(message.method, message.params,
                     encoding_.value_or(lsp::PositionEncoding::kUtf16));
   }
   if (link_ == Link::kUp) to_daemon(std::move(body));
+}
+
+/// BR-7.
+void BridgeSession::on_notebook(const lsp::Message& message) {
+  const auto encoding = encoding_.value_or(lsp::PositionEncoding::kUtf16);
+  Notebooks::Heard heard = notebooks_.note(message.method, message.params, encoding);
+  for (Notebooks::Told& told : heard.told) {
+    documents_.note(told.method, told.params, encoding);
+    if (link_ == Link::kUp) to_daemon(lsp::notification_body(told.method, std::move(told.params)));
+  }
+  if (!heard.trouble.empty()) tell(lsp::MessageType::kWarning, heard.trouble);
 }
 
 void BridgeSession::on_cancel(const Json& params) {
@@ -147,6 +161,8 @@ void BridgeSession::on_daemon_response(const lsp::Message& message, std::string 
   if (message.id == version_id_) return on_build_answered(message);
   const auto found = std::ranges::find(pending_, message.id, &Pending::id);
   if (found == pending_.end()) return;
+  if (found->first_line && !message.error)
+    body = lsp::response_body(message.id, Notebooks::lifted(message.result, *found->first_line));
   pending_.erase(found);
   to_editor(std::move(body));
 }
@@ -201,7 +217,9 @@ void BridgeSession::on_greeting_answered(const lsp::Message& message) {
     hang_up_ = "the new daemon counts positions in another encoding than the one before";
     return;
   }
-  if (!greeting_->answered) to_editor(lsp::response_body(greeting_->id, message.result));
+  if (!greeting_->answered)
+    to_editor(
+        lsp::response_body(greeting_->id, Notebooks::offered(message.result, greeting_->params)));
   greeting_->answered = true;
   link_ = Link::kUp;
   touched_ = false;

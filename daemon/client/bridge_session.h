@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/client/document_mirror.h"
+#include "daemon/client/notebooks.h"
 #include "daemon/client/workspace_mirror.h"
 #include "daemon/config/build.h"
 #include "lsp/json_rpc.h"
@@ -35,6 +36,8 @@ namespace efimd::service {
 ///         one message to the user says what to do.
 ///   BR-5  A message to the user is shown once, even if several daemons send it.
 ///   BR-6  A daemon that leaves for another one, as D-6 and D-7 have it, is sought again at once.
+///   BR-7  The daemon knows no notebooks: their code cells are told to it as documents (notebooks.h), and
+///         what is said of a cell, as of its place there.
 ///
 ///   link:  kNone --connected()--> kGreeting --initialize answered--> kUp
 ///          any   --disconnected()--> kNone
@@ -101,6 +104,7 @@ class BridgeSession {
     std::string method;
     std::string body;
     bool cancelled = false;
+    std::optional<std::uint32_t> first_line = {};  ///< of its cell, in the document (BR-7)
   };
   struct Greeting {
     lsp::Id id;  ///< the editor's
@@ -108,9 +112,10 @@ class BridgeSession {
     bool answered = false;
   };
 
-  void on_editor_request(const lsp::Message& message, std::string body);
-  void on_editor_notification(const lsp::Message& message, std::string body);
+  void on_editor_request(lsp::Message& message, std::string body);
+  void on_editor_notification(lsp::Message& message, std::string body);
   void on_editor_response(const lsp::Message& message);
+  void on_notebook(const lsp::Message& message);
   void on_initialize(const lsp::Message& message);
   void on_cancel(const lsp::Json& params);
   void on_daemon_response(const lsp::Message& message, std::string body);
@@ -150,6 +155,7 @@ class BridgeSession {
   std::optional<std::string> hang_up_;
   std::optional<lsp::PositionEncoding> encoding_;
   DocumentMirror documents_;
+  Notebooks notebooks_;
   WorkspaceMirror workspace_;
   bool registered_ = false;  ///< the editor was asked for notices of files
   std::deque<Pending> pending_;

@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "lsp/protocol.h"
-
 namespace efimd::service {
 
 namespace {
@@ -16,15 +14,16 @@ std::size_t byte_at(const text::Revision& revision, const lsp::Position& positio
   return begin + lsp::byte_of(revision.line(position.line), position.character, encoding);
 }
 
-Result<void> apply(text::Revision& revision, const lsp::TextDocumentContentChangeEvent& change,
-                   lsp::PositionEncoding encoding) {
+}  // namespace
+
+Result<void> apply_change(text::Revision& revision,
+                          const lsp::TextDocumentContentChangeEvent& change,
+                          lsp::PositionEncoding encoding) {
   if (!change.range) return revision.replace_all(change.text);
   const std::size_t start = byte_at(revision, change.range->start, encoding);
   const std::size_t end = byte_at(revision, change.range->end, encoding);
   return revision.replace(std::min(start, end), std::max(start, end), change.text);
 }
-
-}  // namespace
 
 void DocumentMirror::note(const std::string& method, const lsp::Json& params,
                           lsp::PositionEncoding encoding) {
@@ -55,7 +54,7 @@ void DocumentMirror::change(const lsp::Json& params, lsp::PositionEncoding encod
   if (found == documents_.end()) return;
   text::Revision revision = found->second.document.revise();
   for (const auto& step : changed->contentChanges) {
-    if (apply(revision, step, encoding)) continue;
+    if (apply_change(revision, step, encoding)) continue;
     documents_.erase(found);
     return;
   }

@@ -5,11 +5,18 @@
 #include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "daemon/text/document.h"
 #include "lsp/json_rpc.h"
 #include "lsp/position.h"
+#include "lsp/protocol.h"
 
 namespace efimd::service {
+
+/// Makes one change of a didChange: positions clamp to the text.
+Result<void> apply_change(text::Revision& revision,
+                          const lsp::TextDocumentContentChangeEvent& change,
+                          lsp::PositionEncoding encoding);
 
 /// The editor's open documents, which the bridge keeps to open them again in a new daemon.
 ///

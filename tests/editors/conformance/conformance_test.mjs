@@ -32,6 +32,7 @@ itemsFor.count = 0;
 test('inline completion is advertised statically, and nothing is registered later', () => {
   const { capabilities } = server.initialized;
   assert.ok(capabilities.inlineCompletionProvider);
+  assert.ok(capabilities.notebookDocumentSync);
   assert.equal(capabilities.textDocumentSync.change, protocol.TextDocumentSyncKind.Incremental);
   assert.deepEqual(server.registrations, []);
 });

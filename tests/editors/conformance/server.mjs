@@ -24,6 +24,7 @@ export class Server {
         ...(encodings && { general: { positionEncodings: encodings } }),
         textDocument: { inlineCompletion: { dynamicRegistration: false } },
         window: { workDoneProgress: true },
+        notebookDocument: { synchronization: {} },
         ...capabilities,
       },
       initializationOptions: { efim: { maxTokens: 24, ...efim } },
