@@ -34,6 +34,19 @@ TEST_CASE("Python's imports keep their dots and names") {
                             {Kind::kModule, "a.b"}});
 }
 
+TEST_CASE("a notebook's magics hide no import") {
+  const std::vector<Import> wanted{{Kind::kModule, "os"}, {Kind::kModule, "helpers", {"load"}}};
+  for (const char* magics :
+       {"%matplotlib inline\n", "!pip install 'x\n", "%load_ext autoreload\n%autoreload 2\n",
+        "%%time\n", "files = !ls\n", "%cd ..\n?os\n", "load??\n"}) {
+    CAPTURE(magics);
+    CHECK(imports_of(Grammar::kPython,
+                     std::string(magics) + "import os\nfrom helpers import load\n") == wanted);
+    CHECK(imports_of(Grammar::kPython, std::string("import os\n") + magics +
+                                           "\n\nfrom helpers import load\n") == wanted);
+  }
+}
+
 TEST_CASE("Go's imports are read alone and in a list") {
   CHECK(imports_of(Grammar::kGo,
                    "package p\nimport \"fmt\"\nimport (\n\tm \"example.org/x/y\"\n)\n") ==
