@@ -4,7 +4,7 @@ import { recommendModel } from './model_offer';
 import { plain } from './plain';
 import { logFile, run } from './program';
 import type { Server } from './server';
-import type { Switches } from './switches';
+import { fileOf, type Switches } from './switches';
 
 const kMenu: [command: string, title: string][] = [
   ['efimd.toggle', 'Turn suggestions on or off'],
@@ -81,12 +81,13 @@ export function registerCommands(server: Server, switches: Switches): vscode.Dis
   }
 
   async function purgeFile(): Promise<void> {
-    const file = document();
-    if (file && file.uri.scheme !== 'file') return void vscode.window.showInformationMessage('efimd: only files have a cache.');
-    const purged = file && await efimd('cache', 'purge', '--json', '--', file.uri.fsPath);
+    const active = document();
+    const file = active && fileOf(active);
+    if (file && file.scheme !== 'file') return void vscode.window.showInformationMessage('efimd: only files have a cache.');
+    const purged = file && await efimd('cache', 'purge', '--json', '--', file.fsPath);
     if (!purged) return;
     const { tokens } = JSON.parse(purged) as { tokens: number };
-    void vscode.window.showInformationMessage(`efimd: ${tokens} tokens of ${plain(vscode.workspace.asRelativePath(file.uri))} were removed from memory and disk. `
+    void vscode.window.showInformationMessage(`efimd: ${tokens} tokens of ${plain(vscode.workspace.asRelativePath(file))} were removed from memory and disk. `
       + 'It stays off the disk until it is opened again.');
   }
 

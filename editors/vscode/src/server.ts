@@ -117,7 +117,7 @@ export class Server implements vscode.Disposable {
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const settings = this.settings();
           const automatic = context.triggerKind === vscode.InlineCompletionTriggerKind.Automatic;
-          if (!this.switches.isOn(document) || (automatic && settings.trigger === 'key')) return [];
+          if (!this.switches.asksFor(document) || (automatic && settings.trigger === 'key')) return [];
           if (automatic && settings.debounceMs > 0) await new Promise((done) => setTimeout(done, settings.debounceMs));
           if (token.isCancellationRequested) return [];
           const answer = Promise.resolve(next(document, position, context, token));

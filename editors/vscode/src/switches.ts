@@ -1,8 +1,24 @@
 import * as vscode from 'vscode';
 import type { Settings } from './settings';
 
-/** Texts elsewhere (other schemes) are output, differences, and parts of notebooks. */
-export const kServed = [{ scheme: 'file' }, { scheme: 'untitled' }];
+/** Texts elsewhere (other schemes) are output and differences. The cells of a notebook are where the notebook is. */
+const kSchemes = ['file', 'untitled'];
+/** As LSP names them. */
+export const kServed = kSchemes.flatMap((scheme) => [{ scheme }, { notebook: { notebookType: '*', scheme } }]);
+const kServedHere: vscode.DocumentSelector = kSchemes.flatMap((scheme) => [{ scheme }, { notebookType: '*', scheme }]);
+
+/** The cell of a notebook that has this text; undefined for a text of its own. */
+function cellOf(document: vscode.TextDocument): vscode.NotebookCell | undefined {
+  if (kSchemes.includes(document.uri.scheme)) return undefined;
+  return vscode.workspace.notebookDocuments.flatMap((notebook) => notebook.getCells()).find((cell) => cell.document === document);
+}
+
+/** A cell's file is the notebook's. */
+export function fileOf(document: vscode.TextDocument): vscode.Uri {
+  return cellOf(document)?.notebook.uri ?? document.uri;
+}
+
+const isMarkup = (document: vscode.TextDocument) => cellOf(document)?.kind === vscode.NotebookCellKind.Markup;
 
 /** Whether a document gets suggestions: the file's own switch first, then everything's, then its language's. */
 export class Switches {
@@ -14,13 +30,19 @@ export class Switches {
 
   isOn(document: vscode.TextDocument): boolean {
     const settings = this.settings();
-    return this.files.get(document.uri.toString())
+    return this.files.get(fileOf(document).toString())
       ?? (settings.enabled && (settings.languages[document.languageId] ?? settings.languages['*'] ?? true));
+  }
+
+  /** Whether the daemon is asked. */
+  asksFor(document: vscode.TextDocument): boolean {
+    return this.isOn(document) && !isMarkup(document);
   }
 
   /** In a sentence; empty if it may get suggestions. */
   whyOff(document: vscode.TextDocument): string {
-    if (vscode.languages.match(kServed, document) === 0) return 'Off here: only files on disk and unsaved texts get suggestions.';
+    if (vscode.languages.match(kServedHere, document) === 0) return 'Off here: only files on disk and unsaved texts get suggestions.';
+    if (isMarkup(document)) return 'Off here: of a notebook only the code cells get suggestions.';
     if (!this.isOn(document)) return 'Off here.';
     const shown = vscode.workspace.getConfiguration('editor', document).get<boolean>('inlineSuggest.enabled');
     return shown === false ? 'Off here: the setting editor.inlineSuggest.enabled is off.' : '';
@@ -43,7 +65,7 @@ export class Switches {
 
   /** Until the window closes. */
   toggleFile(document: vscode.TextDocument): void {
-    this.files.set(document.uri.toString(), !this.isOn(document));
+    this.files.set(fileOf(document).toString(), !this.isOn(document));
     this.changed.fire();
   }
 

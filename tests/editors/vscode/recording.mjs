@@ -14,6 +14,10 @@ function replaced(text, range, inserted) {
 /** {requests: id -> {uri, text, position, kind}, answers: id -> [message], receipts: [efim/receipt's params]} of inline completion so far. */
 export function readRecording(file) {
   const texts = new Map();
+  const opened = ({ uri, text }) => texts.set(uri, text);
+  const changed = (uri, changes) => {
+    for (const change of changes) texts.set(uri, change.range ? replaced(texts.get(uri), change.range, change.text) : change.text);
+  };
   const requests = new Map();
   const answers = new Map();
   const receipts = [];
@@ -24,11 +28,15 @@ export function readRecording(file) {
       if (method === 'efim/receipt') receipts.push(params);
       if (method === undefined) answers.set(`${session}/${id}`, [...(answers.get(`${session}/${id}`) ?? []), message]);
     } else if (method === 'textDocument/didOpen') {
-      texts.set(params.textDocument.uri, params.textDocument.text);
+      opened(params.textDocument);
     } else if (method === 'textDocument/didChange') {
-      const uri = params.textDocument.uri;
-      for (const change of params.contentChanges)
-        texts.set(uri, change.range ? replaced(texts.get(uri), change.range, change.text) : change.text);
+      changed(params.textDocument.uri, params.contentChanges);
+    } else if (method === 'notebookDocument/didOpen') {
+      params.cellTextDocuments.forEach(opened);
+    } else if (method === 'notebookDocument/didChange') {
+      const { structure, textContent } = params.change.cells ?? {};
+      structure?.didOpen?.forEach(opened);
+      textContent?.forEach(({ document, changes }) => changed(document.uri, changes));
     } else if (method === 'textDocument/inlineCompletion') {
       const uri = params.textDocument.uri;
       requests.set(`${session}/${id}`, { uri, text: texts.get(uri), position: params.position, kind: params.context.triggerKind });

@@ -119,6 +119,28 @@ test('in a C++ file a bracket that VS Code closed is not doubled', async () => {
   assert.ok(text.split(')').length <= text.split('(').length, text); // what the model writes may go over several lines
 });
 
+test('in a cell of a notebook ghost text goes on from the cells around it', async () => {
+  const [above, typed] = kRepeated.split(/(?=def load_one)/);
+  const cells = [['markdown', '# Entries'], ['python', `%matplotlib inline\n!pip install nothing\n${above.trim()}`],
+    ['python', `${typed} = rea`], ['markdown', 'and more'], ['python', "load_one('.')"]];
+  const file = await vscode.editCell('entries.ipynb', cells, 2);
+  const ghost = await typeAtEnd('d');
+  assert.ok(ghost.ghost.startsWith('_entries_of('), JSON.stringify(ghost));
+  await vscode.screenshot('notebook');
+  await vscode.press('Tab');
+  const text = await vscode.saved(file, (now) => /read_entries_of/.test(JSON.parse(now).cells[2].source.join('')));
+  const sources = JSON.parse(text).cells.map(({ source }) => source.join(''));
+  assert.ok(sources[2].startsWith(`${typed} = read_entries_of(folder`), sources[2]);
+  assert.deepEqual(sources.toSpliced(2, 1), cells.map(([, source]) => source).toSpliced(2, 1));
+  // What is switched off in one cell is on again by another one: the file is the notebook.
+  await vscode.command('efimd: Turn Suggestions On or Off for This File');
+  await vscode.waitForStatus(/efimd off/);
+  await vscode.press('Escape');
+  await vscode.enterCell(1);
+  await vscode.command('efimd: Turn Suggestions On or Off for This File');
+  await vscode.waitForStatus(/efimd.*Ready/);
+});
+
 test('the status item tells the last receipt, and where the suggestion is from', async () => {
   // A language in which nothing was refused so far; and one key, so that nothing is typed through.
   await vscode.edit('entries.txt', `${kRepeated} = rea`);

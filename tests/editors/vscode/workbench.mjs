@@ -136,6 +136,41 @@ export class Workbench {
 
   /** Opens a new file with this text, in front; `path` is in the workspace. */
   async edit(path, text) {
+    const file = await this.#open(path, text);
+    const name = basename(path);
+    await until(`the editor of ${name}`, () => this.page.evaluate((wanted) =>
+      document.querySelector('.tab.active')?.getAttribute('data-resource-name') === wanted
+      && document.activeElement?.closest('.monaco-editor') !== null, name));
+    return file;
+  }
+
+  /** Opens a new notebook, whose `cells` are [language, text] each; the cursor is at the end of `cell`, which counts from 0. */
+  async editCell(path, cells, cell) {
+    const file = await this.#open(path, JSON.stringify({
+      nbformat: 4, nbformat_minor: 5, metadata: { language_info: { name: 'python' } },
+      cells: cells.map(([language, source], id) => ({
+        id: `cell-${id}`, metadata: {}, source: source.split(/(?<=\n)/),
+        ...(language === 'markdown' ? { cell_type: 'markdown' } : { cell_type: 'code', execution_count: null, outputs: [] }),
+      })),
+    }));
+    await this.enterCell(cell);
+    await this.press('Control+End');
+    return file;
+  }
+
+  /** From another cell, which is selected and not entered. */
+  async enterCell(cell) {
+    const row = () => this.page.evaluate(() => document.querySelector('.notebookOverlay .monaco-list-row.focused')?.getAttribute('data-index'));
+    await until(`cell ${cell}`, async () => {
+      const now = Number(await row()); // NaN while nothing is selected
+      if (now !== cell && now >= 0) await this.press(now < cell ? 'ArrowDown' : 'ArrowUp');
+      return now === cell;
+    });
+    await this.press('Enter');
+    await until('the cursor in the cell', () => this.page.evaluate(() => document.activeElement?.closest('.notebookOverlay .monaco-editor') !== null));
+  }
+
+  async #open(path, text) {
     const file = join(this.folder, path);
     const name = basename(path);
     writeFileSync(file, text);
@@ -150,9 +185,6 @@ export class Workbench {
       return until('it', inList, patienceMs).catch(() => false);
     });
     await this.press('Enter');
-    await until(`the editor of ${name}`, () => this.page.evaluate((wanted) =>
-      document.querySelector('.tab.active')?.getAttribute('data-resource-name') === wanted
-      && document.activeElement?.closest('.monaco-editor') !== null, name));
     return file;
   }
 
@@ -280,9 +312,12 @@ export class Workbench {
 export function readGhost() {
   const plain = (text) => text.replaceAll('\u00a0', ' ').replaceAll('\u200b', '');
   const isGhost = 'ghost-text-decoration';
-  const part = [...document.querySelectorAll(`.editor-group-container.active .view-line [class*="${isGhost}"]`)]
+  // A notebook's editors are not below those of its group.
+  const editors = [...document.querySelectorAll('.editor-group-container.active, .notebookOverlay .monaco-editor.focused')];
+  const all = (selector) => editors.flatMap((editor) => [...editor.querySelectorAll(selector)]);
+  const part = all(`.view-line [class*="${isGhost}"]`)
     .find((each) => plain(each.textContent) !== '' && !each.closest('.view-zones, .ghost-text, .suggest-preview-text'));
-  const zone = [...document.querySelectorAll('.editor-group-container.active .ghost-text .view-line, .editor-group-container.active .suggest-preview-text .view-line')]
+  const zone = all('.ghost-text .view-line, .suggest-preview-text .view-line')
     .filter((each) => each.offsetHeight > 0);
   const below = zone.sort((a, b) => a.getBoundingClientRect().top - b.getBoundingClientRect().top).map((each) => plain(each.textContent));
   if (!part && below.length === 0) return null;
