@@ -58,12 +58,25 @@ class Buffers(Plugin):
         self.show_another("value")
         self.assertNotIn("not open", (self.home / "state/efimd.log").read_text(encoding="utf-8"))
 
+    def attached(self):
+        return self.neovim.lua("vim.tbl_filter(function(buf) return require('efimd.client').attached(buf) end, vim.api.nvim_list_bufs())")
+
     def test_what_is_no_text_of_the_user_is_no_document(self):
         self.start_ready()
-        for command in (f":edit {self.home}", ":Efimd log", ":Efimd status", ":Efimd status"):
+        for command in (f":edit {self.home}<CR>", ":Efimd log<CR>", ":Efimd status<CR>", ":Efimd status<CR>", ":terminal<CR>",
+                        "<C-\\><C-n>:copen<CR>", "q:", ":quit<CR>:new | setlocal buftype=nofile<CR>"):
             before = self.neovim.lua("vim.api.nvim_get_current_buf()")
-            self.neovim.type(f"<Esc>{command}<CR>")
+            self.neovim.type(f"<Esc>{command}")
             self.neovim.wait_for(command, state=None, holds=lambda before=before: before != self.neovim.lua("vim.api.nvim_get_current_buf()"))
-            attached = "vim.tbl_filter(function(buf) return require('efimd.client').attached(buf) end, vim.api.nvim_list_bufs())"
-            self.assertEqual(self.neovim.lua(attached), [1], command)
+            self.assertEqual(self.attached(), [1], command)
+        self.assertEqual(self.neovim.state()["messages"].strip(), "")
+        self.assertEqual(len(self.opened()), 1)
+
+    def test_an_empty_buffer_that_a_terminal_takes_over_is_no_document_any_more(self):
+        self.start_ready()
+        self.neovim.type(":enew<CR>")
+        self.neovim.wait_for("the empty one", state=None, holds=lambda: self.opened()[1:])
+        self.neovim.type(":terminal<CR>")
+        self.neovim.wait_for("its end", state=None, holds=lambda: self.closed() == self.opened()[1:])
+        self.assertEqual(self.attached(), [1])
         self.assertEqual(self.neovim.state()["messages"].strip(), "")

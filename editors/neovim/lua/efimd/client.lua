@@ -59,6 +59,12 @@ local function editable(buf)
     and vim.fn.isdirectory(vim.api.nvim_buf_get_name(buf)) == 0
 end
 
+--- Whether `buf` became what no person edits after it was attached: a terminal takes over an empty buffer.
+function M.is_no_text(buf) return vim.bo[buf].buftype ~= '' end
+
+--- Silent, because 0.7 tells of it.
+function M.detach(buf) vim.cmd(('silent lua vim.lsp.buf_detach_client(%d, %d)'):format(buf, client_id)) end
+
 function M.attach(buf)
   if ended or M.attached(buf) or not editable(buf) then return end
   if vim.fn.executable(config.values.cmd[1]) == 0 then

@@ -129,6 +129,19 @@ local function tell_focus(buf)
   if vim.api.nvim_get_current_buf() == buf then client.notify('efim/didFocus', { textDocument = client.document(buf) }) end
 end
 
+--- Attaches `buf`, or detaches what is no text any more.
+local function look_at(buf, filetype_is_new)
+  if not vim.api.nvim_buf_is_valid(buf) then return end
+  if client.attached(buf) and client.is_no_text(buf) then
+    way().set_enabled(buf, false)
+    return client.detach(buf)
+  end
+  if M.is_enabled(buf) then client.attach(buf) end
+  if not client.attached(buf) then return end
+  if filetype_is_new then way().set_enabled(buf, M.is_enabled(buf)) end
+  tell_focus(buf)
+end
+
 --- Starts efimd. Options: :help efimd-options.
 function M.setup(options)
   local problems = config.set(options)
@@ -143,14 +156,19 @@ function M.setup(options)
     tell_focus(buf)
   end)
   local group = vim.api.nvim_create_augroup('efimd', {})
-  vim.api.nvim_create_autocmd({ 'BufEnter', 'FileType' }, {
+  vim.api.nvim_create_autocmd({ 'BufEnter', 'FileType', 'TermOpen' }, {
     group = group,
     callback = function(event)
-      if M.is_enabled(event.buf) then client.attach(event.buf) end
-      if event.event == 'FileType' and client.attached(event.buf) then
-        way().set_enabled(event.buf, M.is_enabled(event.buf))
-      end
-      if client.attached(event.buf) then tell_focus(event.buf) end
+      -- Who makes a terminal, a list or the command-line window enters the buffer first, and then says what it is.
+      vim.schedule(function() look_at(event.buf, event.event == 'FileType') end)
+    end,
+  })
+  vim.api.nvim_create_autocmd('OptionSet', {
+    group = group,
+    pattern = 'buftype',
+    callback = function()
+      local buf = vim.api.nvim_get_current_buf()
+      vim.schedule(function() look_at(buf) end)
     end,
   })
   vim.api.nvim_create_autocmd('BufWritePost', { group = group, callback = function(event) client.written(event.buf) end })
