@@ -51,6 +51,13 @@ class Typing(Plugin):
         self.neovim.wait_for("efimd.accept", state=None, holds=lambda: self.accepted() == 1)
         self.assert_no_complaints()
 
+    def test_a_key_typed_right_after_tab_comes_behind_what_tab_takes(self):
+        before = self.begin()
+        after = self.take("<Tab>,", before)  # at once, as in a macro or over a slow line
+        row, column = before["row"], before["column"]
+        grown = before["lines"][row][:column] + before["ghost"] + "," + before["lines"][row][column:]
+        self.assertEqual(after["lines"][row:row + 1 + grown.count("\n")], grown.split("\n"))
+
     def accepted(self):
         done = subprocess.run([self.efimd, "status", "--json"], env=self.environment, check=True,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True)

@@ -25,6 +25,18 @@ function M.attach(config, buf, client_id)
   return id
 end
 
+local queued = {}
+
+--- Calls `change` before the keys that were typed already. A key that is an expression may not change text itself, and
+--- vim.schedule() would come after those keys: then `change` would find another text.
+function M.before_typed_keys(change)
+  table.insert(queued, change)
+  local key = vim.api.nvim_replace_termcodes("<Cmd>lua require('efimd.compat').change_now()<CR>", true, true, true)
+  vim.api.nvim_feedkeys(key, 'in', false)
+end
+
+function M.change_now() table.remove(queued, 1)() end
+
 --- The code units that the character with this first byte of UTF-8 has; 0 for a byte inside a character.
 local function units(byte, encoding)
   if encoding == 'utf-8' then return 1 end

@@ -3,6 +3,7 @@
 -- accepted.
 local again = require('efimd.again')
 local client = require('efimd.client')
+local compat = require('efimd.compat')
 local config = require('efimd.config')
 local suggestion = require('efimd.suggestion')
 local M = {}
@@ -10,6 +11,7 @@ local M = {}
 local kMethod = 'textDocument/inlineCompletion'
 local namespace = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
 local kInvoked = 1
+local kAcceptMs = 1000 -- Neovim accepts in its next turn, which takes no time
 local kServerBusy = { [-32800] = true, [-32801] = true, [-32802] = true } -- cancelled, outdated, refused: no errors to show
 
 local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
@@ -112,16 +114,22 @@ end
 
 function M.accept(buf, what)
   local rest, tail, command = M.rest(buf)
-  if not rest then return false end
-  return vim.lsp.inline_completion.get({
-    bufnr = buf,
-    on_accept = function()
-      if M.rest(buf) ~= rest then return end
-      local part = suggestion.part(rest, what)
-      suggestion.insert(buf, part, rest, tail)
-      require('efimd.taken')(buf, part, rest, command)
-    end,
-  })
+  if not rest or not vim.api.nvim_buf_get_extmarks(buf, namespace, 0, -1, {})[1] then return false end
+  compat.before_typed_keys(function()
+    local done = false
+    local accepts = vim.lsp.inline_completion.get({
+      bufnr = buf,
+      on_accept = function()
+        done = true
+        if M.rest(buf) ~= rest then return end
+        local part = suggestion.part(rest, what)
+        suggestion.insert(buf, part, rest, tail)
+        require('efimd.taken')(buf, part, rest, command)
+      end,
+    })
+    if accepts then vim.wait(kAcceptMs, function() return done end, 1) end
+  end)
+  return true
 end
 
 return M

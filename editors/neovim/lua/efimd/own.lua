@@ -104,8 +104,7 @@ end
 function M.accept(buf, what)
   local rest, tail, command = M.rest(buf)
   if not rest then return false end
-  -- Deferred: a key that is an expression may not change text.
-  vim.schedule(function()
+  compat.before_typed_keys(function()
     if M.rest(buf) ~= rest then return end
     local part = suggestion.part(rest, what)
     suggestion.insert(buf, part, rest, tail)
