@@ -73,6 +73,12 @@ class Typing(Plugin):
         self.assertEqual(self.recorded().shows("efim/didPartiallyAccept")[0]["acceptedLength"], len(word))
         self.assert_no_complaints()
 
+    def test_the_next_word_is_taken_before_the_next_answer(self):
+        before = self.begin()
+        words = re.match(r"(?:\s*(?:\w+|[^\w\s]+)){2}", before["ghost"])[0]
+        after = self.take("<M-Right><M-Right>", before)
+        self.assertEqual(after["lines"][before["row"]], before["lines"][before["row"]] + words)
+
     def test_a_line_is_taken_without_those_below_it(self):
         before = self.begin()
         after = self.take("<M-l>", before)

@@ -5,6 +5,7 @@ local again = require('efimd.again')
 local client = require('efimd.client')
 local compat = require('efimd.compat')
 local config = require('efimd.config')
+local ghost = require('efimd.ghost')
 local suggestion = require('efimd.suggestion')
 local M = {}
 
@@ -21,9 +22,22 @@ function M.rest(buf)
   return suggestion.rest(buf)
 end
 
-local function hide_what_is_old(buf)
-  if not M.rest(buf) then vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1) end
+-- buf -> true after a part was taken, until the next answer: Neovim has forgotten the rest, so the plugin draws it
+local left = {}
+
+local function hide_left(buf)
+  left[buf] = nil
+  ghost.hide(buf)
 end
+
+local function hide_what_is_old(buf)
+  local rest, tail = M.rest(buf)
+  if not rest then vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1) end
+  if not left[buf] then return end
+  if rest and again.inserting(buf) then ghost.show(buf, rest, tail) else hide_left(buf) end
+end
+
+local function is_shown(buf) return left[buf] or vim.api.nvim_buf_get_extmarks(buf, namespace, 0, -1, {})[1] ~= nil end
 
 local by_hand = {} -- buf -> whether its next question is one
 
@@ -47,6 +61,7 @@ local function checked(connection, buf, is_by_hand, handler)
       again.answered(buf, moment, result.items or result, function() ask(buf, is_by_hand) end)
       suggestion.set(buf, result.items or result, connection.offset_encoding)
     end
+    if result then hide_left(buf) end
     handler(problem, result, context, ...)
     if not result then return end
     hide_what_is_old(buf)
@@ -71,6 +86,12 @@ local function watch(connection)
     end
     return request(self, method, params, handler, buf, ...)
   end
+end
+
+--- Ends what is suggested in `buf`; Neovim clears its own.
+function M.forget(buf)
+  suggestion.clear(buf)
+  hide_left(buf)
 end
 
 function M.start(buf)
@@ -98,7 +119,7 @@ end
 
 function M.dismiss(buf)
   again.forget()
-  suggestion.clear(buf)
+  M.forget(buf)
   hide_what_is_old(buf)
 end
 
@@ -112,22 +133,31 @@ function M.select(buf, count)
   vim.lsp.inline_completion.select({ bufnr = buf, count = count })
 end
 
+--- Calls `insert` where Neovim forgets the item that it shows.
+local function take(buf, insert)
+  if left[buf] then return insert() end
+  local done = false
+  local function on_accept()
+    done = true
+    insert()
+  end
+  if vim.lsp.inline_completion.get({ bufnr = buf, on_accept = on_accept }) then
+    vim.wait(kAcceptMs, function() return done end, 1)
+  end
+end
+
 function M.accept(buf, what)
   local rest, tail, command = M.rest(buf)
-  if not rest or not vim.api.nvim_buf_get_extmarks(buf, namespace, 0, -1, {})[1] then return false end
+  if not rest or not is_shown(buf) then return false end
   compat.before_typed_keys(function()
-    local done = false
-    local accepts = vim.lsp.inline_completion.get({
-      bufnr = buf,
-      on_accept = function()
-        done = true
-        if M.rest(buf) ~= rest then return end
-        local part = suggestion.part(rest, what)
-        suggestion.insert(buf, part, rest, tail)
-        require('efimd.taken')(buf, part, rest, command)
-      end,
-    })
-    if accepts then vim.wait(kAcceptMs, function() return done end, 1) end
+    take(buf, function()
+      if M.rest(buf) ~= rest then return end
+      local part = suggestion.part(rest, what)
+      suggestion.insert(buf, part, rest, tail)
+      require('efimd.taken')(buf, part, rest, command)
+      left[buf] = true
+      hide_what_is_old(buf)
+    end)
   end)
   return true
 end
