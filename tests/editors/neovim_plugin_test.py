@@ -159,6 +159,11 @@ class Typing(Plugin):
         self.neovim.type("<C-e>")
         self.assertEqual(self.neovim.state()["lines"], before["lines"])
 
+    def test_a_window_that_only_opens_leaves_ghost_text(self):
+        before = self.begin()
+        options = "{ relative = 'cursor', row = 1, col = 0, width = 9, height = 2 }"
+        self.neovim.lua(f"vim.api.nvim_open_win(vim.api.nvim_create_buf(false, true), false, {options})")
+        self.assertEqual(self.neovim.state()["ghosts"], before["ghosts"])
 
     def test_by_key_only_nothing_is_asked_before_the_key_and_one_question_for_it(self):
         self.start_ready(options="trigger = 'key'")

@@ -131,9 +131,16 @@ function M.start(buf)
   end
   on('InsertEnter', look_soon) -- it comes before the mode has changed
   on({ 'CompleteChanged', 'CompleteDone' }, function() vim.schedule(function() M.draw(buf) end) end)
-  on({ 'InsertLeave', 'BufLeave' }, function()
+  local function leave()
     last_moment = nil
     M.dismiss(buf)
+  end
+  on('InsertLeave', leave)
+  -- Until 0.9 a floating window that opens beside the cursor, as help for a call, leaves the buffer and comes back.
+  on('BufLeave', function()
+    vim.schedule(function()
+      if not inserting(buf) then leave() end
+    end)
   end)
   look_soon() -- at what was typed while efimd started
 end
