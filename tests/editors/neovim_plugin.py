@@ -80,7 +80,8 @@ class Plugin(unittest.TestCase):
     def start(self, name="settings.py", text=kSettings, options="", init=None):
         file = self.home / name
         file.write_text(text, encoding="utf-8")
-        self.neovim = Neovim(self.neovim_program, self.environment, str(file), init or self.setup_lua(options))
+        wide = "vim.o.columns = 1000\n"  # what is drawn below a window's edge would look like another line
+        self.neovim = Neovim(self.neovim_program, self.environment, str(file), wide + (init or self.setup_lua(options)))
         self.addCleanup(self.neovim.close)
         return self.neovim
 

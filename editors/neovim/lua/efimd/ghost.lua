@@ -8,24 +8,49 @@ function M.hide(buf)
   if vim.api.nvim_buf_is_valid(buf) then vim.api.nvim_buf_clear_namespace(buf, M.namespace, 0, -1) end
 end
 
---- Blanks over the text after the cursor, as wide as that is shown.
-local function blanks_over(text, shown) return (' '):rep(math.max(0, vim.fn.strdisplaywidth(text) - vim.fn.strdisplaywidth(shown))) end
+local function width_of(text, column) return vim.fn.strdisplaywidth(text, column) end
+
+--- `text` as far as `room` cells hold it, and the rest in rows of `width` cells. It begins at screen column `column`.
+local function rows_of(text, column, room, width)
+  if width_of(text, column) <= room then return { text } end
+  local rows, row = {}, ''
+  for _, character in ipairs(vim.fn.split(text, '\\zs')) do
+    local cells = width_of(character, column)
+    if cells > room then
+      table.insert(rows, row)
+      row, room = '', width
+    end
+    row, room, column = row .. character, room - cells, column + cells
+  end
+  table.insert(rows, row)
+  return rows
+end
+
+--- Blanks after `shown` over the text behind the cursor, as wide as that is shown.
+local function blanks_over(behind, shown, column)
+  return (' '):rep(math.max(0, width_of(behind, column) - width_of(shown, column)))
+end
 
 --- The parts of a suggestion: text in the cursor's line, lines below it, and whether it covers the
 --- text after the cursor.
-local function layout(rest, behind, tail)
+local function layout(rest, before, behind, tail)
   local lines = vim.split(rest, '\n', { plain = true })
   local kept = behind:sub(tail + 1)
   local first = table.remove(lines, 1)
-  if #lines == 0 and tail == 0 and (compat.has_inline_text or behind == '') then
-    return first, lines, compat.has_inline_text and 'inline' or 'overlay'
-  end
+  if compat.has_inline_text and (behind == '' or (#lines == 0 and tail == 0)) then return first, lines, 'inline' end
   if #lines == 0 then
     first = first .. kept
   else
     lines[#lines] = lines[#lines] .. kept
   end
-  return first .. blanks_over(behind, first), lines, 'overlay'
+  local column = width_of(before, 0)
+  if vim.wo.wrap then -- what covers text ends at the window's edge
+    local width = vim.api.nvim_win_get_width(0) - vim.fn.getwininfo(vim.api.nvim_get_current_win())[1].textoff
+    local rows = rows_of(first, column, width - column % width, width)
+    first = table.remove(rows, 1)
+    lines = vim.list_extend(rows, lines)
+  end
+  return first .. blanks_over(behind, first, column), lines, 'overlay'
 end
 
 --- Shows `rest` at the cursor of the current window, in place of `tail` bytes after it.
@@ -33,8 +58,8 @@ function M.show(buf, rest, tail)
   M.hide(buf)
   local cursor = vim.api.nvim_win_get_cursor(0)
   local row, column = cursor[1] - 1, cursor[2]
-  local behind = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]:sub(column + 1)
-  local first, lines, position = layout(rest, behind, tail)
+  local line = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]
+  local first, lines, position = layout(rest, line:sub(1, column), line:sub(column + 1), tail)
   local below = {}
   for _, line in ipairs(lines) do
     table.insert(below, { { line == '' and ' ' or line, 'EfimdSuggestion' } })

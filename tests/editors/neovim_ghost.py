@@ -1,0 +1,40 @@
+"""How the plugin draws a suggestion, for neovim_plugin_test.py."""
+
+from neovim_plugin import Plugin
+
+
+class Drawing(Plugin):
+    def drawn(self, line, column, rest, tail=0):
+        """The ghost text of `rest` at a byte of `line`, in a window of 40 columns with tabs of 4."""
+        if not hasattr(self, "neovim"):
+            self.start(init=self.setup_lua("filetypes = { ['*'] = false }"))
+            self.neovim.type(":set columns=40 tabstop=4 nonumber signcolumn=no virtualedit=onemore<CR>")
+        return self.neovim.lua(f"""(function()
+          vim.api.nvim_buf_set_lines(0, 0, -1, true, {{ {lua_text(line)}, 'end' }})
+          vim.api.nvim_win_set_cursor(0, {{ 1, {column} }})
+          require('efimd.ghost').show(0, {lua_text(rest)}, {tail})
+          local mark = vim.api.nvim_buf_get_extmarks(0, require('efimd.ghost').namespace, 0, -1, {{ details = true }})[1][4]
+          local rows = {{ mark.virt_text[1][1] }}
+          for _, below in ipairs(mark.virt_lines or {{}}) do table.insert(rows, below[1][1]) end
+          return rows
+        end)()""")
+
+    def test_what_covers_text_goes_on_below_at_the_windows_edge(self):
+        self.assertEqual(self.drawn("x = ;  // c", 4, "a" * 50 + "\n  b"), ["a" * 36, "a" * 14, "  b;  // c"])
+        # 36 cells before the edge hold 18 wide characters; behind a single cell they hold 17.
+        self.assertEqual(self.drawn("x = ;", 4, "日" * 20 + "\nb"), ["日" * 18, "日日", "b;"])
+        self.assertEqual(self.drawn("x = ;", 4, "a" + "日" * 20 + "\nb"), ["a" + "日" * 17, "日日日", "b;"])
+
+    def test_text_with_a_tab_is_covered_to_its_end(self):
+        # "x" is in column 3, so the tab behind it is four cells wide; at the line's start it would be three.
+        self.assertEqual(self.drawn("abcx\ty", 3, "z\nb"), ["z" + " " * 5, "bx\ty"])
+
+    def test_nothing_is_lost_of_a_long_line_with_others_below(self):
+        rows = self.drawn("x = ", 4, "a" * 50 + "\nb")
+        self.assertEqual("".join(rows), "a" * 50 + "b")
+        if self.mode == "old":
+            self.assertEqual(rows, ["a" * 36, "a" * 14, "b"])
+
+
+def lua_text(text):
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t") + '"'
