@@ -27,7 +27,7 @@ kColumns, kRows = 72, 16
 kInit = """
 (setq inhibit-startup-screen t make-backup-files nil auto-save-default nil create-lockfiles nil
       lsp-session-file (expand-file-name "lsp-session" "~") lsp-auto-guess-root t lsp-guess-root-without-session t
-      lsp-enable-suggest-server-download nil lsp-inline-completion-idle-delay 0.2)
+      lsp-enable-suggest-server-download nil)
 (dolist (folder (directory-files (getenv "LSP_MODE") t "^[^.]")) (add-to-list 'load-path folder))
 (require 'lsp-mode)
 (require 'lsp-inline-completion)
@@ -98,6 +98,7 @@ class Emacs(unittest.TestCase):
         self.until("the server", lambda: self.in_buffer("(and lsp-mode lsp-inline-completion-mode t)") == "t")
         # What is asked while the model is loading is not asked again by itself.
         self.until("the model", self.model_is_ready)
+        self.assertEqual(self.lisp_value("lsp-inline-completion-idle-delay"), "0.2")
         self.tmux("send-keys", "M->")
         self.tmux("send-keys", "-l", "    def set(self, na")
         for key in ("m", "e", ",", " "):

@@ -24,6 +24,9 @@ std::string emacs_lines(const SetupPlaces& places) {
       "                    :activation-fn (lambda (&rest _) t)\n"
       "                    :add-on? t\n"
       "                    :server-id 'efimd)))\n"
+      "(with-eval-after-load 'lsp-inline-completion\n"
+      "  (when (eql lsp-inline-completion-idle-delay 2)\n"
+      "    (setq lsp-inline-completion-idle-delay 0.2)))\n"
       "(add-hook 'lsp-mode-hook #'lsp-inline-completion-mode)\n",
       in_quotes(places.program.string()));
 }
