@@ -252,12 +252,13 @@ void say_help_last(std::vector<std::string>& arguments) {
   arguments.emplace_back("--help");
 }
 
-/// The first word in a command's place that is none; CLI11 does not name it, and helps anyway.
-std::string unknown_command(const CLI::App& program, const std::vector<std::string>& words) {
+/// The first word in a command's place that is neither one nor an option; CLI11 does not name it, and helps anyway.
+std::string unknown_word(const CLI::App& program, const std::vector<std::string>& words) {
   const CLI::App* app = &program;
   for (const std::string& word : words) {
     const auto subs = app->get_subcommands([](const CLI::App*) { return true; });
-    if (subs.empty() || word.starts_with('-')) break;
+    if (subs.empty()) break;
+    if (word.starts_with('-')) return app->get_option_no_throw(word) == nullptr ? word : "";
     const auto named =
         std::ranges::find_if(subs, [&](const CLI::App* sub) { return sub->get_name() == word; });
     if (named == subs.end()) return word;
@@ -270,9 +271,10 @@ tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> 
   say_help_last(arguments);
   if (!arguments.empty() && arguments.front() == "bench")
     return tl::unexpected(NothingToRun{2, std::string(kBenchHint)});
-  if (const std::string word = unknown_command(app_, arguments); !word.empty())
-    return tl::unexpected(
-        NothingToRun{2, "efimd: there is no command \"" + word + "\"; see efimd --help\n"});
+  if (const std::string word = unknown_word(app_, arguments); !word.empty())
+    return tl::unexpected(NothingToRun{2, std::string("efimd: there is no ") +
+                                              (word.starts_with('-') ? "option" : "command") +
+                                              " \"" + word + "\" here; see efimd --help\n"});
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants a vector
     app_.parse(arguments);

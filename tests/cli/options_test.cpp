@@ -82,6 +82,17 @@ TEST_CASE("wrong usage is code 2 with a message") {
   }
 }
 
+TEST_CASE("an option that is none is named where a command is missing, too") {
+  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
+           {"--bogus"}, {"--bogus", "status"}, {"cache", "--bogus"}}) {
+    CAPTURE(arguments);
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 2);
+    CHECK(line.error().text.find("\"--bogus\"") != std::string::npos);
+  }
+}
+
 TEST_CASE("a command that is none is named, also where help is asked for") {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{"nonsense"},
