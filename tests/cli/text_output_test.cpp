@@ -13,11 +13,24 @@
 using namespace efimd;
 using namespace efimd::service;
 
-TEST_CASE("a table's columns are aligned by code points") {
-  CHECK(table({{"name", Align::kLeft}, {"n"}}, {{"é", "1"}, {"longer", "234"}}) ==
+TEST_CASE("a table's columns are aligned as a terminal shows them") {
+  CHECK(table({{"name", Align::kLeft}, {"n"}},
+              {{"é", "1"}, {"longer", "234"}, {"日本", "5"}, {"e\u0301\U0001F600", "6"}}) ==
         "name      n\n"
         "é         1\n"
-        "longer  234\n");
+        "longer  234\n"
+        "日本      5\n"
+        "e\u0301\U0001F600       6\n");
+}
+
+TEST_CASE("what is cropped takes no more columns than there are") {
+  CHECK(cropped("abcd", 3) == "abc");
+  CHECK(cropped("日本語", 4) == "日本");
+  CHECK(cropped("a日本語", 4) == "a日");
+  CHECK(cropped("e\u0301x", 1) == "e\u0301");
+  CHECK(tail_of("/a/日本.c", 6) == "~日本.c");
+  CHECK(tail_of("/a/日本.c", 5) == "~本.c");
+  CHECK(tail_of("日本", 4) == "日本");
 }
 
 TEST_CASE("what a model file or a path says cannot write to the terminal") {

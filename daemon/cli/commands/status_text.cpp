@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "base/utf8.h"
 #include "daemon/cli/commands/table.h"
 #include "daemon/config/printable.h"
 #include "lsp/uri.h"
@@ -111,17 +110,6 @@ std::string memory_table(const Json& memory) {
                     shown(at(bytes, "budgetBytes"), bytes_text)});
   }
   return table({{"KV in", Align::kLeft}, {"used"}, {"budget"}}, rows);
-}
-
-/// The last `width` code points of a path, which tell more than its first; "~" stands for those.
-std::string tail_of(const std::string& path, std::size_t width) {
-  std::size_t kept = 0, from = path.size();
-  for (std::size_t i = path.size(); i-- > 0;) {
-    if (utf8::is_continuation(path[i])) continue;
-    if (++kept > width) return "~" + path.substr(from);
-    from = i;
-  }
-  return path;
 }
 
 std::string files_table(const Json& files, std::size_t name_width_max) {

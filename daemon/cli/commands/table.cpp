@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <clocale>
+#include <cwchar>
 
 #include "base/utf8.h"
 #include "daemon/config/printable.h"
@@ -14,9 +16,24 @@ namespace {
 
 constexpr std::string_view kGap = "  ";
 
+/// The columns that a terminal gives a code point. The user's locale may know ASCII only, but cells are UTF-8.
+std::size_t columns_of(char32_t point) {
+  static const locale_t utf8 = ::newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);
+  if (point < 0x80 || utf8 == nullptr) return 1;
+  const locale_t before = ::uselocale(utf8);
+  const int columns = ::wcwidth(static_cast<wchar_t>(point));
+  ::uselocale(before);
+  return columns < 0 ? 1 : static_cast<std::size_t>(columns);
+}
+
 std::size_t width(std::string_view text) {
-  return static_cast<std::size_t>(
-      std::ranges::count_if(text, [](char byte) { return !utf8::is_continuation(byte); }));
+  std::size_t columns = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const utf8::CodePoint point = utf8::decode(text, at);
+    columns += columns_of(point.value);
+    at += static_cast<std::size_t>(point.length);
+  }
+  return columns;
 }
 
 std::string padded(std::string_view text, std::size_t wanted, Align align) {
@@ -55,6 +72,30 @@ std::string listing(const std::vector<std::pair<std::string, std::string>>& line
   for (const auto& [name, value] : lines)
     text += fmt::format("{}{}{}\n", padded(name, widest, Align::kLeft), kGap, printable(value));
   return text;
+}
+
+std::string cropped(std::string_view line, std::size_t columns) {
+  std::string kept;
+  for (std::size_t at = 0; at < line.size();) {
+    const utf8::CodePoint point = utf8::decode(line, at);
+    const std::size_t wide = columns_of(point.value);
+    if (wide > columns) break;
+    columns -= wide;
+    const auto length = static_cast<std::size_t>(point.length);
+    kept += point.value < 0x20 ? "?" : line.substr(at, length);
+    at += length;
+  }
+  return kept;
+}
+
+std::string tail_of(std::string_view path, std::size_t columns) {
+  std::size_t left = width(path), at = 0;
+  while (left > columns) {
+    const utf8::CodePoint point = utf8::decode(path, at);
+    left -= columns_of(point.value);
+    at += static_cast<std::size_t>(point.length);
+  }
+  return at == 0 ? std::string(path) : fmt::format("~{}", path.substr(at));
 }
 
 }  // namespace efimd::service
