@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -22,9 +23,11 @@ namespace {
 constexpr int kEveryMs = 1000;
 
 volatile std::sig_atomic_t asked_to_end = 0;
+volatile std::sig_atomic_t asked_to_stop = 0;  // Ctrl-Z
 
 void on_signal(int signal) {
-  if (signal != SIGWINCH) asked_to_end = 1;  // a new size only ends the wait
+  if (signal == SIGWINCH) return;  // a new size only ends the wait
+  (signal == SIGTSTP ? asked_to_stop : asked_to_end) = 1;
 }
 
 /// The terminal while the view lasts: its other screen, no cursor, keys as they are pressed. As it was at the end.
@@ -33,20 +36,13 @@ class LiveScreen {
   LiveScreen() {
     struct sigaction action {};
     action.sa_handler = on_signal;  // without SA_RESTART: poll() wakes
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH})
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH, SIGTSTP})
       ::sigaction(signal, &action, nullptr);
-    keys_ = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &before_) == 0;
-    termios now = before_;
-    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
-    if (keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
-    write("\033[?1049h\033[?25l");
+    enter();
   }
   LiveScreen(const LiveScreen&) = delete;
   LiveScreen& operator=(const LiveScreen&) = delete;
-  ~LiveScreen() {
-    write("\033[?25h\033[?1049l");
-    if (keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
-  }
+  ~LiveScreen() { leave(); }
 
   static Screen size() {
     winsize found{};
@@ -63,16 +59,35 @@ class LiveScreen {
   }
 
   /// Until the next look; false to end: q or a signal.
-  bool wait() const {
+  bool wait() {
     pollfd keyboard{keys_ ? STDIN_FILENO : -1, POLLIN, 0};
     if (asked_to_end == 0 && ::poll(&keyboard, 1, kEveryMs) > 0) {
       char key = 'q';
       if (::read(STDIN_FILENO, &key, 1) != 1 || key == 'q') return false;
     }
+    if (asked_to_stop != 0) {  // the shell gets its terminal back, and this view takes it again
+      asked_to_stop = 0;
+      leave();
+      ::raise(SIGSTOP);
+      enter();
+    }
     return asked_to_end == 0;
   }
 
  private:
+  void enter() {
+    keys_ = ::isatty(STDIN_FILENO) == 1 && ::tcgetattr(STDIN_FILENO, &before_) == 0;
+    termios now = before_;
+    now.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO);
+    if (keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &now);
+    write("\033[?1049h\033[?25l");
+  }
+
+  void leave() const {
+    write("\033[?25h\033[?1049l");
+    if (keys_) ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
+  }
+
   static bool write(std::string_view text) {
     while (!text.empty()) {
       const ssize_t size = ::write(STDOUT_FILENO, text.data(), text.size());
@@ -127,6 +142,13 @@ int watch_in_terminal(Asker& asker) {
   return 0;
 }
 
+/// Whether stdout takes the orders of a LiveScreen; Emacs' shell and a build's log do not.
+bool is_screen() {
+  const char* const terminal = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && terminal != nullptr && *terminal != '\0' &&
+         std::string_view(terminal) != "dumb";
+}
+
 /// For a pipe or a file: one report after another, as `efimd status` prints them.
 int watch_plainly(Asker& asker, bool json) {
   for (;; ::poll(nullptr, 0, kEveryMs)) {
@@ -145,7 +167,7 @@ int watch_plainly(Asker& asker, bool json) {
 
 int run_status_watch(const Paths& paths, const CommandLine& line) {
   Asker asker(paths);
-  if (line.json || ::isatty(STDOUT_FILENO) != 1) return watch_plainly(asker, line.json);
+  if (line.json || !is_screen()) return watch_plainly(asker, line.json);
   return watch_in_terminal(asker);
 }
 
