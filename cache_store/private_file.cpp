@@ -30,10 +30,13 @@ tl::unexpected<Error> system_error(const std::filesystem::path& file, const char
 
 Result<void> make_private_folder(const std::filesystem::path& folder) {
   std::error_code error;
+  constexpr const char* kRemedy = "check the folder's permissions, or set EFIMD_CACHE_DIR";
   std::filesystem::create_directories(folder.parent_path(), error);
+  if (error)  // the folder's own reason would only be that this one is not there
+    return fail(Fault::kIo, folder.parent_path().string() + ": cannot be made: " + error.message(),
+                kRemedy);
   if (::mkdir(folder.c_str(), 0700) != 0 && errno != EEXIST)
-    return system_error(folder, "cannot be made",
-                        "check the folder's permissions, or set EFIMD_CACHE_DIR");
+    return system_error(folder, "cannot be made", kRemedy);
   struct stat info {};
   if (::lstat(folder.c_str(), &info) != 0) return system_error(folder, "cannot be examined");
   if (!S_ISDIR(info.st_mode) || info.st_uid != ::geteuid())

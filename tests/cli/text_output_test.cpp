@@ -33,6 +33,16 @@ TEST_CASE("what is cropped takes no more columns than there are") {
   CHECK(tail_of("日本", 4) == "日本");
 }
 
+TEST_CASE("why nothing is kept on disk is said once") {
+  for (const char* trouble :
+       {"nothing is kept on disk: /c: it is read-only", "/c: it is read-only"}) {
+    const nlohmann::json status = {{"store", {{"usable", false}, {"trouble", trouble}}}};
+    const std::string text = status_text(status);
+    CAPTURE(text);
+    CHECK(text.find("\nnothing is kept on disk: /c: it is read-only\n") != std::string::npos);
+  }
+}
+
 TEST_CASE("what a model file or a path says cannot write to the terminal") {
   const std::string evil = "\x1b]0;owned\x07\x7f\xC2\x9Bx\r\xFF";
   const auto harmless = [](const std::string& text) {

@@ -81,6 +81,37 @@ class RuntimeFolderTest(UserTest):
         done = self.run_efimd("status", EFIMD_RUNTIME_DIR=str(self.folder / ("a" * 120)))
         self.assert_fails(done, "EFIMD_RUNTIME_DIR")
 
+    @unittest.skipIf(os.getuid() != 0, "a folder is mounted read-only by root only")
+    def test_folders_that_cannot_be_made_are_found_before_they_are_needed(self):
+        closed = self.folder / "closed"
+        closed.mkdir()
+        for name in ("RUNTIME", "STATE", "CACHE"):
+            self.environment[f"EFIMD_{name}_DIR"] = str(closed / "efimd" / name.lower())
+        mounted = f"mount --bind {closed} {closed} && mount -o remount,ro,bind {closed} && exec \"$@\""
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, "sh", os.environ["EFIMD_BINARY"], "doctor", "--json"], env=self.environment,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=kPatienceS, check=False)
+        wrong = {found["subject"]: found for found in json.loads(done.stdout)["findings"] if found["level"] == "wrong"}
+        self.assertEqual(set(wrong), {"socket", "cache", "log"})
+        for found in wrong.values():
+            self.assertIn("Read-only file system", found["what"])
+            self.assertIn("permissions", found["remedy"])
+
+    @unittest.skipIf(os.getuid() != 0, "a folder is mounted read-only by root only")
+    def test_a_daemon_that_cannot_keep_kv_says_why(self):
+        closed = self.folder / "closed"
+        closed.mkdir()
+        self.environment["EFIMD_CACHE_DIR"] = str(closed / "cache")
+        source = self.folder / "a.py"
+        source.write_text(kText)
+        program = os.environ["EFIMD_BINARY"]
+        asked = f"{program} complete {source}:1:1; {program} status; {program} doctor; {program} stop"
+        mounted = f"mount --bind {closed} {closed} && mount -o remount,ro,bind {closed} && {{ {asked}; }}"
+        done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted], env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, timeout=kPatienceS, check=False)
+        said = f"nothing is kept on disk: {closed}/cache: cannot be made: Read-only file system"
+        self.assertIn(f"\n{said}", done.stdout)
+        self.assertRegex(done.stdout, f"wrong  daemon +process [0-9]+: {said}")
+
     def test_relative_paths_mean_the_same_to_the_daemon(self):
         self.environment["EFIMD_RUNTIME_DIR"] = os.path.relpath(self.runtime)
         self.environment["EFIMD_STATE_DIR"] = os.path.relpath(self.folder / "state")

@@ -59,11 +59,25 @@ void examine_devices(const Config& config, std::vector<Finding>& findings) {
   findings.push_back({Level::kGood, "device", config.device_kind + " (device.kind)", ""});
 }
 
+/// A folder that is not there: whether the nearest one above it would take it.
+Finding examine_missing(const char* subject, const fs::path& folder, const fs::path& shown) {
+  fs::path there = folder.parent_path();
+  struct stat info {};
+  while (there.has_relative_path() && ::stat(there.c_str(), &info) != 0 && errno == ENOENT)
+    there = there.parent_path();
+  if (::access(there.c_str(), W_OK | X_OK) != 0)
+    return {Level::kWrong, subject,
+            fmt::format("{} cannot be made: {}: {}", folder.string(), there.string(),
+                        std::strerror(errno)),
+            "check its permissions, or set another folder (docs/configuration.md)"};
+  return {Level::kGood, subject, shown.string() + " (not made yet)", ""};
+}
+
 /// A folder that need not exist yet.
 Finding examine_folder(const char* subject, const fs::path& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return {Level::kGood, subject, path.string() + " (not made yet)", ""};
+    if (errno == ENOENT) return examine_missing(subject, path, path);
     return {Level::kWrong, subject, path.string() + ": " + std::strerror(errno),
             "check its permissions"};
   }
@@ -77,7 +91,7 @@ Finding examine_folder(const char* subject, const fs::path& path) {
 void examine_paths(const Paths& paths, std::vector<Finding>& findings) {
   std::error_code error;
   if (!fs::exists(fs::symlink_status(paths.runtime_dir, error))) {
-    findings.push_back({Level::kGood, "socket", paths.socket().string() + " (not made yet)", ""});
+    findings.push_back(examine_missing("socket", paths.runtime_dir, paths.socket()));
   } else if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder) {
     findings.push_back(wrong("socket", folder.error()));
   } else {
@@ -209,6 +223,11 @@ Finding examine_daemon(const Paths& paths) {
   if (state.value("name", "") == "failed")
     return {Level::kWrong, "daemon", state.value("message", "its model failed"),
             "correct it; the next request tries again"};
+  const Json store = status->value("store", Json::object());
+  if (const std::string trouble = store.is_object() ? store.value("trouble", "") : "";
+      !trouble.empty())
+    return {store.value("usable", false) ? Level::kNote : Level::kWrong, "daemon",
+            fmt::format("process {}: {}", status->value("pid", 0), trouble), ""};
   return {Level::kGood, "daemon",
           fmt::format("process {}, up {}, {}{}{}{}", status->value("pid", 0),
                       duration_text(status->value("uptimeS", 0.0)), state.value("name", "?"),

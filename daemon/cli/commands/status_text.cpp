@@ -215,16 +215,18 @@ std::string reuse_text(const Json& reuse) {
 
 /// The gain of KV on disk; empty if none is kept.
 std::string store_text(const Json& store) {
-  if (!store.is_object()) return "nothing is kept on disk\n";
-  if (!at(store, "usable").get<bool>())
-    return fmt::format("nothing is kept on disk: {}\n", text(at(store, "trouble")));
+  constexpr std::string_view kNothing = "nothing is kept on disk";
+  if (!store.is_object()) return fmt::format("{}\n", kNothing);
+  const std::string trouble = text(at(store, "trouble"));
+  if (at(store, "usable") != true)
+    return trouble.starts_with(kNothing) ? trouble + "\n"
+                                         : fmt::format("{}: {}\n", kNothing, trouble);
   std::string line = fmt::format(
       "restored from disk: {} tokens, {} s of evaluating saved; loading {}/s, writing {}/s\n",
       text(at(store, "restoredTokens")), shown(at(store, "savedS"), one_decimal),
       shown(at(store, "loadBytesPerS"), bytes_text),
       shown(at(store, "writeBytesPerS"), bytes_text));
-  if (const std::string trouble = text(at(store, "trouble")); trouble != "-")
-    line += "KV on disk: " + trouble + "\n";
+  if (trouble != "-") line += "KV on disk: " + trouble + "\n";
   return line;
 }
 
@@ -256,16 +258,6 @@ std::string memory_bars(const Json& memory) {
                                          bytes_text(budget)));
   }
   return listing(lines);
-}
-
-/// At most `columns` code points of `line`, with no control characters.
-std::string cropped(std::string_view line, std::size_t columns) {
-  std::string kept;
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (!utf8::is_continuation(line[i]) && columns-- == 0) break;
-    kept += static_cast<unsigned char>(line[i]) < 0x20 ? '?' : line[i];
-  }
-  return kept;
 }
 
 }  // namespace
