@@ -95,6 +95,13 @@ class Typing(Plugin):
         after = self.neovim.wait_for("a tab", lambda now: now["lines"] != state["lines"])
         self.assertRegex(after["lines"][state["row"]], r"name +$")
 
+    def test_tab_ends_an_abbreviation_where_it_did_without_efimd(self):
+        if self.mode != "old":
+            self.skipTest("Neovim's own <Tab> ends none from 0.11 on")
+        self.start(options="enabled = false")
+        self.neovim.type(":iabbrev nam name<CR>Gonam<Tab>x")
+        self.neovim.wait_for("the long form", lambda state: state["lines"][-1].split() == ["name", "x"])
+
     def test_a_dismissed_suggestion_does_not_come_again(self):
         dismissed = self.begin()["ghost"]
         self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())

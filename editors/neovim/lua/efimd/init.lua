@@ -91,7 +91,11 @@ end
 --- What `key` does without efimd, as a function that gives keys; nil where a mapping of the user's is not to be touched.
 local function fallback_of(key)
   local mapped = vim.fn.maparg(key, 'i', false, true)
-  if vim.tbl_isempty(mapped) then return function() return key end end
+  if vim.tbl_isempty(mapped) then
+    -- A mapped <Tab> ends no abbreviation; <C-]> does, and inserts nothing.
+    local keys = key:lower() == '<tab>' and '<C-]><Tab>' or key
+    return function() return keys end
+  end
   -- Neovim's own <Tab>, for snippets, is such a mapping.
   if mapped.callback and mapped.expr == 1 then return function() return mapped.callback() or '' end end
   return nil
