@@ -1,4 +1,4 @@
-"""How the plugin draws a suggestion, for neovim_plugin_test.py."""
+"""How the plugin draws a suggestion, and takes it into the text, for neovim_plugin_test.py."""
 
 from neovim_plugin import Plugin
 
@@ -34,6 +34,17 @@ class Drawing(Plugin):
         self.assertEqual("".join(rows), "a" * 50 + "b")
         if self.mode == "old":
             self.assertEqual(rows, ["a" * 36, "a" * 14, "b"])
+
+
+class Undo(Plugin):
+    def test_undo_takes_a_suggestion_back_before_what_was_typed(self):
+        self.start_ready()
+        self.neovim.type("Go    def set(self, name")
+        before = self.neovim.ghost_at_cursor()
+        self.neovim.type("<Tab>")
+        self.neovim.wait_for("the accepted text", lambda state: state["lines"] != before["lines"])
+        self.neovim.type("<Esc>u")
+        self.neovim.wait_for("the typed text alone", lambda state: state["mode"] == "n" and state["lines"] == before["lines"])
 
 
 def lua_text(text):

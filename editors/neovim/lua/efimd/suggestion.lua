@@ -86,6 +86,7 @@ function M.insert(buf, part, rest, tail)
   local row, column = cursor_of(buf)
   local whole = #part == #rest
   local lines = vim.split(part, '\n', { plain = true })
+  vim.cmd('let &l:undolevels = &l:undolevels') -- ends the undo step of what was typed
   vim.api.nvim_buf_set_text(buf, row, column, row, column + (whole and tail or 0), lines)
   local last_column = (#lines == 1 and column or 0) + #lines[#lines]
   vim.api.nvim_win_set_cursor(0, { row + #lines, last_column })
