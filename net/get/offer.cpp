@@ -22,7 +22,7 @@ std::string license_text(const Offer& offer) {
 }
 
 std::string size_text(const Offer& offer) {
-  std::string text = amount(offer.bytes);
+  std::string text = offer.bytes > 0 ? amount(offer.bytes) : "not known before it is loaded";
   if (offer.files.size() > 1) text += fmt::format(" in {} files", offer.files.size());
   if (offer.bytes_here > 0) text += fmt::format(", {} of it are here", amount(offer.bytes_here));
   if (offer.bytes_free) text += fmt::format("; {} are free", amount(*offer.bytes_free));

@@ -6,6 +6,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "net/get/offer.h"
+
 namespace efimd::get {
 
 namespace {
@@ -145,6 +147,13 @@ TEST_CASE("an address keeps the path's slashes and escapes the rest") {
   const HubAccess hub{"https://h", ""};
   CHECK(file_address(hub, with({}), {"a b/c#d.gguf", 9, kSha256}) ==
         "https://h/a/b/resolve/" + kCommit + "/a%20b/c%23d.gguf");
+}
+
+TEST_CASE("a size that no hub names is not said to be nothing") {
+  Offer offer;
+  CHECK(offer_text(offer).find("size     not known before it is loaded\n") != std::string::npos);
+  offer.bytes = 2048;
+  CHECK(offer_text(offer).find("size     2.0 KiB\n") != std::string::npos);
 }
 
 }  // namespace efimd::get
