@@ -58,19 +58,30 @@ std::string man_options(const CommandHelp& help) {
   return text;
 }
 
-/// The options' own names: "-h,--help" has two.
-std::vector<std::string> flags_of(const CommandHelp& help) {
+/// An option's own names: "-h,--help" has two.
+std::vector<std::string> names_of(const CommandHelp::Option& option) {
   std::vector<std::string> flags;
-  for (const auto& option : help.options) {
-    if (option.positional) continue;
-    std::string_view names = option.names;
-    while (!names.empty()) {
-      const std::size_t comma = names.find(',');
-      flags.emplace_back(names.substr(0, comma));
-      names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
-    }
+  std::string_view names = option.names;
+  while (!option.positional && !names.empty()) {
+    const std::size_t comma = names.find(',');
+    flags.emplace_back(names.substr(0, comma));
+    names = comma == std::string_view::npos ? "" : names.substr(comma + 1);
   }
   return flags;
+}
+
+/// "none line block" of "TEXT:{none,line,block}".
+std::string choices_of(const CommandHelp::Option& option) {
+  const std::size_t open = option.value.find('{'), close = option.value.find('}');
+  if (open == std::string::npos || close == std::string::npos) return {};
+  std::string choices = option.value.substr(open + 1, close - open - 1);
+  std::ranges::replace(choices, ',', ' ');
+  return choices;
+}
+
+/// Whether its value may be a file, as far as its type tells.
+bool may_name_file(const CommandHelp::Option& option) {
+  return option.value.starts_with("TEXT") && choices_of(option).empty();
 }
 
 bool takes_file(const CommandHelp& help) {
@@ -82,8 +93,41 @@ bool takes_file(const CommandHelp& help) {
 /// The words that may follow a command.
 std::string words_behind(const CommandHelp& help) {
   std::vector<std::string> words = help.commands;
-  for (const std::string& flag : flags_of(help)) words.push_back(flag);
+  for (const auto& option : help.options)
+    for (const std::string& flag : names_of(option)) words.push_back(flag);
   return fmt::format("{}", fmt::join(words, " "));
+}
+
+/// All commands in quotes. A word that makes none of them is an option, its value or a file.
+std::string known_commands(const ProgramHelp& program, std::string_view between) {
+  std::vector<std::string> known;
+  for (const CommandHelp& help : program.helps)
+    if (!help.name.empty()) known.push_back(single_quoted(help.name));
+  return fmt::format("{}", fmt::join(known, between));
+}
+
+/// What `act` says of each option with a value, behind "'COMMAND OPTION')": bash and zsh look there.
+template <class Act>
+std::string value_cases(const ProgramHelp& program, Act act) {
+  std::string cases;
+  for (const CommandHelp& help : program.helps)
+    for (const auto& option : help.options)
+      for (const std::string& flag : names_of(option))
+        if (!option.value.empty())
+          cases +=
+              fmt::format("    {}) {} ;;\n", single_quoted(help.name + " " + flag), act(option));
+  return cases;
+}
+
+/// " -l stop -d WHAT -x -a 'none line block'": one name of an option, and what its value may be.
+std::string fish_option(const std::string& flag, const CommandHelp::Option& option) {
+  const bool is_long = flag.starts_with("--");
+  std::string text = fmt::format(" -{} {} -d {}", is_long ? 'l' : 's', flag.substr(is_long ? 2 : 1),
+                                 single_quoted(option.what));
+  if (!option.value.empty()) text += may_name_file(option) ? " -r" : " -x";
+  if (const std::string choices = choices_of(option); !choices.empty())
+    text += " -a " + single_quoted(choices);
+  return text + "\n";
 }
 
 /// The program's name as shells want it in names of functions.
@@ -130,15 +174,22 @@ std::string bash_completion(const ProgramHelp& program) {
   for (const CommandHelp& help : program.helps)
     cases += fmt::format("    {}) words={} files={} ;;\n", single_quoted(help.name),
                          single_quoted(words_behind(help)), takes_file(help) ? "yes" : "''");
+  const std::string values = value_cases(program, [](const CommandHelp::Option& option) {
+    return fmt::format("words={} files={}", single_quoted(choices_of(option)),
+                       may_name_file(option) ? "yes" : "''");
+  });
   return fmt::format(R"(# bash completion for {0}
 _{1}() {{
   local command='' word words files current=${{COMP_WORDS[COMP_CWORD]}}
   for word in "${{COMP_WORDS[@]:1:COMP_CWORD-1}}"; do
-    [[ $word == -* ]] || command+=${{command:+ }}$word
+    case ${{command:+$command }}$word in
+    {2}) command+=${{command:+ }}$word ;;
+    esac
   done
   case $command in
-{2}    *) words='' files=yes ;;
-  esac
+{3}  esac
+  case "$command ${{COMP_WORDS[COMP_CWORD-1]}}" in
+{4}  esac
   mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
   if [[ -n $files && $current != -* ]]; then
     mapfile -t -O "${{#COMPREPLY[@]}}" COMPREPLY < <(compgen -f -- "$current")
@@ -146,7 +197,8 @@ _{1}() {{
 }}
 complete -o filenames -F _{1} {0}
 )",
-                     program.name, identifier(program), cases);
+                     program.name, identifier(program), known_commands(program, "|"), cases,
+                     values);
 }
 
 std::string zsh_completion(const ProgramHelp& program) {
@@ -154,19 +206,29 @@ std::string zsh_completion(const ProgramHelp& program) {
   for (const CommandHelp& help : program.helps)
     cases += fmt::format("    {}) compadd -- {}{} ;;\n", single_quoted(help.name),
                          words_behind(help), takes_file(help) ? "; _files" : "");
+  const std::string values = value_cases(program, [](const CommandHelp::Option& option) {
+    const std::string choices = choices_of(option);
+    return (choices.empty() ? std::string(may_name_file(option) ? "_files; " : "")
+                            : "compadd -- " + choices + "; ") +
+           "return";
+  });
   return fmt::format(R"(#compdef {0}
 _{1}() {{
   local command='' word
   for word in "${{(@)words[2,CURRENT-1]}}"; do
-    [[ $word == -* ]] || command+="${{command:+ }}$word"
+    case ${{command:+$command }}$word in
+    {2}) command+="${{command:+ }}$word" ;;
+    esac
   done
+  case "$command ${{words[CURRENT-1]}}" in
+{4}  esac
   case $command in
-{2}    *) _files ;;
-  esac
+{3}  esac
 }}
 _{1} "$@"
 )",
-                     program.name, identifier(program), cases);
+                     program.name, identifier(program), known_commands(program, "|"), cases,
+                     values);
 }
 
 std::string fish_completion(const ProgramHelp& program) {
@@ -175,18 +237,24 @@ std::string fish_completion(const ProgramHelp& program) {
       "# fish completion for {}\n"
       "function {} --description 'Whether the command line comes after these words'\n",
       program.name, after);
-  text +=
-      "  set -l words (string match -v -- '-*' (commandline -opc)[2..])\n"
-      "  test \"$words\" = \"$argv\"\n"
-      "end\n";
+  text += fmt::format(
+      "  set -l known {}\n"
+      "  set -l command\n"
+      "  for word in (commandline -opc)[2..]\n"
+      "    set -l next (string join ' ' -- $command $word)\n"
+      "    contains -- $next $known; and set command $next\n"
+      "  end\n"
+      "  test \"$command\" = \"$argv\"\n"
+      "end\n",
+      known_commands(program, " "));
   for (const CommandHelp& help : program.helps) {
     const std::string here =
         fmt::format("complete -c {} -n {}", program.name, single_quoted(after + " " + help.name));
     if (!takes_file(help)) text += here + " -f\n";
     for (const std::string& command : help.commands)
       text += fmt::format("{} -a {}\n", here, command);
-    for (const std::string& flag : flags_of(help))
-      text += fmt::format("{} -a {}\n", here, single_quoted(flag));
+    for (const auto& option : help.options)
+      for (const std::string& flag : names_of(option)) text += here + fish_option(flag, option);
   }
   return text;
 }
