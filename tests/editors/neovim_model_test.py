@@ -64,6 +64,14 @@ class Offer(Plugin):
         self.start_ready(options="offer_model = false,")
         self.assertFalse(self.neovim.lua("require('efimd.model').offer()"))
 
+    def test_where_it_cannot_be_remembered_nothing_is_said_and_nothing_fails(self):
+        (self.home / ".local").mkdir(exist_ok=True)
+        (self.home / ".local/share").touch()
+        watched = "vim.fn.mkdir = function(path, ...) vim.g.tried = path; return vim.call('mkdir', path, ...) end\n"
+        self.start_ready(init=watched + self.setup_lua("offer_model = true,"))
+        self.neovim.wait_for("the offer", state=None, holds=lambda: self.neovim.lua("vim.g.tried == vim.fn.stdpath('data')"))
+        self.assertNotIn("model.lua", self.neovim.state()["messages"])  # Neovim itself complains of that folder
+
     def test_a_model_that_is_wanted_is_loaded_with_progress_and_used(self):
         self.start_ready(options="offer_model = false,")
         prompt = self.ask()

@@ -15,6 +15,11 @@ end
 --- Remembers over sessions that the offer was shown.
 local function shown_file() return vim.fn.stdpath('data') .. '/efimd-model-offered' end
 
+local function note_shown(name)
+  vim.fn.mkdir(vim.fn.stdpath('data'), 'p')
+  vim.fn.writefile({ name }, shown_file())
+end
+
 --- Runs efimd; `on_line` gets each line of its stdout, `done` its exit code, both streams as texts.
 local function run(arguments, done, on_line)
   local command = vim.list_extend({ config.values.cmd[1] }, arguments)
@@ -81,8 +86,7 @@ function M.offer()
     run({ 'model', 'recommend', '--json' }, function(_, said)
       local best = (decoded(said) or {}).recommended
       if type(best) ~= 'table' or vim.fn.filereadable(shown_file()) == 1 then return end
-      vim.fn.mkdir(vim.fn.stdpath('data'), 'p')
-      if not pcall(vim.fn.writefile, { best.name }, shown_file()) then return end
+      if not pcall(note_shown, best.name) then return end -- it would be said at each start
       -- A message, not a question: nobody is interrupted while typing.
       state.tell('model', ('this is the small bundled model. For this machine %s is recommended (%.1f GiB, %s): :Efimd model gets it.')
         :format(best.name, best.bytes / kGiB, best.license), vim.log.levels.INFO)
