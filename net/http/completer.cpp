@@ -21,31 +21,12 @@ constexpr auto kTick = std::chrono::seconds(1);
 /// How a receipt begins that says that the model is not there yet, or cannot be had.
 constexpr char kLoading[] = "the model is still loading";
 constexpr char kNoModel[] = "no model";
+constexpr char kTooLate[] = "the model did not answer in time";
 /// Of an answer whose receipt does not come, because the daemon died between them.
 constexpr auto kReceiptMax = std::chrono::seconds(2);
 
 /// A daemon that is starting, or loading, answers later; then no editor's document is waited for.
 constexpr auto kSeekMax = std::chrono::seconds(10);
-
-constexpr std::size_t kSampleBytesMax = 1024;
-
-/// Whole lines before the cursor's, at most kSampleBytesMax.
-std::string_view lines_above(std::string_view before) {
-  before = before.substr(0, before.rfind('\n') + 1);
-  if (before.size() <= kSampleBytesMax) return before;
-  before.remove_prefix(before.size() - kSampleBytesMax);
-  return before.substr(std::min(before.find('\n') + 1, before.size()));
-}
-
-/// Whole lines after the cursor's.
-std::string_view lines_below(std::string_view after) {
-  const std::size_t end = after.find('\n');
-  if (end == std::string_view::npos) return {};
-  after.remove_prefix(end + 1);
-  return after.size() <= kSampleBytesMax
-             ? after
-             : after.substr(0, after.rfind('\n', kSampleBytesMax - 1) + 1);
-}
 
 /// The options of a request that LSP has words for. All of them each time, because a later request
 /// that leaves one open must not get an earlier one's.
@@ -85,7 +66,7 @@ Completer::Ticket Completer::ask(const CompletionRequest& request, Done done, Be
   used_ = Clock::now();
   Waiter waiter{ticket, std::move(done), used_, std::move(begun)};
   if (auto placed = documents_.place_in_open(request.text, used_))
-    ask_at(std::move(*placed), request, std::move(waiter));
+    ask_at(std::move(*placed), request, {std::move(waiter)});
   else
     seek({request, std::move(waiter)});
   return ticket;
@@ -115,10 +96,11 @@ void Completer::found(Sought sought, const Json& document) {
          documents_.adopt({std::move(uri), text_of("languageId"), text_of("text")}, text, now))
       link_.say(std::move(message));
   ask_at(placed ? std::move(*placed) : documents_.place(text, now), sought.request,
-         std::move(sought.waiter));
+         {std::move(sought.waiter)});
 }
 
-void Completer::ask_at(Placed placed, const CompletionRequest& request, Waiter waiter) {
+void Completer::ask_at(Placed placed, const CompletionRequest& request,
+                       std::vector<Waiter> waiters) {
   const Json options = options_of(request, defaults_);
   for (std::string& message : placed.messages) link_.say(std::move(message));
   const auto same = std::ranges::find_if(asked_, [&](const auto& each) {
@@ -126,19 +108,20 @@ void Completer::ask_at(Placed placed, const CompletionRequest& request, Waiter w
     return other.uri == placed.uri && other.version == placed.version &&
            other.cursor == placed.cursor && other.options == options && !other.waiters.empty();
   });
-  if (same != asked_.end()) return same->second.waiters.push_back(std::move(waiter));
+  if (same != asked_.end()) {
+    std::ranges::move(waiters, std::back_inserter(same->second.waiters));
+    return;
+  }
   set_options(options);
   const std::int64_t id = ++last_id_;
-  Asked& asked = asked_[id];
-  asked = {placed.uri,    placed.version,
-           placed.cursor, options,
-           placed.rest,   {},
-           std::nullopt,  waiter.arrived + kAnswerMax};
+  const bool in_pieces = std::ranges::any_of(waiters, [](const Waiter& w) { return !!w.begun; });
+  const auto deadline = waiters.front().arrived + kAnswerMax;
+  asked_[id] = {placed.uri, placed.version,     placed.cursor, options, placed.rest,
+                request,    std::move(waiters), std::nullopt,  deadline};
   Json params = {{"textDocument", {{"uri", placed.uri}}},
                  {"position", lsp::to_json(placed.cursor)},
                  {"context", {{"triggerKind", 2}}}};
-  if (waiter.begun) params["partialResultToken"] = id;
-  asked.waiters.push_back(std::move(waiter));
+  if (in_pieces) params["partialResultToken"] = id;
   link_.say(lsp::request_body(id, "textDocument/inlineCompletion", std::move(params)));
 }
 
@@ -153,6 +136,8 @@ void Completer::set_options(const Json& options) {
 void Completer::withdraw(Ticket ticket) {
   std::erase_if(looks_, [&](const Look& each) { return each.ticket == ticket; });
   std::erase_if(sought_, [&](const auto& each) { return each.second.waiter.ticket == ticket; });
+  for (auto& [uri, displaced] : displaced_)
+    std::erase_if(displaced.waiters, [&](const Waiter& each) { return each.ticket == ticket; });
   for (auto& [id, asked] : asked_) {
     if (std::erase_if(asked.waiters, [&](const Waiter& each) { return each.ticket == ticket; }) ==
         0)
@@ -206,8 +191,8 @@ void Completer::note_state(const std::string& name) {
 void Completer::answered(std::int64_t id, const lsp::Message& message) {
   const auto found = asked_.find(id);
   if (found == asked_.end()) return;
-  // Superseded or cancelled: another request goes on with the document.
-  if (message.error || message.result.is_null()) return finish(id, {});
+  if (message.error) return finish(id, {});  // cancelled
+  if (message.result.is_null()) return displaced(id);
   Asked& asked = found->second;
   asked.text = text_in(message.result, asked.cursor, asked.rest);
   asked.deadline = std::min(asked.deadline, Clock::now() + kReceiptMax);
@@ -218,8 +203,9 @@ void Completer::begun(const Json& params) {
     return;
   const auto found = asked_.find(params["token"].get<std::int64_t>());
   if (found == asked_.end() || found->second.text) return;
-  const Asked& asked = found->second;
+  Asked& asked = found->second;
   std::string text = text_in(params.value("value", Json()), asked.cursor, asked.rest);
+  asked.begun |= !text.empty();
   for (const Waiter& waiter : asked.waiters)
     if (waiter.begun && !text.empty())
       asio::post(io_, [begun = waiter.begun, text] { begun(text); });
@@ -241,7 +227,34 @@ void Completer::receipt(const Json& params) {
 
 void Completer::finish(std::int64_t id, Outcome outcome) {
   auto asked = asked_.extract(id);
-  if (!asked.empty()) hand_out(std::move(asked.mapped().waiters), outcome);
+  if (asked.empty()) return;
+  hand_out(std::move(asked.mapped().waiters), outcome);
+  ask_displaced(asked.mapped().uri);
+}
+
+bool Completer::is_asked_in(const std::string& uri) const {
+  return std::ranges::any_of(asked_, [&](const auto& each) { return each.second.uri == uri; });
+}
+
+/// The daemon goes on with a newer request in the document.
+void Completer::displaced(std::int64_t id) {
+  Asked asked = std::move(asked_.extract(id).mapped());
+  if (asked.begun || asked.waiters.empty() || !is_asked_in(asked.uri)) {
+    hand_out(std::move(asked.waiters), {});
+    return ask_displaced(asked.uri);
+  }
+  Displaced& last = displaced_[asked.uri];
+  hand_out(std::move(last.waiters), {});
+  last = {std::move(asked.request), std::move(asked.waiters)};
+}
+
+void Completer::ask_displaced(const std::string& uri) {
+  if (is_asked_in(uri)) return;
+  auto displaced = displaced_.extract(uri);
+  if (displaced.empty() || displaced.mapped().waiters.empty()) return;
+  Displaced& again = displaced.mapped();
+  ask_at(documents_.place(again.request.text, Clock::now()), again.request,
+         std::move(again.waiters));
 }
 
 void Completer::hand_out(std::vector<Waiter> waiters, const Outcome& outcome) {
@@ -260,6 +273,8 @@ void Completer::lost(const std::string& why) {
   pages_ = ModelPages(nullptr, defaults_.started_s);
   for (auto& [id, asked] : std::exchange(asked_, {}))
     hand_out(std::move(asked.waiters), {Outcome::Kind::kFailed, {}, why});
+  for (auto& [uri, displaced] : std::exchange(displaced_, {}))
+    hand_out(std::move(displaced.waiters), {Outcome::Kind::kFailed, {}, why});
   for (auto& [id, sought] : std::exchange(sought_, {})) {
     std::vector<Waiter> waiters;
     waiters.push_back(std::move(sought.waiter));
@@ -273,6 +288,9 @@ void Completer::end_late(Clock::time_point now) {
   for (const auto& [id, asked] : asked_)
     if (now >= asked.deadline) late.push_back(id);
   for (const std::int64_t id : late) give_up(id);
+  for (auto& [uri, displaced] : displaced_)
+    if (!displaced.waiters.empty() && now >= displaced.waiters.front().arrived + kAnswerMax)
+      hand_out(std::exchange(displaced.waiters, {}), {Outcome::Kind::kTooLate, {}, kTooLate});
   while (!sought_.empty() && now >= sought_.begin()->second.waiter.arrived + kSeekMax)
     found(std::move(sought_.extract(sought_.begin()).mapped()), nullptr);
   end_late_looks(now);
@@ -301,7 +319,7 @@ void Completer::give_up(std::int64_t id) {
   if (const auto text = found->second.text)
     return finish(id, {Outcome::Kind::kCompleted, {*text, nullptr, 0}, {}});
   link_.say(lsp::notification_body("$/cancelRequest", {{"id", id}}));
-  finish(id, {Outcome::Kind::kTooLate, {}, "the model did not answer in time"});
+  finish(id, {Outcome::Kind::kTooLate, {}, kTooLate});
 }
 
 void Completer::tick() {

@@ -36,6 +36,9 @@ struct Outcome {
 ///        answer.
 ///   C-4  Each request is told what became of it exactly once, within kAnswerMax, unless it was
 ///        withdrawn.
+///   C-5  A request that a newer one in its document displaced is asked again after that one: of each
+///        document the newest, unless a piece of its answer is out. The others get no suggestion.
+///        Some clients ask ahead while the user types on, and keep what they get.
 ///
 /// Thread: that of the io context.
 class Completer {
@@ -81,9 +84,16 @@ class Completer {
     lsp::Position cursor;
     lsp::Json options;
     std::string rest;  ///< of the cursor's line
+    CompletionRequest request;
     std::vector<Waiter> waiters;
     std::optional<std::string> text;  ///< answered; the receipt follows
     Clock::time_point deadline;
+    bool begun = false;  ///< pieces of its answer are out
+  };
+  /// C-5.
+  struct Displaced {
+    CompletionRequest request;
+    std::vector<Waiter> waiters;
   };
 
   struct Look {
@@ -98,12 +108,15 @@ class Completer {
   };
   void seek(Sought sought);
   void found(Sought sought, const lsp::Json& document);
-  void ask_at(Placed placed, const CompletionRequest& request, Waiter waiter);
+  void ask_at(Placed placed, const CompletionRequest& request, std::vector<Waiter> waiters);
   void heard(const lsp::Message& message);
   void answered(std::int64_t id, const lsp::Message& message);
   void receipt(const lsp::Json& params);
   void begun(const lsp::Json& params);
   void finish(std::int64_t id, Outcome outcome);
+  bool is_asked_in(const std::string& uri) const;
+  void displaced(std::int64_t id);
+  void ask_displaced(const std::string& uri);
   void lost(const std::string& why);
   void hand_out(std::vector<Waiter> waiters, const Outcome& outcome);
   void ask_status();
@@ -124,7 +137,8 @@ class Completer {
   Ticket last_ticket_ = 0;
   std::map<std::int64_t, Asked> asked_;
   std::map<std::int64_t, Sought> sought_;
-  std::vector<Look> looks_;  ///< in the order of their deadlines
+  std::map<std::string, Displaced> displaced_;  ///< by URI, each of which asked_ has, too
+  std::vector<Look> looks_;                     ///< in the order of their deadlines
   std::optional<std::int64_t> status_id_;
   Clock::time_point used_;
   boost::asio::steady_timer timer_;

@@ -18,6 +18,8 @@ constexpr std::size_t kCutEighths = 7;
 /// So alike is no other file: the others are not compared.
 constexpr double kSurelyAlike = 0.9;
 
+constexpr std::size_t kSampleBytesMax = 1024;
+
 bool is_cut(std::size_t bytes, std::size_t largest) {
   return bytes > 0 && bytes * 8 >= largest * kCutEighths;
 }
@@ -74,6 +76,22 @@ void finish(Placed& placed, std::string_view text, std::size_t cursor) {
 }
 
 }  // namespace
+
+std::string_view lines_above(std::string_view before) {
+  before = before.substr(0, before.rfind('\n') + 1);
+  if (before.size() <= kSampleBytesMax) return before;
+  before.remove_prefix(before.size() - kSampleBytesMax);
+  return before.substr(std::min(before.find('\n') + 1, before.size()));
+}
+
+std::string_view lines_below(std::string_view after) {
+  const std::size_t end = after.find('\n');
+  if (end == std::string_view::npos) return {};
+  after.remove_prefix(end + 1);
+  return after.size() <= kSampleBytesMax
+             ? after
+             : after.substr(0, after.rfind('\n', kSampleBytesMax - 1) + 1);
+}
 
 Placed Documents::place(const Surroundings& text, Clock::time_point now) {
   auto placed = place_in_open(text, now);

@@ -21,6 +21,11 @@ struct Surroundings {
   std::string path = {};  ///< of the file, if the client says it; a name only, never opened
 };
 
+/// Whole lines before the cursor's and after it, at most 1 KiB: an editor's document with them may be
+/// the same file.
+std::string_view lines_above(std::string_view before);
+std::string_view lines_below(std::string_view after);
+
 /// Where a request's text lies in a document of the daemon.
 struct Placed {
   std::string uri;

@@ -1,12 +1,143 @@
 #include "net/http/completer.h"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "tests/http/fake_daemon.h"
 
 using namespace efimd;
 using namespace efimd::http;
+
+namespace {
+
+/// A completer and its daemon, which answers when the test wants it to.
+struct Displacing {
+  Displacing() {
+    daemon.heard = [this](const lsp::Message& message) {
+      if (message.method == "efim/findDocument")
+        daemon.say(lsp::response_body(message.id, nullptr));
+      if (message.method == "textDocument/didChange")
+        changes += static_cast<int>(message.params["contentChanges"].size());
+      if (message.method == "textDocument/inlineCompletion")
+        asked.push_back(std::get<std::int64_t>(message.id));
+    };
+  }
+
+  /// A client asks for what follows `before`; what it gets goes to `got[before]`.
+  Completer::Ticket ask(const std::string& before, Completer::Begun begun = nullptr) {
+    CompletionRequest request;
+    request.text = {before, "\n", {}};
+    request.stream = begun != nullptr;
+    const std::size_t before_this = asked.size();
+    const auto ticket = completer.ask(
+        request,
+        [this, before](const Outcome& outcome) {
+          got[before].push_back(outcome.kind == Outcome::Kind::kCompleted ? outcome.completed.text
+                                                                          : outcome.why);
+        },
+        std::move(begun));
+    while (asked.size() == before_this) io.run_one();
+    return ticket;
+  }
+  void ask_in_pieces(const std::string& before) {
+    ask(before, [this](const std::string& text) { piece = text; });
+  }
+  void say_piece(std::int64_t id, const std::string& text) {
+    daemon.say(lsp::notification_body("$/progress", {{"token", id}, {"value", items(text)}}));
+    while (piece != text) io.run_one();
+  }
+  lsp::Json items(const std::string& text) {
+    return {{"items", lsp::Json::array({{{"insertText", text}}})}};
+  }
+  void say_nothing(std::int64_t id) { daemon.say(lsp::response_body(id, nullptr)); }
+  void say(std::int64_t id, const std::string& text) {
+    daemon.say(lsp::response_body(id, items(text)));
+    daemon.say(lsp::notification_body("efim/receipt", {{"request", id}}));
+  }
+  void wait_for_ask(std::size_t count) {
+    while (asked.size() < count) io.run_one();
+  }
+  void wait_for_answer(const std::string& before) {
+    while (got[before].empty()) io.run_one();
+  }
+
+  boost::asio::io_context io;
+  test::FakeDaemon daemon{io};
+  std::string piece;
+  int changes = 0;
+  std::vector<std::int64_t> asked;
+  std::map<std::string, std::vector<std::string>> got;
+  Completer completer{
+      io,
+      {[this](service::Deadline) { return daemon.connect(); }, {}, {}, [](const std::string&) {}},
+      {}};
+};
+using Texts = std::vector<std::string>;
+
+}  // namespace
+
+TEST_CASE("C-5 a request ahead of the user is asked again after the key that displaced it") {
+  Displacing test;
+  test.ask("int a = 1;");
+  test.ask("int a");
+  test.say_nothing(test.asked[0]);  // as the daemon does with the older one
+  test.say(test.asked[1], " = 1;");
+  test.wait_for_answer("int a");
+  CHECK(test.got["int a"] == Texts{" = 1;"});
+  REQUIRE(test.got["int a = 1;"].empty());
+  test.wait_for_ask(3);
+  test.say(test.asked[2], " // one");
+  test.wait_for_answer("int a = 1;");
+  CHECK(test.got["int a = 1;"] == Texts{" // one"});
+  CHECK(test.changes == 2);
+}
+
+TEST_CASE("C-5 of several that were displaced only the newest is asked again") {
+  Displacing test;
+  for (const char* before : {"int a", "int ab", "int abc"}) test.ask(before);
+  test.say_nothing(test.asked[0]);
+  test.say_nothing(test.asked[1]);
+  test.wait_for_answer("int a");
+  CHECK(test.got["int a"] == Texts{""});
+  test.say(test.asked[2], "d;");
+  test.wait_for_ask(4);
+  test.say(test.asked[3], "c;");
+  test.wait_for_answer("int ab");
+  CHECK(test.got["int ab"] == Texts{"c;"});
+}
+
+TEST_CASE("C-5 what nobody waits for, or is out in part, is not asked again") {
+  Displacing test;
+  const auto gone = test.ask("int a");
+  test.ask_in_pieces("int ab");
+  test.say_nothing(test.asked[0]);
+  test.say_piece(test.asked[1], "c");  // so the completer has read both
+  test.completer.withdraw(gone);
+  test.ask("int abc");
+  test.say_nothing(test.asked[1]);
+  test.wait_for_answer("int ab");
+  CHECK(test.got["int ab"] == Texts{""});
+  test.say(test.asked[2], ";");
+  test.wait_for_answer("int abc");
+  test.ask("int abcd");  // nothing else was asked between
+  CHECK(test.asked.size() == 4);
+  CHECK(test.got["int a"].empty());
+}
+
+TEST_CASE("C-4 a displaced request is told in time, too") {
+  Displacing test;
+  test.ask("int a");
+  const auto between = Completer::Clock::now();
+  test.ask_in_pieces("int ab");
+  test.say_nothing(test.asked[0]);
+  test.say_piece(test.asked[1], "c");
+  test.completer.end_late(between + Completer::kAnswerMax);
+  test.wait_for_answer("int a");
+  CHECK(test.got["int a"] == Texts{"the model did not answer in time"});
+  CHECK(test.got["int ab"].empty());
+}
 
 TEST_CASE("looks at a daemon that hangs are given up in time, each by its own (C-4)") {
   boost::asio::io_context io;
