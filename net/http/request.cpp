@@ -148,23 +148,16 @@ void note_ignored(const Json& object, bool sampling, CompletionRequest& request)
   }
 }
 
-const char* tokens_field(Form form) {
-  switch (form) {
-    case Form::kInfill:
-    case Form::kLlama:
-      return "n_predict";
-    case Form::kOpenAi:
-    case Form::kMistral:
-      return "max_tokens";
-    case Form::kOllama:
-      return "num_predict";
-  }
-  return "n_predict";
+/// The most tokens. llama-server takes either name on each of its paths, its own first.
+std::optional<double> most_tokens(Fields& fields, Form form) {
+  if (form == Form::kOllama) return fields.number("num_predict");
+  const auto own = fields.number("n_predict");
+  return own ? own : fields.number("max_tokens");
 }
 
 /// What every form has, at the top level or under "options".
 void take_options(Fields& fields, CompletionRequest& request) {
-  if (const auto tokens = fields.number(tokens_field(request.form)); tokens && *tokens >= 0)
+  if (const auto tokens = most_tokens(fields, request.form); tokens && *tokens >= 0)
     request.tokens_max =
         static_cast<int>(std::min(*tokens, static_cast<double>(lsp::kMaxTokensMax)));
   if (const auto temperature = fields.number("temperature"))

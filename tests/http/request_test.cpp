@@ -60,6 +60,16 @@ TEST_CASE("/infill as llama.vscode sends it; what is not honoured is named") {
   CHECK(request.ignored == std::vector<std::string>{"input_extra", "lora", "n_cmpl"});
 }
 
+TEST_CASE("the most tokens go by either of llama-server's names, as Twinny's do") {
+  for (const Form form : {Form::kInfill, Form::kLlama, Form::kOpenAi, Form::kMistral}) {
+    const std::string text = R"({"prompt": "a", "input_prefix": "", "input_suffix": "", )";
+    CHECK(read(form, text + R"("max_tokens": 512})").tokens_max == 512);
+    CHECK(read(form, text + R"("n_predict": 7})").tokens_max == 7);
+    CHECK(read(form, text + R"("n_predict": 7, "max_tokens": 512})").tokens_max == 7);
+    CHECK(refused(form, text + R"("max_tokens": "many"})") == "\"max_tokens\" must be a number");
+  }
+}
+
 TEST_CASE("samplers count as ignored only if something is sampled") {
   CHECK(read(Form::kLlama, R"({"prompt": "a", "top_k": 40, "seed": 3, "temperature": 0})")
             .ignored.empty());
