@@ -16,6 +16,7 @@ struct Answer {
   std::string type = "application/json; charset=utf-8";
   std::string body;
   std::vector<std::string> ignored = {};  ///< of the request, for the header Efimd-Ignored
+  std::string allowed = {};               ///< methods, for the header Allow of a 405
 };
 
 /// What the daemon said to a request.

@@ -91,8 +91,12 @@ void Connection::check_head() {
     if (message.count(once) > 1) return refuse(400, std::string("more than one field ") + once);
   if (const auto why = refused(head, rules_)) return refuse(why->status, why->why);
   const Routed routed = route_of(head.method, head.target);
-  if (routed.route == nullptr)
-    return refuse(routed.status, routed.status == 404 ? kNoSuchPath : "another method is wanted");
+  if (routed.status == 405) {
+    Answer other = refusal(405, "this path wants " + std::string(routed.allowed));
+    other.allowed = routed.allowed;
+    return answer_and_close(other);
+  }
+  if (routed.route == nullptr) return refuse(routed.status, kNoSuchPath);
   read_body();
 }
 
@@ -277,6 +281,7 @@ void Connection::answer(const Answer& answer) {
   wire->set("Cache-Control", "no-store");
   wire->set("X-Content-Type-Options", "nosniff");
   if (answer.status == 503) wire->set("Retry-After", "1");
+  if (!answer.allowed.empty()) wire->set("Allow", answer.allowed);
   if (!answer.ignored.empty()) wire->set("Efimd-Ignored", joined(answer.ignored));
   wire->keep_alive(parser_->is_header_done() && asked.keep_alive() && !close_after_);
   wire->body() = answer.body;

@@ -38,8 +38,8 @@ Routed route_of(std::string_view method, std::string_view target) {
   Routed routed;
   for (const Route& route : kRoutes) {
     if (route.path != path) continue;
-    routed.status = 405;
     if (route.method == wanted) return {&route, 200};
+    routed = {nullptr, 405, route.method == "GET" ? "GET, HEAD" : route.method};
   }
   return routed;
 }

@@ -27,7 +27,8 @@ struct Route {
 
 struct Routed {
   const Route* route = nullptr;  ///< null: see `status`
-  unsigned status = 404;         ///< 404: no such path; 405: another method is wanted
+  unsigned status = 404;         ///< 404: no such path; 405: `allowed` is wanted
+  std::string_view allowed = {};
 };
 
 /// `target`: the path, perhaps with a query, which is passed over.

@@ -82,6 +82,13 @@ class Refusals(HttpTest):
         self.assertIn(b" 400 ", self.raw(head + b"Content-Length: %d\r\n\r\n" % len(deep) + deep))
         self.assertTrue(self.infill(kBefore, kAfter)["content"])
 
+    def test_another_method_is_answered_with_the_one_that_is_wanted(self):
+        for method, path, wanted in (("GET", "/infill", "POST"), ("OPTIONS", "/v1/completions", "POST"),
+                                     ("DELETE", "/health", "GET, HEAD"), ("HEAD", "/completion", "POST")):
+            status, headers, text = self.request(method, path)
+            self.assertEqual((status, headers["Allow"]), (405, wanted), (method, path))
+            self.assertIn("" if method == "HEAD" else f"this path wants {wanted}", text)
+
     def test_too_many_connections_are_told_so_and_the_next_is_served(self):
         held = [socket.create_connection(("127.0.0.1", self.port), timeout=60) for _ in range(64)]
         with socket.create_connection(("127.0.0.1", self.port), timeout=60) as one_more:
