@@ -1,6 +1,7 @@
 #include "net/get/get.h"
 
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,6 +49,15 @@ int silence_s() {
   int seconds = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
   return error == std::errc() && seconds >= 1 ? std::min(seconds, kMax) : kUsual;
+}
+
+/// Until the user has answered; false if a signal came instead, which a read would outlast.
+bool wait_for_input() {
+  constexpr int kLookMs = 100;
+  pollfd input{STDIN_FILENO, POLLIN, 0};
+  while (!interrupted && ::poll(&input, 1, kLookMs) <= 0) {
+  }
+  return !interrupted;
 }
 
 /// Whether the whole file is one that efimd's reader takes: every count and offset lies inside it.
@@ -231,6 +241,7 @@ Result<bool> Getting::wanted(Offer& offer) {
   if (!is_asked) return true;
   fmt::print(stderr, "Load it? [Y/n] ");
   std::string answer;
+  if (!wait_for_input()) return fail(Fault::kStopped, "interrupted", "");
   std::getline(std::cin, answer);
   if (std::cin && (answer.empty() || answer[0] == 'y' || answer[0] == 'Y')) return true;
   return fail(Fault::kStopped, "not loaded", "");

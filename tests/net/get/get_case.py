@@ -1,4 +1,4 @@
-"""A home and a hub for each test of efimd model get (get_test.py)."""
+"""A home and a hub for each test of efimd model get (process_test.py, edges_test.py)."""
 
 import contextlib
 import os
