@@ -122,7 +122,7 @@ Result<Got> Getting::from_hub(const HubAccess& hub) {
   if (!folder) return fail(Fault::kBadInput, "no home folder is known", "set HF_HOME");
   const CachedRepository cached(*folder, asked_.repository);
   if (is_on("HF_HUB_OFFLINE")) return from_cache(cached, nullptr);
-  if (const std::string proxy = proxy_host(); !proxy.empty())
+  if (const std::string proxy = proxy_host(hub.endpoint); !proxy.empty())
     report_.note("through the proxy " + proxy);
   const auto repository = ask_hub(transport_, hub, asked_);
   if (!repository && repository.error().fault == Fault::kNotReady)

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <string>
@@ -55,8 +56,29 @@ bool is_redirect(long status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
+/// Whether NO_PROXY names the host, or a domain that it is in. Networks in it (10.0.0.0/8) are left
+/// to libcurl: only messages would be wrong.
+bool is_spared(const std::string& url) {
+  const Url handle = parsed(url);
+  const char* value = std::getenv("no_proxy");
+  if (value == nullptr) value = std::getenv("NO_PROXY");
+  if (handle == nullptr || value == nullptr) return false;
+  const std::string host = lower(part(handle, CURLUPART_HOST));
+  const std::string list = lower(value);
+  if (list == "*") return true;
+  for (std::size_t at = 0; at < list.size();) {
+    const std::size_t end = std::min(list.find_first_of(", \t", at), list.size());
+    std::string_view name = std::string_view(list).substr(at, end - at);
+    at = end + 1;
+    if (name.starts_with('.')) name.remove_prefix(1);
+    if (name.empty() || !host.ends_with(name)) continue;
+    if (host.size() == name.size() || host[host.size() - name.size() - 1] == '.') return true;
+  }
+  return false;
+}
+
 std::string host_text(const std::string& url) {
-  const std::string proxy = proxy_host();
+  const std::string proxy = proxy_host(url);
   const std::string origin = origin_of(url);
   return proxy.empty() ? origin : origin + " through the proxy " + proxy;
 }
@@ -84,8 +106,14 @@ std::optional<std::string> redirected(const std::string& url, const std::string&
   return next;
 }
 
-std::string proxy_host() {
-  for (const char* name : {"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}) {
+std::string proxy_host(const std::string& url) {
+  // http_proxy in lower case only, as libcurl has it.
+  const bool secure = origin_of(url).starts_with("https:");
+  const std::array<const char*, 4> names = {secure ? "https_proxy" : "http_proxy",
+                                            secure ? "HTTPS_PROXY" : "http_proxy", "all_proxy",
+                                            "ALL_PROXY"};
+  if (is_spared(url)) return "";
+  for (const char* name : names) {
     const char* const value = std::getenv(name);
     if (value == nullptr || *value == '\0') continue;
     // Its user and password are nobody's business.

@@ -87,7 +87,7 @@ class Transport {
 std::string origin_of(std::string_view url);
 /// What `url`'s redirect to `location`, which may be relative, leads to; nullopt if it is no address.
 std::optional<std::string> redirected(const std::string& url, const std::string& location);
-/// The host of the proxy that the environment names for https; empty: none.
-std::string proxy_host();
+/// The host of the proxy that libcurl takes from the environment for `url`; empty: none.
+std::string proxy_host(const std::string& url);
 
 }  // namespace efimd::get

@@ -101,6 +101,24 @@ TEST_CASE("the origin of an address is its scheme, host and port") {
   CHECK(origin_of("h/x").empty());
 }
 
+TEST_CASE("a proxy is one for the address's scheme, and spares what NO_PROXY names") {
+  const auto proxy = [](const char* no_proxy, const char* url) {
+    setenv("https_proxy", "http://user:secret@proxy.example:3128", 1);
+    setenv("no_proxy", no_proxy, 1);
+    auto host = proxy_host(url);
+    unsetenv("https_proxy");
+    unsetenv("no_proxy");
+    return host;
+  };
+  CHECK(proxy("", "https://hub.example/x") == "proxy.example");
+  CHECK(proxy("", "http://hub.example/x").empty());
+  CHECK(proxy("other.example,.Hub.example", "https://hub.example:8443/x").empty());
+  CHECK(proxy("example", "https://hub.example").empty());
+  CHECK(proxy("*", "https://hub.example").empty());
+  CHECK(proxy("ub.example", "https://hub.example") == "proxy.example");
+  CHECK(proxy("a.hub.example", "https://hub.example") == "proxy.example");
+}
+
 TEST_CASE("a redirect is resolved against where it came from") {
   CHECK(redirected("https://h/a/b", "/c").value_or("") == "https://h/c");
   CHECK(redirected("https://h/a/b", "c").value_or("") == "https://h/a/c");

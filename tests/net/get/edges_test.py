@@ -26,6 +26,16 @@ class WhatIsSaid(GetTest):
         self.assertEqual(process.wait(kPatienceS), 130)
         self.assertEqual(self.hub.asked_for_content(), [])
 
+    def test_a_proxy_is_named_only_where_it_is_used(self):
+        closed = "http://127.0.0.1:9"
+        for number, variables in enumerate([{"http_proxy": closed, "no_proxy": "example.org, 127.0.0.1"},
+                                            {"all_proxy": closed, "NO_PROXY": "*"}, {"https_proxy": closed}]):
+            done = self.run_get(kName, **variables, HF_HUB_CACHE=str(self.home / str(number)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("proxy", done.stderr)
+            said = self.refused("nobody/here", HF_ENDPOINT="http://127.0.0.1:9", **variables) if number < 2 else ""
+            self.assertNotIn("proxy 127", said)
+
     def refused(self, *arguments, **environment):
         done = self.run_get(*arguments, **environment)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
