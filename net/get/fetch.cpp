@@ -63,6 +63,11 @@ struct Setback {
   bool spoiled = false;  ///< what came is wrong, or must make room
 };
 
+std::string continuing(std::uint64_t bytes) {
+  return fmt::format("continuing after the {} that are here",
+                     service::bytes_text(static_cast<double>(bytes)));
+}
+
 /// One file on its way.
 class Download {
  public:
@@ -99,9 +104,7 @@ Result<void> Download::run() {
     if (file_.size() == 0) drop();
     return room;
   }
-  if (resumed_)
-    watch_.note(fmt::format("continuing after the {} that are here",
-                            service::bytes_text(static_cast<double>(file_.size()))));
+  if (resumed_ && wish_.hash.empty() && !kept_tag().empty()) watch_.note(continuing(file_.size()));
   if (auto loaded = load(); !loaded) return loaded;
   if (!file_.content_is_right()) {
     if (!std::exchange(resumed_, false)) {
@@ -316,6 +319,9 @@ Result<Fetched> fetch(Transport& transport, const FetchWish& wish, const FetchWa
   }
   const auto size = fs::file_size(wish.file, error);
   if (!error && (wish.bytes == 0 || size == wish.bytes)) return Fetched::kWasHere;
+  const auto left = fs::file_size(PartialFile::path_of(wish.file), error);
+  // To be hashed it is read again, which takes its time.
+  if (!error && left > 0 && !wish.hash.empty()) watch.note(continuing(left));
   auto file = PartialFile::open({wish.file, wish.bytes, wish.hash});
   if (!file) return tl::unexpected(file.error());
   Download download(transport, wish, watch, std::move(*file));

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "daemon/config/amounts.h"
+#include "net/get/transport.h"
 
 namespace efimd::get {
 
@@ -43,7 +44,7 @@ Error system_error(const fs::path& path, int code) {
 }
 
 Result<PartialFile> PartialFile::open(const Wish& wish) {
-  const fs::path path = wish.file.string() + ".incomplete";
+  const fs::path path = path_of(wish.file);
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (fd < 0) return tl::unexpected(system_error(path, errno));
   PartialFile file(wish, path, fd);
@@ -78,6 +79,7 @@ Result<void> PartialFile::hash_again() {
   hash_.emplace(is_git ? ContentHash::Kind::kGitBlob : ContentHash::Kind::kSha256, wish_.bytes);
   std::vector<char> piece(kPieceBytes);
   for (std::uint64_t at = 0; at < size_;) {
+    if (interrupted) return fail(Fault::kStopped, "interrupted", "");
     const ssize_t got = ::pread(fd_, piece.data(), piece.size(), static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return tl::unexpected(said(got < 0 ? errno : EIO));

@@ -22,7 +22,10 @@ class PartialFile {
     std::uint64_t bytes = 0;     ///< 0: not known
     std::string hash;            ///< 64 or 40 hexadecimal digits (ContentHash); empty: not known
   };
-  /// Takes over what is there, and hashes it. What is longer than the whole is dropped.
+  static std::filesystem::path path_of(const std::filesystem::path& file) {
+    return file.string() + ".incomplete";
+  }
+  /// Takes over what is there, and hashes it. What is longer than the whole is dropped. kStopped.
   static Result<PartialFile> open(const Wish& wish);
   PartialFile(PartialFile&& other) noexcept;
   PartialFile& operator=(PartialFile&&) = delete;

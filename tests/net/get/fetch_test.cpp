@@ -60,6 +60,17 @@ TEST_CASE("a partial file that is longer than the whole begins anew") {
   CHECK(file->content_is_right());
 }
 
+TEST_CASE("an interruption ends the reading of a partial file") {
+  const test::TempDir folder;
+  const auto file = folder.path() / "blob";
+  std::ofstream(PartialFile::path_of(file)) << "hello";
+  interrupted = true;
+  const auto partial = PartialFile::open({file, 11, std::string(64, '0')});
+  interrupted = false;
+  REQUIRE_FALSE(partial);
+  CHECK(partial.error().fault == Fault::kStopped);
+}
+
 TEST_CASE("wrong content is seen") {
   const test::TempDir folder;
   auto file = PartialFile::open({folder.path() / "blob", 3, kSha256OfAbc});
