@@ -94,6 +94,7 @@ class Download {
   PartialFile file_;
   int tries_ = 0, tries_in_all_ = 0;
   bool resumed_ = false;
+  bool is_other_ = false;  ///< what the server sends is not the file
 };
 
 Result<void> Download::run() {
@@ -197,7 +198,7 @@ std::optional<Setback> Download::attempt() {
     using Kind = HttpFailure::Kind;
     const Kind kind = answer.error().kind;
     return Setback{answer.error().error, kind == Kind::kConnection && !interrupted, -1,
-                   kind == Kind::kTaker};
+                   kind == Kind::kTaker && !is_other_};
   }
   if (answer->status != 200 && answer->status != 206) return refusal(*answer);
   if (file_.expected() > 0 && file_.size() < file_.expected())
@@ -215,6 +216,14 @@ Result<void> Download::begin(const HttpAnswer& answer) {
     if (!range || range->begin != file_.size()) return refuse("sends another part than asked for");
     whole = range->whole;
   } else if (file_.size() > 0) {
+    // A network that wants a login answers so, too: what came before must outlast it.
+    const bool is_page = header(answer.headers, "content-type").starts_with("text/html");
+    if (!wish_.hash.empty() && (whole ? *whole != file_.expected() : is_page)) {
+      is_other_ = true;
+      return fail(Fault::kIo,
+                  origin_of(answer.url) + ": sends something else than the file; what came is kept",
+                  "see whether the network wants a login, then run the command again");
+    }
     if (auto done = file_.restart(); !done) return done;
   }
   if (whole && file_.expected() == 0) {

@@ -33,7 +33,8 @@ enum class Fetched { kNow, kWasHere };
 
 /// Loads the file, going on where an earlier try ended. Afterwards either the whole, checked file
 /// has its name, or nothing has it. If the network or the server ended it, what came stays as a
-/// partial file for the next call. If it is wrong, or the disk is full, nothing stays.
+/// partial file for the next call, also if it sent a page in the file's place. If what came is wrong,
+/// or the disk is full, nothing stays.
 ///
 /// Limits: kTriesMax tries in a row without a byte, kTriesInAllMax; waits of a server that are longer
 /// than kServerWaitMaxS are told, not waited for. One process at a time loads a file; others wait.

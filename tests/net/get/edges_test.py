@@ -7,7 +7,32 @@ import subprocess
 import unittest
 
 import hub_server
-from get_case import GetTest, kName, kFile, kPatienceS
+from get_case import GetTest, kModel, kName, kFile, kPatienceS
+
+
+def page(handler, content, begin):
+    """What a network sends that wants a login first."""
+    hub_server.send(handler, 200, b"<html>Log in</html>", {"Content-Type": "text/html"})
+
+
+def page_in_chunks(handler, content, begin):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/html; charset=utf-8")
+    handler.send_header("Transfer-Encoding", "chunked")
+    handler.end_headers()
+    handler.wfile.write(b"6\r\n<html>\r\n0\r\n\r\n")
+
+
+class WhatCame(GetTest):
+    def test_a_page_in_its_place_does_not_cost_what_came(self):
+        for number, fault in enumerate((page, page_in_chunks)):
+            cache = {"HF_HUB_CACHE": str(self.home / str(number))}
+            self.hub.faults += [hub_server.cut_off_after(2_000_000), fault]
+            self.assertIn("something else than the file", self.run_get(kName, **cache).stderr)
+            self.hub.requests.clear()
+            self.assertEqual(self.get(kName, **cache).read_bytes(), kModel)
+            first = self.hub.asked_for_content()[0].range
+            self.assertGreater(int((first or "bytes=0-").removeprefix("bytes=").rstrip("-")), 0)
 
 
 class WhatIsSaid(GetTest):
