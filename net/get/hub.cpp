@@ -117,6 +117,13 @@ Error refusal(const HttpAnswer& answer, const HubAccess& hub, const Asked& asked
   if (code == "GatedRepo")
     return {Fault::kUnsupported, name + ": your token has no access to it",
             "accept its terms at " + page};
+  const auto message = answer.headers.find("x-error-message");
+  if (!hub.token.empty() && answer.status == 401 && message != answer.headers.end() &&
+      message->second.starts_with("Invalid credentials"))
+    return {
+        Fault::kUnsupported, hub.endpoint + ": does not know your token",
+        "renew it, or remove it (HF_TOKEN, or the token's file): models that are open to all need "
+        "none"};
   if (code == "RevisionNotFound")
     return {Fault::kNotFound, fmt::format("{} has no revision {}", name, asked.revision),
             "see " + page};

@@ -66,6 +66,13 @@ class WhatIsSaid(GetTest):
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         return done.stderr
 
+    def test_a_token_that_the_hub_does_not_know_is_told(self):
+        self.hub.api_faults.append(
+            hub_server.status(401, X_Error_Message="Invalid credentials in Authorization header"))
+        said = self.refused(kName, HF_TOKEN="hf_old")
+        self.assertIn("does not know your token", said)
+        self.assertIn("need none", said)
+
 
 if __name__ == "__main__":
     unittest.main()
