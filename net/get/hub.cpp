@@ -130,6 +130,11 @@ Error refusal(const HttpAnswer& answer, const HubAccess& hub, const Asked& asked
   if (answer.status == 429)
     return {Fault::kIo, hub.endpoint + ": too many requests",
             "wait a few minutes; a token (HF_TOKEN) raises the limit"};
+  const bool is_missing = answer.status == 401 || answer.status == 403 || answer.status == 404;
+  if (is_missing && asked.offered)
+    return {Fault::kNotFound, name + ": the hub has it no more, or not for you",
+            "the catalogue is out of date there: look for the model at " + hub.endpoint +
+                ", and give ORGANISATION/REPOSITORY"};
   if (answer.status == 401 || answer.status == 403)
     return hub.token.empty()
                ? Error{Fault::kNotFound, name + ": there is none, or it is private or gated",
@@ -279,6 +284,8 @@ Result<std::vector<HubFile>> choose_files(const HubRepository& repository, const
   const HubFile* file = nullptr;
   if (!asked.file.empty()) {
     file = take([&](const HubFile& each) { return each.path == asked.file; });
+    // Its owner may have renamed what the catalogue names.
+    if (file == nullptr && asked.offered) file = of_weights(asked.offered->weights);
   } else if (!asked.weights.empty()) {
     file = of_weights(asked.weights);
   } else {

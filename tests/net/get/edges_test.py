@@ -73,6 +73,9 @@ class WhatIsSaid(GetTest):
         self.assertIn("does not know your token", said)
         self.assertIn("need none", said)
 
+    def test_a_repository_of_the_catalogue_that_moved_is_told_so(self):
+        self.assertIn("out of date", self.refused("qwen2.5-coder-0.5b"))
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -104,6 +104,18 @@ TEST_CASE("without a type Q4_K_M is taken, else Q8_0, else the first model") {
   CHECK(chosen(with({"README.md"})).empty());
 }
 
+TEST_CASE("a file of the catalogue that was renamed is known by its type, another one is not") {
+  Asked asked;
+  asked.file = "x-q4_k_m.gguf";
+  const auto renamed = with({"x-Q8_0.gguf", "X.Q4_K_M.gguf"});
+  CHECK_FALSE(choose_files(renamed, asked).has_value());
+  asked.offered.emplace().weights = "Q4_K_M";
+  const auto files = choose_files(renamed, asked);
+  REQUIRE(files);
+  CHECK(files->front().path == "X.Q4_K_M.gguf");
+  CHECK_FALSE(choose_files(with({"x-Q8_0.gguf"}), asked).has_value());
+}
+
 TEST_CASE("a type is a whole word of the file's name") {
   const auto repository = with({"x-Q4_K_M.gguf", "x.Q4_K_S.gguf"});
   CHECK(chosen(repository, "q4_k_s") == "x.Q4_K_S.gguf");
