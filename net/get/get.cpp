@@ -200,7 +200,10 @@ Result<Got> Getting::from_address() {
   if (folder.empty()) return fail(Fault::kBadInput, "no home folder is known", "set HOME");
   const fs::path path = folder / asked_.file;
   std::error_code error;
-  if (fs::exists(path, error)) return ready(path, true);
+  if (fs::exists(path, error)) {
+    report_.note(path.string() + " has this name already; if it is of another address, remove it");
+    return ready(path, true);
+  }
   Offer offer;
   offer.name = asked_.url;
   offer.folder = folder.string();

@@ -34,6 +34,15 @@ class WhatCame(GetTest):
             first = self.hub.asked_for_content()[0].range
             self.assertGreater(int((first or "bytes=0-").removeprefix("bytes=").rstrip("-")), 0)
 
+    def test_a_file_of_another_address_is_not_taken_in_silence(self):
+        for folder in ("one", "two"):
+            self.hub.plain[f"/{folder}/model.gguf"] = (kModel, '"tag"')
+        self.environment["HF_ENDPOINT"] = "https://hub.invalid"
+        self.get(f"{self.hub.endpoint}/one/model.gguf")
+        done = self.run_get(f"{self.hub.endpoint}/two/model.gguf")
+        self.assertEqual(done.returncode, 0)
+        self.assertIn("remove it", done.stderr)
+
 
 class WhatIsSaid(GetTest):
     def test_an_interruption_at_the_question_is_an_answer(self):
