@@ -146,6 +146,8 @@ Result<Got> Getting::from_hub(const HubAccess& hub) {
     all_here = all_here && is_here;
   }
   const fs::path path = cached.path(repository->commit, files->front().path);
+  if (files->size() > 1)
+    report_.note("efimd runs models of one file: join the parts with llama-gguf-split --merge");
   if (!all_here || options_.dry_run) {
     const auto yes = wanted(offer);
     if (!yes) return tl::unexpected(yes.error());

@@ -5,6 +5,7 @@ import contextlib
 import hashlib
 import json
 import os
+import pathlib
 import pty
 import resource
 import signal
@@ -111,7 +112,9 @@ class TheChoice(GetTest):
     def test_of_a_split_model_all_parts_are_loaded(self):
         names = [f"big-Q8_0-{part:05}-of-00002.gguf" for part in (1, 2)]
         self.repository.files = {names[1]: kModel + bytes(32), names[0]: kModel}
-        path = self.get()
+        done = self.run_get()
+        self.assertIn("llama-gguf-split --merge", done.stderr)
+        path = pathlib.Path(done.stdout.strip())
         self.assertEqual(path.name, names[0])
         self.assertEqual((path.parent / names[1]).read_bytes(), kModel + bytes(32))
         listed = subprocess.run([kEfimd, "model", "list", "--json"], env=self.environment, capture_output=True, text=True,
