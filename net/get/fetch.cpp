@@ -25,6 +25,7 @@ namespace {
 constexpr int kFirstPauseMs = 250;
 constexpr int kPauseMaxMs = 8000;
 constexpr int kLockPauseMs = 200;
+constexpr std::uint64_t kFirstLookBytes = std::uint64_t{1} << 20;
 
 std::optional<std::uint64_t> number(std::string_view text) {
   std::uint64_t value = 0;
@@ -93,6 +94,7 @@ class Download {
   const FetchWatch& watch_;
   PartialFile file_;
   int tries_ = 0, tries_in_all_ = 0;
+  std::uint64_t next_look_ = kFirstLookBytes;
   bool resumed_ = false;
   bool is_other_ = false;  ///< what the server sends is not the file
 };
@@ -244,7 +246,9 @@ Result<void> Download::take(std::span<const char> piece) {
                 "try again, or another mirror");
   auto done = file_.append(piece);
   if (done) watch_.progress(file_.size(), file_.expected());
-  return done;
+  if (!done || !wish_.look || file_.size() < next_look_) return done;
+  next_look_ = 2 * file_.size();
+  return wish_.look(file_.path(), file_.size(), file_.expected());
 }
 
 Setback Download::refusal(const HttpAnswer& answer) {

@@ -22,6 +22,11 @@ struct FetchWish {
   std::string hash;
   /// Looks at the whole file before it gets its name; an error removes it.
   std::function<Result<void>(const std::filesystem::path& file)> check = {};
+  /// Looks at the first `here` of `whole` bytes, each time that twice as many are here; an error ends
+  /// the loading, and removes them.
+  std::function<Result<void>(const std::filesystem::path& file, std::uint64_t here,
+                             std::uint64_t whole)>
+      look = {};
 };
 
 struct FetchWatch {

@@ -22,6 +22,7 @@
 #include "net/get/asked.h"
 #include "net/get/cached.h"
 #include "net/get/fetch.h"
+#include "net/get/head.h"
 #include "net/get/hub.h"
 #include "net/get/offer.h"
 #include "net/get/partial_file.h"
@@ -83,6 +84,7 @@ class Getting {
   Result<void> load(const HubAccess& hub, const HubRepository& repository,
                     const CachedRepository& cached, const std::vector<HubFile>& files);
   FetchWatch watch(const std::string& file);
+  decltype(FetchWish::look) look(const std::string& name) const;
   service::Config config() const;
   Result<Got> ready(const fs::path& path, bool was_here);
 
@@ -115,6 +117,12 @@ FetchWatch Getting::watch(const std::string& file) {
             report_.progress(file, bytes, total);
           },
           [this](const std::string& text) { report_.note(text); }};
+}
+
+decltype(FetchWish::look) Getting::look(const std::string& name) const {
+  return [name, fim = config().fim](const fs::path& file, std::uint64_t here, std::uint64_t whole) {
+    return check_head({file, name, here, whole}, fim);
+  };
 }
 
 Result<Got> Getting::from_hub(const HubAccess& hub) {
@@ -171,6 +179,8 @@ Result<void> Getting::load(const HubAccess& hub, const HubRepository& repository
     wish.bytes = file.bytes;
     wish.hash = file.hash;
     wish.check = check_gguf;
+    // Another program may join the parts of a model that is in several files.
+    if (files.size() == 1) wish.look = look(file.path);
     const auto done = fetch(transport_, wish, watch(file.path));
     if (!done) return tl::unexpected(done.error());
   }
@@ -220,6 +230,7 @@ Result<Got> Getting::from_address() {
   wish.file = path;
   wish.lock = path.string() + ".lock";
   wish.check = check_gguf;
+  wish.look = look(asked_.file);
   const auto done = fetch(transport_, wish, watch(asked_.file));
   if (done) fs::remove(wish.lock, error);
   if (!done) return tl::unexpected(done.error());

@@ -4,6 +4,7 @@
 import os
 import pty
 import subprocess
+import threading
 import unittest
 
 import hub_server
@@ -84,6 +85,31 @@ class WhatIsSaid(GetTest):
 
     def test_a_repository_of_the_catalogue_that_moved_is_told_so(self):
         self.assertIn("out of date", self.refused("qwen2.5-coder-0.5b"))
+
+
+class WhatCannotRun(GetTest):
+    def setUp(self):
+        super().setUp()
+        at = kModel.index(b"general.architecture")
+        value = kModel.index(b"llama", at)
+        self.mamba = kModel[:value] + b"mamba" + kModel[value + 5:]
+        self.gate = threading.Event()
+        self.addCleanup(self.gate.set)
+
+    def test_a_model_that_cannot_run_is_refused_once_its_head_is_here(self):
+        self.repository.files[kFile] = self.mamba
+        self.hub.faults.append(hub_server.silent_after(len(kModel) // 2, self.gate))
+        said = self.refused(kName, HF_HUB_DOWNLOAD_TIMEOUT="3600")
+        self.assertIn("mamba", said)
+        self.assertIn("efimd cannot run it", said)
+        self.assertEqual(self.left(), [])
+
+    def test_an_address_is_looked_at_in_the_same_way(self):
+        self.hub.plain["/m.gguf"] = (self.mamba, '"tag"')
+        self.hub.faults.append(hub_server.silent_after(len(kModel) // 2, self.gate))
+        said = self.refused(f"{self.hub.endpoint}/m.gguf", HF_ENDPOINT="https://hub.invalid", HF_HUB_DOWNLOAD_TIMEOUT="3600")
+        self.assertIn("efimd cannot run it", said)
+        self.assertEqual([each for each in self.home.rglob("*.incomplete*")], [])
 
 
 if __name__ == "__main__":
