@@ -45,8 +45,9 @@ Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const 
 Result<HubRepository> parse_repository(std::string_view json, const std::string& name);
 inline constexpr std::size_t kHubFilesMax = 20'000;
 
-/// The files to load: the one that was named (of the catalogue's, one with its weights does), or that with the weights that were (else Q4_K_M, else
-/// Q8_0, else the first); of a split model all parts. kNotFound lists what there is.
+/// The files to load: the one that was named, or that with the weights that were (else Q4_K_M, else
+/// Q8_0, else the first); of a split model all parts. A file that the catalogue names and that is not
+/// there is chosen by its weights. kNotFound lists what there is.
 Result<std::vector<HubFile>> choose_files(const HubRepository& repository, const Asked& asked);
 
 /// Where a file is loaded from.
