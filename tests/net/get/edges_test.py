@@ -8,7 +8,7 @@ import threading
 import unittest
 
 import hub_server
-from get_case import GetTest, kModel, kName, kFile, kPatienceS
+from get_case import GetTest, kEfimd, kModel, kName, kFile, kPatienceS
 
 
 def page(handler, content, begin):
@@ -43,6 +43,19 @@ class WhatCame(GetTest):
         done = self.run_get(f"{self.hub.endpoint}/two/model.gguf")
         self.assertEqual(done.returncode, 0)
         self.assertIn("remove it", done.stderr)
+
+
+    def test_what_was_got_is_used_by_the_same_name(self):
+        use = lambda name: subprocess.run([kEfimd, "model", "use", name], env=self.environment,  # noqa: E731
+                                          capture_output=True, text=True, timeout=kPatienceS, check=False)
+        path = self.get()
+        for name in (kName, kName + ":q8_0", f"{kName}:{kFile}"):
+            self.assertIn(str(path), use(name).stdout, name)
+        for name in ("small/other", kName + ":Q4_K_M"):
+            self.assertEqual(use(name).returncode, 1)
+        self.repository.files["coder-F16.gguf"] = kModel + bytes(32)
+        self.get(kName + ":F16")
+        self.assertIn("name one: coder-F16.gguf, coder-Q8_0.gguf", use(kName).stderr)
 
 
 class WhatIsSaid(GetTest):
