@@ -39,6 +39,8 @@ class Answers(HttpTest):
         completion = events(self.post("/completion", {"prompt": framed, "stream": True, "n_predict": 128}))
         self.assertEqual("".join(event["content"] for event in completion), expected)
         self.assertTrue(completion[-1]["stop"])
+        twinny = events(self.post("/completion", {"prompt": framed, "stream": True, "temperature": 0, "max_tokens": 128}))
+        self.assertEqual("".join(event["content"] for event in twinny), expected)
         lines = self.post("/api/generate", {"model": "efimd", "prompt": kBefore, "suffix": kAfter,
                                             "options": {"num_predict": 128}}).splitlines()
         self.assertEqual("".join(json.loads(line)["response"] for line in lines), expected)
