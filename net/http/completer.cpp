@@ -156,6 +156,11 @@ Completer::Ticket Completer::look(std::function<void(const ModelPages&)> done) {
   return ticket;
 }
 
+void Completer::wake() {
+  used_ = Clock::now();
+  if (!pages_.ready()) ask_status();
+}
+
 void Completer::ask_status() {
   if (status_id_) return;
   status_id_ = ++last_id_;

@@ -65,6 +65,8 @@ class Completer {
   /// The daemon's word on its model, asked for now; `done` gets an empty one if it cannot be had
   /// within kAnswerMax.
   Ticket look(std::function<void(const ModelPages&)> done);
+  /// A client is there, and will ask: the daemon is started, and loads its model.
+  void wake();
   /// What was last heard of the model.
   const ModelPages& pages() const { return pages_; }
   /// Gives up what is late at `now`. It is called each second.

@@ -154,6 +154,7 @@ void Connection::complete(const Route& route) {
   if (!request) return answer(refusal(400, request.error().message(), route.form));
   request_ = std::move(*request);
   const bool warms_up = request_->tokens_max == 0;
+  if (warms_up) completer_.wake();
   const bool empty = request_->text.before.empty() && request_->text.after.empty();
   if (warms_up || empty)
     return answer(answer_of(*request_, {}, completer_.pages().name(), now_s()));

@@ -104,6 +104,12 @@ class DaemonSide(HttpTest):
         connection.close()
         self.assertEqual(self.daemon.next("$/cancelRequest")["params"], {"id": asked["id"]})
 
+    def test_a_client_that_warms_up_its_server_starts_the_daemon(self):
+        # As llama.vim sends it when a buffer is entered or saved, or text is yanked.
+        connection = self.send("", "", input_extra=[{"text": "int a;"}], prompt="", n_predict=0, samplers=[])
+        self.assertEqual(json.loads(connection.getresponse().read())["content"], "")
+        self.daemon.next("efim/status")
+
     def test_the_same_request_twice_is_asked_once_and_cancelled_when_both_have_left(self):
         first, second = self.send("int a"), self.send("int a")
         asked = self.daemon.next("textDocument/inlineCompletion")
