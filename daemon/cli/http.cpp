@@ -38,12 +38,13 @@ Result<SpawnPlan> http_plan(const Paths& paths, const CommandLine::Http& options
   return plan;
 }
 
-/// The one that runs listens on the wanted port. One that is starting is waited for.
+/// The one that runs listens on the wanted port. One that is starting, or ending, is waited for.
 bool runs_already(const Paths& paths, const CommandLine::Http& options) {
   const int wanted = options.port.value_or(load_config(paths.config_file).http.port);
   const Deadline deadline = std::chrono::steady_clock::now() + kStartMax;
   HttpState state = http_state(paths);
-  while (state.runs && !state.port && std::chrono::steady_clock::now() < deadline) {
+  while (LockFile::is_held(paths.http_lock()) && !state.port &&
+         std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kLook);
     state = http_state(paths);
   }

@@ -20,10 +20,10 @@ constexpr std::string_view kPort = "port ", kTrouble = "trouble ";
 
 HttpState http_state(const Paths& paths) {
   HttpState state;
-  state.runs = LockFile::is_held(paths.http_lock());
   const std::string note = read_small_file(paths.http_state(), kNoteBytesMax);
   const std::string_view line = std::string_view(note).substr(0, note.find('\n'));
-  if (!state.runs && line.starts_with(kTrouble)) state.trouble = line.substr(kTrouble.size());
+  if (line.starts_with(kTrouble)) state.trouble = line.substr(kTrouble.size());
+  state.runs = state.trouble.empty() && LockFile::is_held(paths.http_lock());
   int port = 0;
   if (state.runs && line.starts_with(kPort) &&
       std::from_chars(line.data() + kPort.size(), line.data() + line.size(), port).ec ==

@@ -12,7 +12,7 @@ namespace efimd::service {
 /// What efimd-http last noted of its serving clients by HTTP, and whether it runs now. It writes the
 /// note while it holds http.lock; any process reads it.
 struct HttpState {
-  bool runs = false;
+  bool runs = false;        ///< not one that has told its trouble and ends
   std::optional<int> port;  ///< on which it listens; unset: it starts, or does not run
   std::string trouble;      ///< why it does not run; empty: unknown, or it was ended
 };
