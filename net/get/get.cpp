@@ -69,6 +69,19 @@ Result<void> check_gguf(const fs::path& file) {
               "nothing of it is kept; choose another file");
 }
 
+/// What is still to be loaded, of all files.
+std::uint64_t bytes_missing(const CachedRepository& cached, const std::string& commit,
+                            const std::vector<HubFile>& files) {
+  std::uint64_t bytes = 0;
+  for (const HubFile& file : files) {
+    if (cached.has(commit, file)) continue;
+    std::error_code error;
+    const auto left = fs::file_size(PartialFile::path_of(cached.blob(file)), error);
+    bytes += file.bytes - (error ? 0 : std::min<std::uint64_t>(left, file.bytes));
+  }
+  return bytes;
+}
+
 /// The way of one command.
 class Getting {
  public:
@@ -169,6 +182,10 @@ Result<Got> Getting::from_hub(const HubAccess& hub) {
 Result<void> Getting::load(const HubAccess& hub, const HubRepository& repository,
                            const CachedRepository& cached, const std::vector<HubFile>& files) {
   if (auto made = cached.make_folders(); !made) return made;
+  if (auto room = check_room(cached.blob(files.front()).parent_path(),
+                             bytes_missing(cached, repository.commit, files));
+      !room)
+    return room;
   for (const HubFile& file : files) {
     if (cached.has(repository.commit, file)) continue;
     FetchWish wish;

@@ -100,6 +100,15 @@ class WhatIsSaid(GetTest):
         self.assertIn("out of date", self.refused("qwen2.5-coder-0.5b"))
 
 
+@unittest.skipUnless(os.geteuid() == 0, "only root can mount a small disk")
+class TheDisk(GetTest):
+    def test_a_disk_with_room_for_one_part_of_two_is_told_before_anything_is_loaded(self):
+        cache = self.small_disk(str(len(kModel) * 3 // 2 + (64 << 20)))  # 64 MiB are left to others
+        self.repository.files = {f"big-Q8_0-{part:05}-of-00002.gguf": kModel + bytes(32 * part) for part in (1, 2)}
+        self.assertIn("free, and", self.refused(kName, HF_HUB_CACHE=str(cache)))
+        self.assertEqual(self.hub.asked_for_content(), [])
+
+
 class WhatCannotRun(GetTest):
     def setUp(self):
         super().setUp()

@@ -68,3 +68,12 @@ class GetTest(unittest.TestCase):
     def left(self):
         """Files of content, whole or not."""
         return sorted(path.name for path in self.cache.rglob("blobs/*"))
+
+    def small_disk(self, size):
+        cache = self.home / "small"
+        cache.mkdir()
+        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", cache], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("this machine lets nobody mount: " + made.stderr.decode())
+        self.addCleanup(subprocess.run, ["umount", cache], check=True)
+        return cache

@@ -398,15 +398,6 @@ class TheProcess(GetTest):
 
 @unittest.skipUnless(os.geteuid() == 0, "only root can mount a small disk")
 class TheDisk(GetTest):
-    def small_disk(self, size):
-        cache = self.home / "small"
-        cache.mkdir()
-        made = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", cache], capture_output=True, check=False)
-        if made.returncode != 0:
-            self.skipTest("this machine lets nobody mount: " + made.stderr.decode())
-        self.addCleanup(subprocess.run, ["umount", cache], check=True)
-        return cache
-
     def test_a_disk_without_room_is_told_before_anything_is_loaded(self):
         cache = self.small_disk("8m")
         said = self.refused(kName, HF_HUB_CACHE=str(cache))
