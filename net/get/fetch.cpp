@@ -1,20 +1,17 @@
 #include "net/get/fetch.h"
 
-#include <curl/curl.h>
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <charconv>
-#include <chrono>
-#include <ctime>
 #include <fstream>
 #include <iterator>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "daemon/config/amounts.h"
 #include "net/get/partial_file.h"
+#include "net/get/server_wait.h"
 
 namespace efimd::get {
 
@@ -296,26 +293,6 @@ std::string Download::kept_tag() const {
 }
 
 }  // namespace
-
-bool wait_ms(int milliseconds) {
-  using Clock = std::chrono::steady_clock;
-  const auto end = Clock::now() + std::chrono::milliseconds(milliseconds);
-  while (!interrupted && Clock::now() < end)
-    std::this_thread::sleep_for(
-        std::min<Clock::duration>(end - Clock::now(), std::chrono::milliseconds(50)));
-  return !interrupted;
-}
-
-int asked_wait_s(const HttpHeaders& headers) {
-  const std::string text = header(headers, "retry-after");
-  if (text.empty()) return -1;
-  if (const auto seconds = number(text))
-    return static_cast<int>(std::min<std::uint64_t>(*seconds, 1'000'000));
-  const std::time_t until = curl_getdate(text.c_str(), nullptr);
-  if (until < 0) return -1;
-  const std::time_t now = std::time(nullptr);
-  return static_cast<int>(std::clamp<std::time_t>(until - now, 0, 1'000'000));
-}
 
 Result<Fetched> fetch(Transport& transport, const FetchWish& wish, const FetchWatch& watch) {
   std::error_code error;

@@ -46,11 +46,5 @@ enum class Fetched { kNow, kWasHere };
 Result<Fetched> fetch(Transport& transport, const FetchWish& wish, const FetchWatch& watch);
 inline constexpr int kTriesMax = 5;
 inline constexpr int kTriesInAllMax = 200;
-inline constexpr int kServerWaitMaxS = 300;
-
-/// Seconds that a Retry-After header asks for; -1 if there is none that can be read.
-int asked_wait_s(const HttpHeaders& headers);
-/// Waits; false if it was interrupted.
-bool wait_ms(int milliseconds);
 
 }  // namespace efimd::get

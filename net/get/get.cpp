@@ -145,7 +145,8 @@ Result<Got> Getting::from_hub(const HubAccess& hub) {
   if (is_on("HF_HUB_OFFLINE")) return from_cache(cached, nullptr);
   if (const std::string proxy = proxy_host(hub.endpoint); !proxy.empty())
     report_.note("through the proxy " + proxy);
-  const auto repository = ask_hub(transport_, hub, asked_);
+  const auto repository =
+      ask_hub(transport_, hub, asked_, [this](const std::string& text) { report_.note(text); });
   if (!repository && repository.error().fault == Fault::kNotReady)
     return from_cache(cached, &repository.error());
   if (!repository) return tl::unexpected(repository.error());

@@ -9,9 +9,10 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "daemon/config/amounts.h"
 #include "daemon/models/hub_folder.h"
 #include "daemon/models/model_catalog.h"
-#include "net/get/fetch.h"
+#include "net/get/server_wait.h"
 
 namespace efimd::get {
 
@@ -226,7 +227,8 @@ Result<HubAccess> hub_access(std::string& note) {
   return hub;
 }
 
-Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const Asked& asked) {
+Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const Asked& asked,
+                              const std::function<void(const std::string& text)>& note) {
   HttpRequest request;
   request.url = fmt::format("{}/api/models/{}/revision/{}?blobs=true", hub.endpoint,
                             asked.repository, escaped(asked.revision));
@@ -246,6 +248,8 @@ Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const 
     const bool later = answer->status == 429 || answer->status >= 500;
     if (!later || last || wait > kServerWaitMaxS)
       return tl::unexpected(refusal(*answer, hub, asked));
+    if (wait > 0)
+      note(fmt::format("{}: asks to wait {}", hub.endpoint, service::duration_text(wait)));
     if (!wait_ms(wait >= 0 ? wait * 1000 : 500 << tries))
       return fail(Fault::kStopped, "interrupted", "");
   }

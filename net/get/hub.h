@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -38,8 +39,9 @@ struct HubRepository {
 
 /// Asks the hub's interface. A failure names its kind: no such repository or revision, a gated one
 /// (a token is missing or has no access), too many requests, or no connection. That one is
-/// kNotReady, so that cached files may serve.
-Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const Asked& asked);
+/// kNotReady, so that cached files may serve. `note` is told what is waited for.
+Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const Asked& asked,
+                              const std::function<void(const std::string& text)>& note);
 /// What the interface answered. kBadInput for what is no such answer; files with names that lead
 /// elsewhere are left out. Limits: kHubFilesMax files.
 Result<HubRepository> parse_repository(std::string_view json, const std::string& name);

@@ -96,6 +96,12 @@ class WhatIsSaid(GetTest):
         self.assertIn("does not know your token", said)
         self.assertIn("need none", said)
 
+    def test_what_the_hub_wants_to_be_waited_for_is_said(self):
+        self.hub.api_faults.append(hub_server.status(429, RateLimit='"api";r=0;t=1'))
+        done = self.run_get()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("asks to wait 1 s", done.stderr)
+
     def test_a_repository_of_the_catalogue_that_moved_is_told_so(self):
         self.assertIn("out of date", self.refused("qwen2.5-coder-0.5b"))
 

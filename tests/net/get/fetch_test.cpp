@@ -7,6 +7,7 @@
 
 #include "net/get/content_hash.h"
 #include "net/get/partial_file.h"
+#include "net/get/server_wait.h"
 #include "tests/support/temp_dir.h"
 
 namespace efimd::get {
@@ -107,12 +108,17 @@ TEST_CASE("a disk without room is told with both amounts") {
   CHECK(room.error().what.find("1048576.0 TiB") != std::string::npos);
 }
 
-TEST_CASE("a wait that a server asks for is read in both its forms, and others are none") {
+TEST_CASE("a wait that a server asks for is read in each of its forms, and others are none") {
   CHECK(asked_wait_s({{"retry-after", "7"}}) == 7);
   CHECK(asked_wait_s({{"retry-after", "Thu, 01 Jan 1970 00:00:10 GMT"}}) == 0);
   CHECK(asked_wait_s({{"retry-after", "99999999999999999999"}}) == -1);
   CHECK(asked_wait_s({{"retry-after", "soon"}}) == -1);
   CHECK(asked_wait_s({}) == -1);
+  // As the hub says it.
+  CHECK(asked_wait_s({{"ratelimit", "\"api\";r=0;t=55"}}) == 55);
+  CHECK(asked_wait_s({{"ratelimit", "\"api\";r=496;t=246"}}) == -1);
+  CHECK(asked_wait_s({{"ratelimit", "\"api\";r=0;t="}}) == -1);
+  CHECK(asked_wait_s({{"ratelimit", "\"api\";r=0;t=55"}, {"retry-after", "7"}}) == 7);
 }
 
 }  // namespace efimd::get
