@@ -297,7 +297,7 @@ void BridgeSession::disconnected() {
   daemon_requests_.clear();
   for (const std::string& token : std::exchange(progress_, {}))
     to_editor(lsp::notification_body(
-        "$/progress", {{"token", Json::parse(token)}, {"value", {{"kind", "end"}}}}));
+        "$/progress", {{"token", lsp::parse_json(token).value()}, {"value", {{"kind", "end"}}}}));
   std::deque<Pending> kept;
   for (Pending& request : std::exchange(pending_, {})) {
     if (request.cancelled) {

@@ -9,6 +9,7 @@
 #include "daemon/client/bridge_session.h"
 #include "lsp/json_rpc.h"
 #include "lsp/protocol.h"
+#include "tests/support/json_of.h"
 
 namespace efimd::test {
 
@@ -44,7 +45,7 @@ inline std::string asking(int id) {
 
 inline std::vector<Json> parsed(const std::vector<std::string>& bodies) {
   std::vector<Json> values;
-  for (const std::string& body : bodies) values.push_back(Json::parse(body));
+  for (const std::string& body : bodies) values.push_back(test::json_of(body));
   return values;
 }
 

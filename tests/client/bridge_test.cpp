@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "lsp/json_rpc.h"
+#include "tests/support/json_of.h"
 
 using namespace efimd;
 using namespace efimd::service;
@@ -39,7 +40,7 @@ struct Peer {
     for (;;) {
       auto body = frames.next();
       REQUIRE(body);
-      if (*body) return Json::parse(**body);
+      if (*body) return test::json_of(**body);
       pollfd waiting{socket.get(), POLLIN, 0};
       REQUIRE(::poll(&waiting, 1, kPatienceMs) == 1);
       std::array<char, 65536> bytes;

@@ -5,6 +5,7 @@
 
 #include "daemon/client/bridge_session.h"
 #include "lsp/json_rpc.h"
+#include "tests/support/json_of.h"
 
 using namespace efimd;
 using lsp::Json;
@@ -32,7 +33,7 @@ struct Workspace {
     session.connected();
     const auto bodies = session.take_for_daemon();
     REQUIRE(bodies.size() == 1);
-    greeting = Json::parse(bodies[0]);
+    greeting = test::json_of(bodies[0]);
   }
   void answer() {
     session.daemon_says(Json{
@@ -52,7 +53,7 @@ struct Workspace {
   std::vector<Json> told(const std::string& method) {
     std::vector<Json> params;
     for (const std::string& body : session.take_for_daemon())
-      if (const Json message = Json::parse(body); message["method"] == method)
+      if (const Json message = test::json_of(body); message["method"] == method)
         params.push_back(message["params"]);
     return params;
   }

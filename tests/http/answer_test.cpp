@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "net/http/model_pages.h"
+#include "tests/support/json_of.h"
 
 using namespace efimd;
 using namespace efimd::http;
@@ -10,13 +11,14 @@ using lsp::Json;
 
 namespace {
 
-const Json kReceipt = Json::parse(R"({"promptTokens": 100, "reusedTokens": 98, "evaluatedTokens": 2,
+const Json kReceipt =
+    test::json_of(R"({"promptTokens": 100, "reusedTokens": 98, "evaluatedTokens": 2,
   "generatedTokens": 5, "queueMs": 1.0, "firstTokenMs": 11.0, "totalMs": 31.0})");
 
 Answer answered(CompletionRequest request, const std::string& text = "x + 1;") {
   return answer_of(request, {text, kReceipt, 40}, "the model", 1'000'000'000);
 }
-Json body_of(const Answer& answer) { return lsp::parse_json(answer.body).value(); }
+Json body_of(const Answer& answer) { return test::json_of(answer.body); }
 /// The data of each event of a stream; "[DONE]" as a string.
 std::vector<Json> events(const std::string& body) {
   std::vector<Json> found;
@@ -24,7 +26,7 @@ std::vector<Json> events(const std::string& body) {
     const std::size_t end = body.find("\n\n", at);
     REQUIRE(body.substr(at, 6) == "data: ");
     const std::string data = body.substr(at + 6, end - at - 6);
-    found.push_back(data == "[DONE]" ? Json(data) : lsp::parse_json(data).value());
+    found.push_back(data == "[DONE]" ? Json(data) : test::json_of(data));
     at = end + 2;
   }
   return found;
@@ -113,8 +115,8 @@ TEST_CASE("Ollama's answer, whole and as lines") {
   const Answer answer = answered(request);
   CHECK(answer.type == "application/x-ndjson");
   const std::size_t line = answer.body.find('\n');
-  CHECK(lsp::parse_json(answer.body.substr(0, line)).value()["response"] == "x + 1;");
-  CHECK(lsp::parse_json(answer.body.substr(line + 1)).value()["done"] == true);
+  CHECK(test::json_of(answer.body.substr(0, line))["response"] == "x + 1;");
+  CHECK(test::json_of(answer.body.substr(line + 1))["done"] == true);
 }
 
 TEST_CASE("the text ends before the first stop string") {
@@ -138,14 +140,14 @@ TEST_CASE("a client that can only insert gets no bracket twice") {
 TEST_CASE("errors have the form of whose request it was") {
   CHECK(
       body_of(refusal(503, "Loading model")) ==
-      Json::parse(
+      test::json_of(
           R"({"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}})"));
   CHECK(body_of(refusal(400, "bad", Form::kOllama)) == Json{{"error", "bad"}});
 }
 
 TEST_CASE("what a client asks of the model comes from the daemon's status") {
-  const Json status =
-      Json::parse(R"({"state": {"name": "ready"}, "model": {"name": "qwen", "path": "/no/file.gguf",
+  const Json status = test::json_of(
+      R"({"state": {"name": "ready"}, "model": {"name": "qwen", "path": "/no/file.gguf",
     "architecture": "qwen2", "parameters": 494032768, "fileType": "Q8_0", "windowTokens": 8192, "digest": "ab",
     "fim": {"prefix": "<P>", "suffix": "<S>", "middle": "<M>", "fileSeparator": "<F>"}}})");
   const ModelPages pages(status, 1'000'000'000);
@@ -163,7 +165,7 @@ TEST_CASE("what a client asks of the model comes from the daemon's status") {
 TEST_CASE("before a model is there, and after it failed, health says so") {
   CHECK(ModelPages().health().status == 503);
   CHECK_FALSE(ModelPages().marks());
-  const ModelPages failed(Json::parse(R"({"state": {"name": "failed", "message": "no file"}})"));
+  const ModelPages failed(test::json_of(R"({"state": {"name": "failed", "message": "no file"}})"));
   CHECK(failed.health().status == 500);
   CHECK(failed.health().body.find("no file") != std::string::npos);
 }

@@ -5,6 +5,7 @@
 #include "daemon/client/document_mirror.h"
 #include "lsp/json_rpc.h"
 #include "lsp/uri.h"
+#include "tests/support/json_of.h"
 
 using namespace efimd;
 using namespace efimd::http;
@@ -20,7 +21,7 @@ std::string declarations(int begin, int end) {
   return text;
 }
 
-Json parsed(const std::string& body) { return lsp::parse_json(body).value(); }
+Json parsed(const std::string& body) { return test::json_of(body); }
 
 /// What the daemon has after the messages.
 struct Daemon {
@@ -55,7 +56,7 @@ TEST_CASE("the first text is opened, and a keystroke after it is a small change 
   CHECK(second.cursor == lsp::Position{9, 6});
   REQUIRE(second.messages.size() == 1);
   const Json change = parsed(second.messages[0])["params"]["contentChanges"];
-  CHECK(change == Json::parse(R"([{"range": {"start": {"line": 9, "character": 5},
+  CHECK(change == test::json_of(R"([{"range": {"start": {"line": 9, "character": 5},
                                              "end": {"line": 9, "character": 5}}, "text": "a"}])"));
   CHECK(daemon.text_of(first.uri) == declarations(0, 9) + "int ma\n" + declarations(9, 20));
 }

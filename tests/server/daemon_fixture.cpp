@@ -14,7 +14,7 @@
 #include <condition_variable>
 #include <mutex>
 
-#include "lsp/json_rpc.h"
+#include "tests/support/json_of.h"
 
 namespace efimd::test {
 
@@ -209,7 +209,7 @@ bool SocketEditor::read() {
     auto body = reader_.next();
     REQUIRE(body);
     if (!*body) return true;
-    messages_.push_back(lsp::parse_json(**body).value());
+    messages_.push_back(test::json_of(**body));
   }
 }
 

@@ -5,7 +5,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "lsp/json_rpc.h"
+#include "tests/support/json_of.h"
 
 namespace efimd::test {
 
@@ -16,9 +16,8 @@ FakeHost::FakeHost()
 }
 
 FakeEditor::FakeEditor()
-    : session(std::make_shared<service::Session>(7, host, [this](const std::string& body) {
-        messages.push_back(lsp::parse_json(body).value());
-      })) {}
+    : session(std::make_shared<service::Session>(
+          7, host, [this](const std::string& body) { messages.push_back(test::json_of(body)); })) {}
 
 void FakeEditor::initialize(Json capabilities, Json options) {
   request(0, "initialize",

@@ -14,10 +14,10 @@
 #include <random>
 #include <set>
 
-#include "lsp/json_rpc.h"
 #include "tests/server/daemon_fixture.h"
 #include "tests/support/canary.h"
 #include "tests/support/count.h"
+#include "tests/support/json_of.h"
 
 namespace {
 
@@ -132,7 +132,7 @@ class Client {
       REQUIRE(size > 0);
       reader_.feed({bytes.data(), static_cast<std::size_t>(size)});
       for (auto body = reader_.next(); body && *body; body = reader_.next()) {
-        const Json message = lsp::parse_json(**body).value();
+        const Json message = test::json_of(**body);
         if (!message.contains("method")) answered_.insert(message.value("id", Json()).dump());
       }
     }
