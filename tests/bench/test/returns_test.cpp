@@ -7,6 +7,13 @@ using namespace efimd::bench;
 
 namespace {
 
+// Several for each file. AddressSanitizer takes 30 s of processor time for 2000.
+#ifdef EFIMD_SANITIZED
+constexpr int kVisits = 500;
+#else
+constexpr int kVisits = 2000;
+#endif
+
 std::size_t anew(const std::vector<Visit>& visits, Tier tier, KeepOrder order, int capacity) {
   return replay_visits(visits, {tier, order, capacity}).anew;
 }
@@ -55,14 +62,16 @@ TEST_CASE("files that one works in survive a look into many others, with the dae
 TEST_CASE("no order keeps more than the one that knows the future") {
   std::mt19937 random(11);
   std::vector<Visit> visits;
-  for (int at = 0; at < 2000; ++at) {
+  for (int at = 0; at < kVisits; ++at) {
     const auto file = static_cast<std::uint32_t>(1 + std::min(random() % 60, random() % 60));
     if (visits.empty() || visits.back().file != file)
       visits.push_back({file, static_cast<int>(100 + 37 * file)});
   }
-  for (const int capacity : {4096, 16384, 65536})
-    for (const KeepOrder order : {KeepOrder::kOldest, KeepOrder::kReturns})
-      for (const Tier tier : {Tier::kMemory, Tier::kDisk})
-        CHECK(anew(visits, tier, KeepOrder::kBest, capacity) <=
-              anew(visits, tier, order, capacity) + 64);
+  for (const int capacity : {4096, 16384, 32768})
+    for (const Tier tier : {Tier::kMemory, Tier::kDisk}) {
+      const std::size_t best = anew(visits, tier, KeepOrder::kBest, capacity);
+      CHECK(best > 0);
+      for (const KeepOrder order : {KeepOrder::kOldest, KeepOrder::kReturns})
+        CHECK(best <= anew(visits, tier, order, capacity) + 64);
+    }
 }
