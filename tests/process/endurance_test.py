@@ -10,6 +10,7 @@ from user import UserTest, kRoot
 kEvents = 5000
 kSources = ["daemon/prompt/planner.cpp", "engine/kv/kv_pool.cpp", "lsp/protocol.cpp", "scripts/test_summary.py",
             "daemon/text/document.cpp", "daemon/completion/answer/worker.cpp"]
+kLines = 120  # of each, at first: together they have twice the tokens that the memory for KV holds
 kWarmUp = 2500  # by then the memory for KV is full and every file was visited
 kGrowthMax = 4 << 20
 
@@ -24,7 +25,7 @@ class Typist:
 
     def __init__(self, editor, seed):
         self.editor, self.random = editor, random.Random(seed)
-        self.lines = {f"file:///project/{source}": (kRoot / source).read_text().split("\n") for source in kSources}
+        self.lines = {f"file:///project/{source}": (kRoot / source).read_text().split("\n")[:kLines] for source in kSources}
         self.versions = {}
         for uri, lines in self.lines.items():
             editor.open(uri, "\n".join(lines))
@@ -84,6 +85,8 @@ class EnduranceTest(UserTest):
                 self.assertNotIn("error", editor.answer(request))
             if warm == 0 and editor.last_id - asked_before >= kWarmUp:
                 warm = resident_bytes(pid)
+                memory = self.status()["memory"]["device"]
+                self.assertGreater(memory["usedBytes"], 0.9 * memory["budgetBytes"], "the memory for KV is not full")
         grown = resident_bytes(pid) - warm
         self.assertEqual(self.daemon_pid(), pid)
         self.assertEqual(editor.answers, {}, "a request was answered twice")
