@@ -90,7 +90,7 @@ class Offer(Plugin):
         self.assertEqual(self.hub.requests, [])
         self.hub.repositories.clear()
         self.answer("Get it")
-        self.messages_when(lambda text: "private or gated" in text)
+        self.messages_when(lambda text: "the hub has it no more" in text)
         self.assertTrue(all(model["bundled"] for model in self.listed()))
 
 
