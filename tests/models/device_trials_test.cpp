@@ -82,6 +82,20 @@ TEST_CASE("a device that fails while it is measured is not used, and nothing is 
   CHECK_FALSE(std::filesystem::exists(folder / "device_trials.json"));
 }
 
+TEST_CASE("a GPU that is too slow to be measured is tried once") {
+  const TempDir folder;
+  const DeviceTrials trials(folder / "device_trials.json");
+  int tried = 0;
+  const DeviceTrials::Measure too_slow = [&](std::string_view) -> Result<ExpectedSpeed> {
+    ++tried;
+    return fail(Fault::kUnsupported, "it is too slow");
+  };
+  for (int start = 0; start < 2; ++start) {
+    CHECK(trials.cpu_instead(kGpu, "model", too_slow) == "it is too slow");
+    CHECK(tried == 1);
+  }
+}
+
 TEST_CASE("damaged times are measured anew") {
   const TempDir folder;
   const auto file = folder / "device_trials.json";
@@ -91,7 +105,8 @@ TEST_CASE("damaged times are measured anew") {
   for (const char* text :
        {"", "[1]", "{\"vulkan Shared Graphics 620; model\": 7}",
         "{\"vulkan Shared Graphics 620; model\": {\"gpuMs\": 1, \"cpuMs\": -1}}",
-        "{\"vulkan Shared Graphics 620; model\": {\"gpuMs\": \"1\", \"cpuMs\": 9}}"}) {
+        "{\"vulkan Shared Graphics 620; model\": {\"gpuMs\": \"1\", \"cpuMs\": 9}}",
+        "{\"vulkan Shared Graphics 620; model\": {\"refused\": 7}}"}) {
     std::ofstream(file) << text;
     CHECK_FALSE(trials.cpu_instead(kGpu, "model", slow.measure()).empty());
     CHECK(slow.measured.size() == (measured += 2));

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kTrialsBytesMax = std::size_t{64} << 10;
+constexpr std::size_t kTrialsBytesMax = std::size_t{256} << 10;
 
 std::optional<double> time_in(const Json& times, const char* device) {
   const auto found = times.find(device);
@@ -34,6 +34,14 @@ std::optional<AnswerTimes> times_in(const Json& kept, const std::string& key) {
   return gpu && cpu ? std::optional(AnswerTimes{*gpu, *cpu}) : std::nullopt;
 }
 
+/// Why the GPU cannot be used with the model; empty if nothing is known of that.
+std::string refusal_in(const Json& kept, const std::string& key) {
+  const auto found = kept.find(key);
+  if (found == kept.end() || !found->is_object()) return {};
+  const auto why = found->find("refused");
+  return why != found->end() && why->is_string() ? why->get<std::string>() : std::string();
+}
+
 }  // namespace
 
 double answer_ms(const ExpectedSpeed& speed) {
@@ -45,16 +53,24 @@ std::string DeviceTrials::cpu_instead(const engine::FoundGpu& gpu, const std::st
                                       const Measure& measure) const {
   const std::string key = fmt::format("{} {}; {}", gpu.kind, gpu.name, setting);
   Json kept = read_kept_json(file_, kTrialsBytesMax);
+  const auto keep = [&](Json found) {
+    if (kept.size() >= kKeptMax) kept.clear();
+    kept[key] = std::move(found);
+    static_cast<void>(replace_small_file(file_, kept.dump(1) + "\n"));
+  };
+  if (std::string why = refusal_in(kept, key); !why.empty()) return why;
   std::optional<AnswerTimes> times = times_in(kept, key);
   if (!times) {
     const auto of_gpu = measure(gpu.kind);
-    if (!of_gpu) return of_gpu.error().what;
+    if (!of_gpu) {
+      // Another failure, such as too little memory, may be over at the next start.
+      if (of_gpu.error().fault == Fault::kUnsupported) keep({{"refused", of_gpu.error().what}});
+      return of_gpu.error().what;
+    }
     const auto of_cpu = measure("cpu");
     if (!of_cpu) return {};
     times = {answer_ms(*of_gpu), answer_ms(*of_cpu)};
-    if (kept.size() >= kKeptMax) kept.clear();
-    kept[key] = {{"gpuMs", times->gpu_ms}, {"cpuMs", times->cpu_ms}};
-    static_cast<void>(replace_small_file(file_, kept.dump(1) + "\n"));
+    keep({{"gpuMs", times->gpu_ms}, {"cpuMs", times->cpu_ms}});
   }
   if (times->gpu_is_worth_it()) return {};
   return fmt::format("{} would answer in {:.0f} ms, the CPU in {:.0f}", gpu.name, times->gpu_ms,
@@ -73,15 +89,11 @@ DeviceTrials::Measure measure_of(const engine::Model& model, const engine::Devic
   return [&model, &wish, limits](std::string_view kind) {
     const auto make = [&](const engine::ModelShape& shape, const engine::ModelWeights& weights,
                           int pages) {
-      engine::DeviceWish part;
-      part.kind = wish.kind;
-      part.memory_bytes = wish.memory_bytes;
-      part.variants = wish.variants;
-      part.threads = wish.threads;
+      engine::DeviceWish part = wish;
       part.page_count = pages;
-      part.weights = wish.weights;
       part.weights_at_once = true;
-      part.cache_dir = wish.cache_dir;
+      part.weights_told = {};
+      part.objection = {};
       return engine::open_backend_of(kind, shape, weights, part);
     };
     return expected_speed(model, make, limits);

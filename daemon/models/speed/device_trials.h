@@ -31,7 +31,7 @@ double answer_ms(const ExpectedSpeed& speed);
 
 /// Whether a GPU by Vulkan is used, or the CPU instead. A laptop's GPU reads the processor's memory, and
 /// a small card's own may be slower, so no name tells which is the faster one. Both are measured with a
-/// part of the model, about three seconds once, and the times are kept in the state folder.
+/// part of the model once, and the times are kept in the state folder.
 ///
 /// Thread: any one.  Limits: kKeptMax times; a damaged file counts as none.
 class DeviceTrials {
@@ -42,8 +42,9 @@ class DeviceTrials {
   explicit DeviceTrials(std::filesystem::path file) : file_(std::move(file)) {}
 
   /// Why the CPU is used instead of the GPU of that kind and name; empty if the GPU is. `setting` is
-  /// what the times depend on besides. A GPU that fails while it is measured is not used; if the CPU
-  /// fails, the GPU is.
+  /// what the times depend on besides. A GPU that fails while it is measured is not used. It is
+  /// measured again the next time, unless it is too slow or cannot run the model. If the CPU fails,
+  /// the GPU is used.
   std::string cpu_instead(const engine::FoundGpu& gpu, const std::string& setting,
                           const Measure& measure) const;
 
