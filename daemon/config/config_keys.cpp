@@ -145,13 +145,12 @@ constexpr std::array kKeys = {
               [](Config& c, const toml::node& n) { return token(n, c.fim.repository); }},
     ConfigKey{"model.fim.file_separator", "text of a token", "\"\"", "the token between files",
               [](Config& c, const toml::node& n) { return token(n, c.fim.file_separator); }},
-    ConfigKey{
-        "device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
-        "the device that runs the model; auto: an NVIDIA card by CUDA, else a GPU by Vulkan "
-        "that is no slower than the CPU, else the CPU. If a kind cannot be used, the next one is",
-        [](Config& c, const toml::node& n) {
-          return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
-        }},
+    ConfigKey{"device.kind", "\"auto\" | \"cpu\" | \"cuda\" | \"vulkan\"", "\"auto\"",
+              "the device that runs the model; auto: an NVIDIA card by CUDA, else a GPU by Vulkan "
+              "that is fast enough, else the CPU. If a kind cannot be used, the next one is",
+              [](Config& c, const toml::node& n) {
+                return one_of(n, {"auto", "cpu", "cuda", "vulkan"}, c.device_kind);
+              }},
     ConfigKey{
         "device.memory_mb", "\"auto\" | integer 16-1048576", "\"auto\"",
         "most of a GPU's memory to use, in MiB; auto: its free memory. Layers that do not fit run "

@@ -22,7 +22,7 @@ struct Package {
 struct Alias {
   std::string scope;                 ///< the folder whose texts it is for, absolute; empty: all
   std::string pattern;               ///< as imports write it; one "*" may stand for a part
-  std::vector<std::string> targets;  ///< absolute, with "*" where that part goes; the best first
+  std::vector<std::string> targets;  ///< absolute, with "*" where that part goes; sought in this order
   bool operator==(const Alias&) const = default;
 };
 
