@@ -36,11 +36,7 @@ Range range_in(const Field& field) {
 
 std::vector<TextDocumentContentChangeEvent> changes_in(const Field& list) {
   if (!list.there()) list.refuse("an array");
-  const std::size_t count = list.array_size();
-  std::vector<TextDocumentContentChangeEvent> changes;
-  changes.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) changes.push_back(change_in(list.element(i)));
-  return changes;
+  return all_of(list, change_in);
 }
 
 std::optional<std::int32_t> version_in(const Field& document) {

@@ -14,6 +14,16 @@ namespace efimd::lsp {
 inline constexpr std::size_t kNameBytesMax = 4096;
 inline constexpr std::int64_t kUintegerMax = 0x7FFF'FFFF;  ///< LSP's uinteger
 
+/// What `read` makes of each element; nothing of a list that is not there.
+template <class Read>
+auto all_of(const Field& list, Read read) {
+  const std::size_t count = list.array_size();
+  std::vector<decltype(read(list))> all;
+  all.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) all.push_back(read(list.element(i)));
+  return all;
+}
+
 /// The params. Absent ones are refused.
 Field root_of(Reading& reading, const Json& params);
 Position position_in(const Field& field);

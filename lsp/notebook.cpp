@@ -14,16 +14,6 @@ std::string notebook_uri_in(const Field& root) {
   return root.member("notebookDocument").member("uri").string(kUriBytesMax);
 }
 
-/// What `read` makes of each element.
-template <class Read>
-auto all_of(const Field& list, Read read) {
-  const std::size_t count = list.array_size();
-  std::vector<decltype(read(list))> all;
-  all.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) all.push_back(read(list.element(i)));
-  return all;
-}
-
 NotebookCell cell_in(const Field& field) {
   return {field.member("document").string(kUriBytesMax),
           field.member("kind").integer(0, kUintegerMax) == kCode};
