@@ -6,23 +6,17 @@
 #include <utility>
 
 #include "lsp/excerpt.h"
+#include "lsp/member.h"
 
 namespace efimd::service {
 
 using lsp::Json;
+using lsp::member;
 using Kind = lsp::Message::Kind;
 
 namespace {
 
 constexpr char kStatus[] = "efim/status";
-
-/// `object[key]`, null if there is none.
-const Json& member(const Json& object, const char* key) {
-  static const Json kNull;
-  if (!object.is_object()) return kNull;
-  const auto found = object.find(key);
-  return found == object.end() ? kNull : *found;
-}
 
 }  // namespace
 

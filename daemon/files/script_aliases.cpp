@@ -7,6 +7,7 @@
 #include "base/small_file.h"
 #include "daemon/files/packages.h"
 #include "lsp/json_rpc.h"
+#include "lsp/member.h"
 
 namespace efimd::service {
 
@@ -14,6 +15,7 @@ namespace {
 
 using context::Alias;
 using lsp::Json;
+using lsp::member;
 
 constexpr std::size_t kFileBytesMax = std::size_t{100} << 10;
 
@@ -50,12 +52,6 @@ std::string plain_json(std::string_view text) {
   return plain;
 }
 
-Json member(const Json& of, const char* name) {
-  if (!of.is_object()) return {};
-  const auto found = of.find(name);
-  return found == of.end() ? Json() : *found;
-}
-
 /// All strings in it: a path, a list of them, or one for each condition. parse_json bounds its depth.
 void collect(const Json& value, std::string_view folder, std::vector<std::string>& paths) {
   if (paths.size() >= kAliasTargetsMax) return;
@@ -69,8 +65,8 @@ class AliasReader {
   explicit AliasReader(const std::string& path) : folder_(context::folder_of(path)) {}
 
   std::vector<Alias> settings(const Json& file) {
-    const Json options = member(file, "compilerOptions");
-    const Json base_url = member(options, "baseUrl");
+    const Json& options = member(file, "compilerOptions");
+    const Json& base_url = member(options, "baseUrl");
     std::string base = folder_;
     if (base_url.is_string()) base = context::joined(folder_, base_url.get<std::string>());
     add_each(member(options, "paths"), folder_, "", base);
@@ -80,10 +76,10 @@ class AliasReader {
 
   std::vector<Alias> package(const Json& file) {
     add_each(member(file, "imports"), folder_, "", folder_);
-    const Json name = member(file, "name");
+    const Json& name = member(file, "name");
     if (!name.is_string() || name.get<std::string>().empty()) return std::move(aliases_);
     const auto called = name.get<std::string>();
-    const Json exported = member(file, "exports");
+    const Json& exported = member(file, "exports");
     const bool has_paths =
         exported.is_object() && !exported.empty() && exported.begin().key().starts_with('.');
     if (has_paths)
