@@ -20,9 +20,10 @@ struct Package {
 
 /// What a project's settings say of imports: where the paths of that pattern lead.
 struct Alias {
-  std::string scope;                 ///< the folder whose texts it is for, absolute; empty: all
-  std::string pattern;               ///< as imports write it; one "*" may stand for a part
-  std::vector<std::string> targets;  ///< absolute, with "*" where that part goes; sought in this order
+  std::string scope;    ///< the folder whose texts it is for, absolute; empty: all
+  std::string pattern;  ///< as imports write it; one "*" may stand for a part
+  std::vector<std::string>
+      targets;  ///< absolute, with "*" where that part goes; sought in this order
   bool operator==(const Alias&) const = default;
 };
 
