@@ -160,6 +160,7 @@ Result<InlineCompletionParams> params_of(const Json& params) {
   out.triggerKind = trigger_in(context);
   out.selectedCompletionInfo = selected_in(context.member("selectedCompletionInfo"));
   out.partialResultToken = id_in(root.member("partialResultToken"));
+  out.ahead = root.member("efim").member("ahead").optional_boolean().value_or(false);
   return reading.finish(std::move(out));
 }
 

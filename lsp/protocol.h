@@ -119,6 +119,8 @@ struct InlineCompletionParams {
   std::optional<SelectedCompletionInfo> selectedCompletionInfo;
   /// Under it, $/progress tells what the answer begins with. LSP has it for other requests.
   std::optional<Id> partialResultToken;
+  /// efim.ahead: the text has a suggestion that the user has not accepted.
+  bool ahead = false;
 };
 
 /// efim/findDocument: lines that stand above and below the cursor, each a whole number of them.

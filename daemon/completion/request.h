@@ -165,7 +165,9 @@ struct Request {
   std::string language_id = {};  ///< LSP's; empty or unknown: by the URI's ending (language.h)
   std::optional<Selected> selected = {};
   bool by_hand = false;  ///< LSP's triggerKind Invoked: several suggestions are welcome
-  bool waits = false;    ///< until nobody else waits, because its client asks for much
+  /// The text has a suggestion that the user has not taken: nothing is learned of it.
+  bool ahead = false;
+  bool waits = false;  ///< until nobody else waits, because its client asks for much
   Options options = {};
   std::stop_token stop;
   std::chrono::steady_clock::time_point arrived;

@@ -95,6 +95,7 @@ void Session::submit(const Asked& asked, const lsp::InlineCompletionParams& para
   if (const auto& selected = params.selectedCompletionInfo)
     request.selected = {byte(selected->range.start), byte(selected->range.end), selected->text};
   request.by_hand = params.triggerKind == lsp::InlineCompletionTriggerKind::kInvoked;
+  request.ahead = params.ahead;
   request.language_id = asked.language_id;
   request.options = options_;
   request.stop = pending.stop.get_token();

@@ -122,6 +122,7 @@ void Completer::ask_at(Placed placed, const CompletionRequest& request,
                  {"position", lsp::to_json(placed.cursor)},
                  {"context", {{"triggerKind", 2}}}};
   if (in_pieces) params["partialResultToken"] = id;
+  if (recent_.asks_ahead(request.text)) params["efim"] = {{"ahead", true}};
   link_.say(lsp::request_body(id, "textDocument/inlineCompletion", std::move(params)));
 }
 
@@ -200,6 +201,8 @@ void Completer::answered(std::int64_t id, const lsp::Message& message) {
   if (message.result.is_null()) return displaced(id);
   Asked& asked = found->second;
   asked.text = text_in(message.result, asked.cursor, asked.rest);
+  std::string stop;
+  recent_.note(asked.request.text, before_stops(*asked.text, asked.request.stops, stop));
   asked.deadline = std::min(asked.deadline, Clock::now() + kReceiptMax);
 }
 

@@ -15,6 +15,7 @@
 #include "net/http/daemon_link.h"
 #include "net/http/documents.h"
 #include "net/http/model_pages.h"
+#include "net/http/recent_answers.h"
 #include "net/http/request.h"
 
 namespace efimd::http {
@@ -39,6 +40,7 @@ struct Outcome {
 ///   C-5  A request that a newer one in its document displaced is asked again after that one: of each
 ///        document the newest, unless a piece of its answer is out. The others get no suggestion.
 ///        Some clients ask ahead while the user types on, and keep what they get.
+///   C-6  The daemon is told of requests that ask ahead (recent_answers.h): it learns nothing of them.
 ///
 /// Thread: that of the io context.
 class Completer {
@@ -132,6 +134,7 @@ class Completer {
   boost::asio::io_context& io_;
   DaemonLink link_;
   Documents documents_;
+  RecentAnswers recent_;
   ModelPages pages_;
   const Defaults defaults_;
   lsp::Json options_;  ///< of the conversation; null before the first

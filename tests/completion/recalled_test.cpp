@@ -176,6 +176,22 @@ TEST_CASE("A-12: what was just deleted is offered again only to who types it") {
   CHECK(outcome.item->text == "stry.insert_unique(key);");
 }
 
+TEST_CASE("A-12: text of a request ahead of the user is not recalled") {
+  Harness harness(says_nothing_sure());
+  const std::string written = "registry.insert_unique(key);";
+  harness.set("int main() {\n  return ^\n}\n", kRecalledUri);
+  ask(harness);
+  harness.type(written, kRecalledUri);
+  Request ahead = harness.request(kRecalledUri);
+  ahead.home = {"/project", "/project/a.cpp"};
+  ahead.ahead = true;
+  harness.submit(std::move(ahead)).get();
+  harness.erase(written.size(), kRecalledUri);
+  ask(harness);
+  harness.type("regi", kRecalledUri);
+  CHECK(ask(harness).receipt.source == "engine");
+}
+
 TEST_CASE("A-12: drafts from recall leave what the model writes as it is") {
   // It begins as what recall knows and is longer, so that the model's text is shown. Drafts that are
   // accepted in part are compared on the real engine (tests/keystrokes/property_test.cpp).

@@ -156,6 +156,53 @@ TEST_CASE("what becomes of a suggestion is counted once and kept for the next da
   CHECK(status.taste.at("c").shown() == 1);
 }
 
+TEST_CASE("a request ahead of the user tells nothing of what was shown") {
+  const test::TempDir folder;
+  const auto file = folder.path() / "taste";
+  {
+    Learning daemon(file);
+    test::Harness& user = daemon.harness;
+    user.set("int main() { ^", kUri);
+    const auto ask_ahead = [&](const completion::Item& shown) {
+      user.accept(shown, kUri);
+      completion::Request request = user.request(kUri);
+      request.ahead = true;
+      REQUIRE(user.submit(std::move(request)).get().item);
+    };
+    const auto first = user.ask(kUri).item;
+    REQUIRE(first);
+    ask_ahead(*first);
+    SECTION("who types it is not said to have accepted it") {
+      user.erase(first->text.size(), kUri);
+      user.type("s", kUri);
+      CHECK(user.shown(kUri) == "uggested();");
+      daemon.end();
+      CHECK(kept_in(file).accepted == 0);
+      CHECK(kept_in(file).typed_through == 1);
+    }
+    SECTION("who writes something else rejects what was shown") {
+      user.erase(first->text.size(), kUri);
+      user.type("x", kUri);
+      user.ask(kUri);
+      daemon.end();
+      CHECK(kept_in(file).rejected == 1);
+    }
+    SECTION("it is shown again where it was, because nobody took it and deleted it") {
+      user.erase(first->text.size(), kUri);
+      CHECK(user.shown(kUri) == "suggested();");
+      daemon.end();
+      CHECK(kept_in(file).shown() == 0);
+    }
+    SECTION("who accepts it is known at the next key") {
+      user.type("\n", kUri);
+      user.ask(kUri);
+      daemon.end();
+      CHECK(kept_in(file).accepted == 1);
+    }
+  }
+  CHECK(kept_in(file).shown() <= 1);
+}
+
 TEST_CASE("the name of a file without an extension is not written down") {
   const test::TempDir folder;
   const auto file = folder.path() / "taste";

@@ -20,8 +20,10 @@ struct Displacing {
         daemon.say(lsp::response_body(message.id, nullptr));
       if (message.method == "textDocument/didChange")
         changes += static_cast<int>(message.params["contentChanges"].size());
-      if (message.method == "textDocument/inlineCompletion")
-        asked.push_back(std::get<std::int64_t>(message.id));
+      if (message.method != "textDocument/inlineCompletion") return;
+      asked.push_back(std::get<std::int64_t>(message.id));
+      if (message.params.contains(lsp::Json::json_pointer("/efim/ahead")))
+        ahead.push_back(asked.back());
     };
   }
 
@@ -67,7 +69,7 @@ struct Displacing {
   test::FakeDaemon daemon{io};
   std::string piece;
   int changes = 0;
-  std::vector<std::int64_t> asked;
+  std::vector<std::int64_t> asked, ahead;
   std::map<std::string, std::vector<std::string>> got;
   Completer completer{
       io,
@@ -172,4 +174,36 @@ TEST_CASE("looks at a daemon that hangs are given up in time, each by its own (C
   daemon.say(lsp::response_body(asked[1], lsp::Json::object()));
   while (second.empty()) io.run_one();
   CHECK(first.size() == 1);
+}
+
+TEST_CASE("C-6 the daemon learns that a client asks ahead of its user") {
+  Displacing client;
+  const std::string shown = "int f() {\n  ret";
+  client.ask(shown);
+  client.say(client.asked[0], "urn 1;");
+  client.wait_for_answer(shown);
+  client.ask(shown + "urn 1;");
+  CHECK(client.ahead == std::vector{client.asked[1]});
+  SECTION("of an answer to such a request, too") {
+    client.say(client.asked[1], "\n}");
+    client.wait_for_answer(shown + "urn 1;");
+    client.ask(shown + "urn 1;\n}");
+    CHECK(client.ahead == std::vector{client.asked[1], client.asked[2]});
+  }
+  SECTION("not of what the user types, a part of the answer or more than it") {
+    client.ask(shown + "u");
+    client.ask(shown + "urn 1; ");
+    CHECK(client.ahead.size() == 1);
+  }
+}
+
+TEST_CASE("C-6 a client that shows some lines only asks ahead likewise") {
+  RecentAnswers recent;
+  recent.note({"one\ntwo\nthr", "\n", "a.c"}, "ee\nfour");
+  CHECK(recent.asks_ahead({"two\nthree\nfour", "\n", "a.c"}));
+  CHECK_FALSE(recent.asks_ahead({"two\nthree\nfour", "\n", "b.c"}));
+  CHECK_FALSE(recent.asks_ahead({"too\nthree\nfour", "\n", "a.c"}));
+  for (std::size_t i = 0; i < RecentAnswers::kAnswersMax; ++i)
+    recent.note({"text", "", "a.c"}, "other");
+  CHECK_FALSE(recent.asks_ahead({"two\nthree\nfour", "\n", "a.c"}));
 }

@@ -6,7 +6,7 @@
 
 #include "daemon/completion/answer/partial.h"
 #include "daemon/completion/answer/plans.h"
-#include "daemon/completion/answer/selected.h"
+#include "daemon/completion/fit/selected.h"
 #include "daemon/completion/fit/stop_rules.h"
 #include "daemon/completion/generate/healing.h"
 #include "daemon/completion/generate/token_probability.h"

@@ -1,6 +1,6 @@
 #include "daemon/completion/answer/turn.h"
 
-#include "daemon/completion/answer/selected.h"
+#include "daemon/completion/fit/selected.h"
 #include "daemon/prompt/places.h"
 #include "daemon/recall/batch.h"
 

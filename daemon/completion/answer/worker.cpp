@@ -5,8 +5,9 @@
 #include <utility>
 
 #include "base/utf8.h"
-#include "daemon/completion/answer/selected.h"
 #include "daemon/completion/answer/shape.h"
+#include "daemon/completion/answer/verdicts.h"
+#include "daemon/completion/fit/selected.h"
 #include "daemon/completion/pace.h"
 
 namespace efimd::completion {
@@ -99,12 +100,7 @@ void Worker::focus(const DocumentKey& document) {
 
 void Worker::dismiss(const Dismissal& dismissal) {
   const DocumentState* known = documents_.find(dismissal.document);
-  if (taste_ != nullptr && known != nullptr && known->asked && known->last && known->last->shown &&
-      known->last->serial == dismissal.snapshot->serial()) {
-    const Shown& shown = *known->last->shown;
-    if (!shown.is_judged && shown.chance > 0)
-      taste_->note(language_of(*known->asked), Verdict::kRejected, shown.chance);
-  }
+  if (taste_ != nullptr && known != nullptr) note_dismissed(*taste_, *known, *dismissal.snapshot);
   documents_.dismiss(dismissal.document, *dismissal.snapshot);
 }
 
@@ -136,8 +132,10 @@ Answer Worker::serve(const Job& job) {
     DocumentState& document = documents_.use(request.document, request.file);
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Turn turn{job, document, utf8::floor(request.snapshot->bytes(), request.cursor)};
+    const std::optional<LastRequest> last = document.last;
     Or<std::vector<Item>> items = complete(turn);
     answer = answer_of(std::move(turn), std::move(items));
+    if (request.ahead) document.last = last;
   }
   answer.outcome.receipt.queue_ms = queue_ms;
   answer.outcome.receipt.total_ms = ms_since(request.arrived);
@@ -164,7 +162,7 @@ Answer Worker::answer_of(Turn&& turn, Or<std::vector<Item>> items) const {
     if (before && is_left_of(*before, shown))
       shown.source = before->source;
     else
-      answer.shown = shown.source;
+      answer.shown = turn.request().ahead ? "" : shown.source;
     document.last->shown = std::move(shown);
     if (!turn.request().selected) document.shown = first;
     answer.outcome.more.assign(items->begin() + 1, items->end());
@@ -188,15 +186,8 @@ void Worker::note_request(Turn& turn) {
   if (documents_.set_current(request.document)) memory_.visit(request.document, document);
   documents_.follow(document, snapshot);
   if (!document.last) document.last.emplace();
-  if (turn.receipt.event == Event::kAccept && document.last->shown)
-    turn.accepted = document.last->shown->source;
-  note_taste(turn);
+  if (!request.ahead) learn(turn);
   forget_moved(*document.last, snapshot);
-  document.rejections.judge(*document.last, snapshot, turn.cursor);
-  if (index_ != nullptr) {
-    texts_.set(request.document, request.home, request.snapshot);
-    note_accepted(*index_, turn);
-  }
   document.home = request.home;
   document.last->serial = snapshot.serial();
   document.last->cursor = turn.cursor;
@@ -207,28 +198,21 @@ void Worker::note_request(Turn& turn) {
   document.asked->cursor = turn.cursor;
   document.widening_cpu_s = std::max(0.0, document.widening_cpu_s - Idle::kWideningBackS);
   document.windows = windows_for(request.options, document);
-  if (elsewhere_) elsewhere_->follow(document, snapshot);
 }
 
-void Worker::note_taste(Turn& turn) const {
-  std::optional<Shown>& shown = turn.document.last->shown;
-  if (taste_ == nullptr || !shown || shown->chance <= 0) return;
-  const std::string language = language_of(turn.request());
-  const Event event = turn.receipt.event;
-  if (event == Event::kRepeat) return;
-  const bool typed = event == Event::kType || event == Event::kNewline;
-  if (typed && agrees(shown, turn.snapshot().bytes(), turn.cursor)) {
-    // Each key of it is a request; the suggestion counts once.
-    if (!std::exchange(shown->is_judged, true))
-      taste_->note(language, Verdict::kTypedThrough, shown->chance);
-    return;
+void Worker::learn(Turn& turn) {
+  const Request& request = turn.request();
+  DocumentState& document = turn.document;
+  LastRequest& last = *document.last;
+  if (turn.receipt.event == Event::kAccept && last.shown) turn.accepted = last.shown->source;
+  if (taste_ != nullptr) note_verdict(*taste_, turn);
+  forget_moved(last, turn.snapshot());
+  document.rejections.judge(last, turn.snapshot(), turn.cursor);
+  if (index_ != nullptr) {
+    texts_.set(request.document, request.home, request.snapshot);
+    note_accepted(*index_, turn);
   }
-  if (std::exchange(shown->is_judged, true)) return;
-  taste_->note(language,
-               event == Event::kAccept ? Verdict::kAccepted
-               : typed                 ? Verdict::kRejected
-                                       : Verdict::kIgnored,
-               shown->chance);
+  if (elsewhere_) elsewhere_->follow(document, turn.snapshot());
 }
 
 prompt::Windows Worker::windows_for(const Options& options, const DocumentState& document) const {

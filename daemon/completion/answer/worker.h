@@ -110,8 +110,8 @@ class Worker {
   /// Asks what the documents' prompts show of other files, for texts that were not asked for yet.
   void ask_heads();
   void ask_head(const DocumentKey& document, DocumentState& state);
-  /// What became of the suggestion that was shown before.
-  void note_taste(Turn& turn) const;
+  /// What the user's text says: what became of the suggestion before, and what recall may offer.
+  void learn(Turn& turn);
   Answer answer_of(Turn&& turn, Or<std::vector<Item>> items) const;
   prompt::Windows windows_for(const Options& options, const DocumentState& document) const;
 

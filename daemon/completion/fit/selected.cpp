@@ -1,4 +1,4 @@
-#include "daemon/completion/answer/selected.h"
+#include "daemon/completion/fit/selected.h"
 
 #include <algorithm>
 
