@@ -5,8 +5,9 @@
 #include <unordered_set>
 #include <utility>
 
-#include "daemon/client/cell_language.h"
 #include "daemon/client/document_mirror.h"
+#include "daemon/client/file_ending.h"
+#include "daemon/text/cell_language.h"
 #include "lsp/protocol.h"
 #include "lsp/uri.h"
 
@@ -16,7 +17,6 @@ using lsp::Json;
 
 namespace {
 
-constexpr std::string_view kBetweenCells = "\n\n";
 constexpr std::uint32_t kLinesBetween = 1;
 /// Past any line's end; LSP's largest number.
 constexpr std::uint32_t kLineEnd = 0x7FFF'FFFF;
@@ -190,7 +190,7 @@ Result<void> Notebooks::tell(const std::string& uri, Notebook& notebook,
   any_code(notebook, [&](const auto&, const CellText& cell, const std::string& ending) {
     const auto [entry, is_first] =
         fresh.try_emplace(ending, Fresh{std::string(cell.language()), {}});
-    if (!is_first) entry->second.text += kBetweenCells;
+    if (!is_first) entry->second.text += text::kBetweenCells;
     entry->second.text += cell.document.snapshot()->bytes();
     return entry->second.text.size() > text::kDocumentBytesMax;  // the rest changes nothing
   });
@@ -222,7 +222,7 @@ Result<void> Notebooks::tell(const std::string& uri, Notebook& notebook,
 }
 
 std::string_view Notebooks::CellText::language() const {
-  return cell_language(told, document.snapshot()->bytes());
+  return text::cell_language(told, document.snapshot()->bytes());
 }
 
 void Notebooks::drop(const std::string& uri, Heard& heard) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <mutex>
@@ -9,10 +10,70 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/files/known_files.h"
 #include "daemon/files/project_files.h"
 
 namespace efimd::service {
+
+/// The files of a project whose text was handed over, by absolute path.
+class KnownFiles {
+ public:
+  void know(const std::string& path, const FileStamp& stamp, std::size_t text_bytes) {
+    forget(path);
+    files_[path] = {stamp, text_bytes};
+    bytes_ += text_bytes;
+  }
+  /// Whether it was known.
+  bool forget(const std::string& path) {
+    const auto found = files_.find(path);
+    if (found == files_.end()) return false;
+    bytes_ -= found->second.bytes;
+    if (found->second.is_dropped()) --dropped_;
+    files_.erase(found);
+    return true;
+  }
+  /// Its text is held no more: it stays among the paths, but is known as no stamp.
+  void drop(const std::string& path) {
+    const auto found = files_.find(path);
+    if (found == files_.end() || found->second.is_dropped()) return;
+    bytes_ -= std::exchange(found->second, {}).bytes;
+    ++dropped_;
+  }
+
+  bool has(const std::string& path) const { return files_.contains(path); }
+  bool is_known_as(const std::string& path, const FileStamp& stamp) const {
+    const auto found = files_.find(path);
+    return found != files_.end() && found->second.stamp == stamp;
+  }
+  bool has_below(const std::string& folder) const {
+    const std::string begin = folder + "/";
+    const auto first = files_.lower_bound(begin);
+    return first != files_.end() && first->first.starts_with(begin);
+  }
+  std::vector<std::string> paths() const {
+    std::vector<std::string> paths;
+    for (const auto& [path, known] : files_) paths.push_back(path);
+    return paths;
+  }
+  /// Of those whose text is held.
+  std::size_t count() const { return files_.size() - dropped_; }
+  /// Of text.
+  std::uint64_t bytes() const { return bytes_; }
+  /// Of all but this one.
+  std::uint64_t bytes_without(const std::string& path) const {
+    const auto found = files_.find(path);
+    return found == files_.end() ? bytes_ : bytes_ - found->second.bytes;
+  }
+
+ private:
+  struct Known {
+    FileStamp stamp;
+    std::size_t bytes = 0;
+    bool is_dropped() const { return stamp == FileStamp{}; }  ///< no file that is read is empty
+  };
+  std::map<std::string, Known> files_;
+  std::uint64_t bytes_ = 0;
+  std::size_t dropped_ = 0;
+};
 
 /// The result of reading a project, for people.
 struct ProjectStatus {

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <utility>
 
+#include "daemon/files/notebook_file.h"
 #include "daemon/files/reading_time.h"
 #include "daemon/files/repository.h"
 #include "daemon/files/secrets.h"
@@ -29,6 +30,10 @@ bool is_skipped_folder(std::string_view name) {
   return name.starts_with('.') || std::ranges::find(kFilled, name) != kFilled.end();
 }
 
+std::uintmax_t bytes_max(const fs::path& file) {
+  return is_notebook(file.native()) ? kNotebookBytesMax : recall::kFileBytesMax;
+}
+
 /// Without kScheme: every path here is a file's.
 bool may_be_read(const fs::path& file, const Exclusions& exclusions) {
   return exclusions.judge(lsp::file_uri(file.generic_string())).may_be_stored();
@@ -38,7 +43,7 @@ std::optional<FileStamp> stamp(const fs::directory_entry& entry) {
   std::error_code error;
   if (entry.symlink_status(error).type() != fs::file_type::regular || error) return std::nullopt;
   const std::uintmax_t bytes = entry.file_size(error);
-  if (error || bytes == 0 || bytes > recall::kFileBytesMax) return std::nullopt;
+  if (error || bytes == 0 || bytes > bytes_max(entry.path())) return std::nullopt;
   const fs::file_time_type modified = entry.last_write_time(error);
   if (error) return std::nullopt;
   return FileStamp{modified.time_since_epoch().count(), bytes};
@@ -184,9 +189,11 @@ std::optional<FileStamp> stamp_of(const fs::path& root, const fs::path& file,
 
 std::optional<std::string> read_code(const fs::path& file) {
   std::ifstream stream(file, std::ios::binary);
-  std::string text(recall::kFileBytesMax + 1, '\0');
+  std::string text(bytes_max(file) + 1, '\0');
   stream.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(std::max<std::streamsize>(stream.gcount(), 0)));
+  if (text.size() > bytes_max(file)) return std::nullopt;
+  if (is_notebook(file.native())) text = python_cells(text).value_or("");
   if (text.empty() || text.size() > recall::kFileBytesMax) return std::nullopt;
   if (text.find('\0') != std::string::npos) return std::nullopt;
   const auto lines = static_cast<std::size_t>(std::ranges::count(text, '\n')) + 1;

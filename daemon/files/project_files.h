@@ -63,7 +63,7 @@ bool is_in_nested_repository(const std::filesystem::path& root, const std::files
 bool is_listed_folder(const std::filesystem::path& root, const std::filesystem::path& folder,
                       const Exclusions& exclusions);
 
-/// The text of a file, as a document has it. nullopt if it cannot be read, is binary or too large
+/// The text of a file, as a document has it; of a notebook, that of its Python cells. nullopt if it cannot be read, is binary or too large
 /// for code, or has the long lines of machine-made text.
 std::optional<std::string> read_code(const std::filesystem::path& file);
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "daemon/files/file_identity.h"
+#include "daemon/files/notebook_file.h"
 #include "daemon/server/daemon_impl.h"
 #include "daemon/server/status_json.h"
 #include "lsp/uri.h"
@@ -188,8 +189,8 @@ void Daemon::Impl::forget_oldest() {
 
 void Daemon::Impl::forget_recalled(const std::string& uri) {
   // Of a part of a file, such as the cells of a notebook, the file that was read from the disk goes, too.
-  const std::string file = lsp::path_of(uri).value_or(uri);
-  const std::string text = lsp::text_path_of(uri).value_or(uri);
+  const std::string file = text_path(lsp::path_of(uri).value_or(uri));
+  const std::string text = lsp::text_path_of(uri).value_or(file);
   service_->change_index([file, text](recall::Index& index) {
     index.forget_everywhere(file);
     if (text != file) index.forget_everywhere(text);

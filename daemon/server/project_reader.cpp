@@ -9,6 +9,7 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/files/notebook_file.h"
 #include "daemon/files/reading_time.h"
 
 #ifdef __linux__
@@ -131,7 +132,7 @@ void ProjectReader::State::merge(recall::Merge merge) {
 /// They are read again at the next look.
 void ProjectReader::State::forget(const recall::Dropped& dropped) {
   projects_.note(dropped.project, [&](Project& project) {
-    for (const std::string& path : dropped.paths) project.files.drop(path);
+    for (const std::string& path : dropped.paths) project.files.drop(file_of_text(path));
   });
 }
 
@@ -189,13 +190,13 @@ void ProjectReader::State::look(const Job& job, MakingWay& way) {
   projects_.note(job.root, [&](Project& project) {
     project.status.left_out = listing.left_out;
     for (const std::string& path : project.files.paths())
-      if (!listing.files.contains(path)) gone.removed.push_back(path);
-    for (const std::string& path : gone.removed) project.files.forget(path);
+      if (!listing.files.contains(path) && project.files.forget(path))
+        gone.removed.push_back(text_path(path));
   });
   if (!gone.removed.empty()) deliver(std::move(gone));
   Files files = projects_.news(job.root, listing);
   std::stable_partition(files.begin(), files.end(), [&](const auto& file) {
-    return recall::family_of(file.first) == job.family;
+    return recall::family_of(text_path(file.first)) == job.family;
   });
   read(job.root, files, way);
   projects_.note(job.root, [](Project& project) { project.status.reading = false; });
@@ -218,8 +219,9 @@ void ProjectReader::State::read(const std::string& root, const Files& files, Mak
       remove(root, file.first);  // what it was is wrong by now, if it was known
       continue;
     }
-    projects_.note(root, [&](Project& project) { project.files.know(file.first, file.second); });
-    deliver_batch(root, gathering.add({file.first, std::move(*text)}));
+    projects_.note(
+        root, [&](Project& project) { project.files.know(file.first, file.second, text->size()); });
+    deliver_batch(root, gathering.add({text_path(file.first), std::move(*text)}));
   }
   for (recall::BatchPtr& batch : gathering.rest()) deliver_batch(root, std::move(batch));
 }
@@ -228,7 +230,9 @@ bool ProjectReader::State::has_room(const std::string& root, const Files::value_
                                     bool is_late) {
   bool room = false;
   projects_.note(root, [&](Project& project) {
-    room = !is_late && project.files.bytes_without(file.first) + file.second.bytes <= limits_.bytes;
+    // Most of a notebook is no code: how much is known once it is read.
+    const std::uint64_t bytes = is_notebook(file.first) ? 0 : file.second.bytes;
+    room = !is_late && project.files.bytes_without(file.first) + bytes <= limits_.bytes;
     if (!room) project.status.left_out = is_late ? "time" : "bytes";
   });
   return room;
@@ -237,7 +241,7 @@ bool ProjectReader::State::has_room(const std::string& root, const Files::value_
 void ProjectReader::State::remove(const std::string& root, const std::string& path) {
   bool was_known = false;
   projects_.note(root, [&](Project& project) { was_known = project.files.forget(path); });
-  if (was_known) deliver({.project = root, .files = nullptr, .removed = {path}});
+  if (was_known) deliver({.project = root, .files = nullptr, .removed = {text_path(path)}});
 }
 
 void ProjectReader::State::deliver_batch(const std::string& root, recall::BatchPtr batch) {
@@ -286,7 +290,7 @@ void ProjectReader::changed(const fs::path& file) {
   for (std::string& root : state_->projects().roots_of(path))
     state_->ask({.kind = path.empty() ? Job::Kind::kLook : Job::Kind::kChanged,
                  .root = std::move(root),
-                 .family = recall::family_of(path),
+                 .family = recall::family_of(text_path(path)),
                  .file = path});
 }
 

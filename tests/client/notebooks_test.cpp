@@ -7,8 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/client/cell_language.h"
 #include "daemon/client/document_mirror.h"
+#include "daemon/client/file_ending.h"
+#include "daemon/text/cell_language.h"
 #include "lsp/uri.h"
 #include "tests/client/bridge_harness.h"
 
@@ -166,9 +167,9 @@ TEST_CASE("cells in other languages are documents of their own, also by their fi
                                            {"file:///a.ipynb#.sh", "%%bash\nls"},
                                            {"file:///a.ipynb#.sql", "select 1"},
                                            {"file:///a.ipynb#.txt", "text"}});
-  CHECK(service::cell_language("python", "%%bash -s\n") == "shellscript");
-  CHECK(service::cell_language("julia", "%%bash\n") == "julia");
-  CHECK(service::cell_language("", "") == "plaintext");
+  CHECK(text::cell_language("python", "%%bash -s\n") == "shellscript");
+  CHECK(text::cell_language("julia", "%%bash\n") == "julia");
+  CHECK(text::cell_language("", "") == "plaintext");
   CHECK(service::file_ending("c++/../" + std::string(99, 'x')).size() <= lsp::kPartEndingBytesMax);
   CHECK(service::file_ending("??") == "txt");
 }

@@ -160,14 +160,14 @@ class Editor(LspPeer):
                                           "end": dict(zip(("line", "character"), end))},
                                 "text": text} for start, end, text in changes]})
 
-    def start_completion(self, uri, line, character):
+    def start_completion(self, uri, line, character, by_hand=True):
         return self.start("textDocument/inlineCompletion", {
             "textDocument": {"uri": uri}, "position": {"line": line, "character": character},
-            "context": {"triggerKind": 1}})
+            "context": {"triggerKind": 1 if by_hand else 2}})
 
-    def complete(self, uri, line, character, seconds=kPatienceS):
-        """(items, receipt) of one inline completion."""
-        request = self.start_completion(uri, line, character)
+    def complete(self, uri, line, character, seconds=kPatienceS, by_hand=True):
+        """(items, receipt) of one inline completion; recall answers what is not asked by hand."""
+        request = self.start_completion(uri, line, character, by_hand)
         answer = self.answer(request, "textDocument/inlineCompletion", seconds)
         if "error" in answer:
             raise LspError("textDocument/inlineCompletion", answer["error"])

@@ -76,5 +76,26 @@ class NotebookTest(UserTest):
         self.assertEqual(receipt["notStored"], "cache.exclude names it (*.ipynb)")
 
 
+class NotebookOnDiskTest(UserTest):
+    def test_recall_offers_the_code_of_the_projects_other_notebooks(self):
+        project = self.folder / "project"
+        (project / ".git").mkdir(parents=True)
+        lines = ["# what was sold\n", "orders = fetch_orders(region='north', limit=250)\n", "orders.head()"]
+        cell = {"cell_type": "code", "execution_count": 1, "metadata": {}, "source": lines,
+            "outputs": [{"output_type": "display_data", "metadata": {}, "data": {"image/png": "iVBORw0KGgo" * 200_000}}]}
+        (project / "sold.ipynb").write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        uri = (project / "main.py").as_uri()
+        text = lines[0] + "orders = fetch_"
+        editor = self.editor()
+        editor.initialize()
+        editor.open(uri, text)
+        place = (1, len("orders = fetch_"))
+        editor.complete_when_loaded(uri, *place)
+        poll(lambda: self.status()["recall"]["files"] == 1, "the notebook is read")
+        items, receipt = editor.complete(uri, *place, by_hand=False)
+        self.assertIn("recalled", receipt["source"])
+        self.assertEqual(items[0]["insertText"].splitlines()[0], "orders(region='north', limit=250)")
+
+
 if __name__ == "__main__":
     unittest.main()
