@@ -93,7 +93,11 @@ void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
     return sub;
   };
   const auto add_path = [&](CLI::App* sub) {
-    return sub->add_option("PATH", line.cache.path, "A file, or a folder for all files below it");
+    // An unset variable in a script names no file; it must not mean all of them.
+    return sub->add_option("PATH", line.cache.path, "A file, or a folder for all files below it")
+        ->check([](const std::string& path) {
+          return path.empty() ? "is empty; name a file or a folder" : std::string();
+        });
   };
   add("list", "Lists the KV of each file and model", "efimd cache list --json", Action::kList);
   CLI::App* purge = add("purge", "Removes and overwrites the KV of a file, a model or all",

@@ -272,6 +272,8 @@ class CacheTest(CacheUser):
         self.assertIn("pinned", self.run_efimd("cache", "list").stdout)
         self.assertIn("1 files", self.run_efimd("cache", "unpin", self.file).stdout)
         self.assertNotIn("pinned", self.run_efimd("cache", "list").stdout)
+        self.assertIn("1 files", self.run_efimd("cache", "pin", "/").stdout)
+        self.assertIn("1 files", self.run_efimd("cache", "unpin", f"{self.folder}//").stdout)
         self.assertIn("restored", self.run_efimd("cache", "stats").stdout)
         self.assert_fails(self.run_efimd("cache", "purge", "--model", "no such model"), "no such model")
         self.assert_fails(self.run_efimd("cache", "purge"), status=2)

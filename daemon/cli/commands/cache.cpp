@@ -176,9 +176,10 @@ int run_cache(const Paths& paths, const CommandLine& line) {
   CacheRequest request = line.cache.request;
   if (!line.cache.path.empty()) {
     std::error_code error;
-    const auto path = std::filesystem::absolute(line.cache.path, error).lexically_normal();
-    request.uri = lsp::file_uri(path.generic_string());
-    while (request.uri.ends_with('/')) request.uri.pop_back();
+    std::string path =
+        std::filesystem::absolute(line.cache.path, error).lexically_normal().generic_string();
+    while (path.size() > 1 && path.ends_with('/')) path.pop_back();
+    request.uri = lsp::file_uri(path);
   }
   const auto answer = ask(paths, request);
   if (!answer) return failed(answer.error());
