@@ -151,8 +151,8 @@ Result<Json> RpcClient::request(std::string_view method, Json params, Deadline d
       if (!message->error) return std::move(message->result);
       const bool unknown =
           message->error->code == static_cast<int>(lsp::ErrorCode::kMethodNotFound);
-      return fail(unknown ? Fault::kUnsupported : Fault::kBadInput,
-                  std::string(method) + ": " + message->error->message);
+      if (!unknown) return fail(Fault::kBadInput, message->error->message);
+      return fail(Fault::kUnsupported, std::string(method) + ": " + message->error->message);
     }
     if (auto taken = take_aside(*message, deadline); !taken) return tl::unexpected(taken.error());
   }

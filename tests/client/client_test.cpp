@@ -165,7 +165,9 @@ TEST_CASE("the daemon's errors, its end and its silence are told apart") {
   pair.say(lsp::error_body(std::int64_t{1}, lsp::ErrorCode::kMethodNotFound, "no such method"));
   CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kUnsupported);
   pair.say(lsp::error_body(std::int64_t{2}, lsp::ErrorCode::kInvalidParams, "bad"));
-  CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kBadInput);
+  const auto refused = client.request("x", nullptr, in(seconds(120)));
+  CHECK(refused.error().fault == Fault::kBadInput);
+  CHECK(refused.error().message() == "bad");  // a user does not know the method's name
   CHECK(client.request("x", nullptr, in(milliseconds(5))).error().fault == Fault::kNotReady);
   pair.theirs.reset();
   CHECK(client.request("x", nullptr, in(seconds(120))).error().fault == Fault::kIo);

@@ -275,7 +275,8 @@ class CacheTest(CacheUser):
         self.assertIn("1 files", self.run_efimd("cache", "pin", "/").stdout)
         self.assertIn("1 files", self.run_efimd("cache", "unpin", f"{self.folder}//").stdout)
         self.assertIn("restored", self.run_efimd("cache", "stats").stdout)
-        self.assert_fails(self.run_efimd("cache", "purge", "--model", "no such model"), "no such model")
+        refused = self.run_efimd("cache", "purge", "--model", "no such model")
+        self.assert_fails(refused, "efimd: the store has nothing of a model no such model")
         self.assert_fails(self.run_efimd("cache", "purge"), status=2)
         name = self.status()["model"]["name"]
         self.assertEqual(self.run_efimd("cache", "purge", "--model", name).returncode, 0)
