@@ -45,9 +45,13 @@ fs::path expanded(const fs::path& path) {
 }
 
 std::string places_text(const ModelPlaces& places) {
-  std::string text = places.own.string();
-  for (const fs::path& place : places.bundled) text += ", " + place.string();
-  for (const SharedFolder& folder : places.shared) text += ", " + folder.path.string();
+  std::vector<fs::path> folders = {places.own};
+  folders.insert(folders.end(), places.bundled.begin(), places.bundled.end());
+  for (const SharedFolder& folder : places.shared) folders.push_back(folder.path);
+  std::string text;
+  for (auto folder = folders.begin(); folder != folders.end(); ++folder)
+    if (std::find(folders.begin(), folder, *folder) == folder)
+      text += (text.empty() ? "" : ", ") + folder->string();
   return text;
 }
 

@@ -77,6 +77,15 @@ TEST_CASE("without any model the error says where was looked and what to do") {
   CHECK(choice.error().remedy.find("config.toml") != std::string::npos);
 }
 
+TEST_CASE("a folder that is the user's own and the installed one is named once") {
+  Places places;
+  places.places.bundled.push_back(places.places.own);
+  const std::string message = service::choose_model(places.config, places.places).error().message();
+  const std::size_t first = message.find(places.places.own.string());
+  REQUIRE(first != std::string::npos);
+  CHECK(message.find(places.places.own.string(), first + 1) == std::string::npos);
+}
+
 TEST_CASE("a bare name is looked for among the listed models") {
   Places places;
   const fs::path own = places.put("own/mine.gguf");
