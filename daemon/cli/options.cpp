@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstdlib>
 #include <utility>
 
 #include "daemon/config/version.h"
@@ -75,7 +77,10 @@ void add_complete_options(CLI::App& complete, CommandLine& line, std::string& pl
   complete.add_option("--stop", line.complete.stop, "The end of the text: none, line or block")
       ->check(CLI::IsMember({"none", "line", "block"}));
   complete.add_option("--temperature", line.complete.temperature, "0 is greedy")
-      ->check(CLI::Range(0.0, lsp::kTemperatureMax));
+      ->check(CLI::Range(0.0, lsp::kTemperatureMax))
+      ->check([](const std::string& text) {
+        return std::isnan(std::strtod(text.c_str(), nullptr)) ? "is no number" : std::string();
+      });
   complete.add_flag("--receipt", line.complete.receipt, "The cost, on stderr");
   complete.add_flag("--json", line.json, "Text and receipt as JSON");
 }

@@ -69,6 +69,7 @@ TEST_CASE("wrong usage is code 2 with a message") {
       {"complete", "a.c:1:1", "--stop", "word"},
       {"complete", "a.c:1:1", "--max-tokens", "0"},
       {"complete", "a.c:1:1", "--temperature", "-1"},
+      {"complete", "a.c:1:1", "--temperature", "nan"},
       {"cache", "pin", ""},
       {"cache", "unpin", ""},
       {"cache", "purge", ""},
