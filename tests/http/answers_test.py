@@ -2,10 +2,11 @@
 """efimd-http answers each client's request in the form that it parses, from the user's daemon."""
 
 import json
+import re
 import socket
 import unittest
 
-from http_user import HttpTest, kAfter, kBefore, kVimFields, poll
+from http_user import HttpTest, kAfter, kBefore, kRoot, kVimFields, poll
 
 
 def events(text):
@@ -151,6 +152,19 @@ class Start(HttpTest):
             return self.request("GET", "/")[0]
         except OSError:
             return None
+
+
+class Page(HttpTest):
+    """As users have it: the bundled model, and no key set."""
+
+    model = None
+    options = ""
+
+    def test_the_request_of_the_page_shows_that_it_works(self):
+        page = (kRoot / "docs/clients.md").read_text(encoding="utf-8")
+        path, body = re.search(r"curl http://127\.0\.0\.1:8012(\S+) .*?-d '(.*?)'", page, re.DOTALL).groups()
+        answer = json.loads(self.post(path, body.encode()))
+        self.assertIn(f"answers `{answer['choices'][0]['text']}`", page, answer)
 
 
 if __name__ == "__main__":
