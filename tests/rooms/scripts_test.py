@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""scripts/deps and scripts/configure on machines that are not as they should be, with programs that only say what they were asked."""
+"""scripts/deps, scripts/configure and scripts/install on machines that are not as they should be, with programs that only say what they were asked."""
 
 import os
 import pathlib
@@ -91,6 +91,16 @@ class Configure(Script):
         for home in ("/no/longer/there", tempfile.gettempdir()):
             self.configured(home)
             self.assertEqual(self.options(), "cmake --preset release --fresh -D EFIMD_UNITY=ON")
+
+
+class Install(Script):
+    def test_what_is_no_folder_installs_nothing(self):
+        self.program("cmake", "")
+        for arguments in (["--help"], ["-h"], ["/opt", "/usr"]):
+            ran = self.run_script("install", *arguments)
+            self.assertEqual(ran.returncode, 2, arguments)
+            self.assertIn("usage: scripts/install [PREFIX]", ran.stderr)
+            self.assertEqual(self.asked(), "")
 
 
 if __name__ == "__main__":
