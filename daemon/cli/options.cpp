@@ -261,29 +261,11 @@ void say_help_last(std::vector<std::string>& arguments) {
   arguments.emplace_back("--help");
 }
 
-/// The first word in a command's place that is neither one nor an option; CLI11 does not name it, and helps anyway.
-std::string unknown_word(const CLI::App& program, const std::vector<std::string>& words) {
-  const CLI::App* app = &program;
-  for (const std::string& word : words) {
-    const auto subs = app->get_subcommands([](const CLI::App*) { return true; });
-    if (subs.empty()) break;
-    if (word.starts_with('-')) return app->get_option_no_throw(word) == nullptr ? word : "";
-    const auto named =
-        std::ranges::find_if(subs, [&](const CLI::App* sub) { return sub->get_name() == word; });
-    if (named == subs.end()) return word;
-    app = *named;
-  }
-  return {};
-}
-
 tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
   say_help_last(arguments);
   if (!arguments.empty() && arguments.front() == "bench")
     return tl::unexpected(NothingToRun{2, std::string(kBenchHint)});
-  if (const std::string word = unknown_word(app_, arguments); !word.empty())
-    return tl::unexpected(NothingToRun{2, std::string("efimd: there is no ") +
-                                              (word.starts_with('-') ? "option" : "command") +
-                                              " \"" + word + "\" here; see efimd --help\n"});
+  if (auto unknown = unknown_word(app_, arguments)) return tl::unexpected(*unknown);
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants a vector
     app_.parse(arguments);
@@ -332,6 +314,25 @@ Result<Place> parse_place(std::string_view text) {
   const auto column = number_from_one(text.substr(second + 1));
   if (!line || !column) return wrong();
   return Place{std::string(text.substr(0, first)), *line, *column};
+}
+
+std::optional<NothingToRun> unknown_word(const CLI::App& program,
+                                         const std::vector<std::string>& words) {
+  const auto named = [&](const char* kind, const std::string& word) {
+    return NothingToRun{2, program.get_name() + ": there is no " + kind + " \"" + word +
+                               "\" here; see " + program.get_name() + " --help\n"};
+  };
+  const CLI::App* app = &program;
+  for (const std::string& word : words) {
+    const auto subs = app->get_subcommands([](const CLI::App*) { return true; });
+    if (subs.empty()) break;
+    if (word.starts_with('-') && app->get_option_no_throw(word) != nullptr) break;
+    if (word.starts_with('-')) return named("option", word);
+    const auto sub = std::ranges::find(subs, word, &CLI::App::get_name);
+    if (sub == subs.end()) return named("command", word);
+    app = *sub;
+  }
+  return std::nullopt;
 }
 
 std::vector<CommandHelp> command_help() { return command_help(Grammar().app()); }

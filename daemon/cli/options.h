@@ -123,6 +123,11 @@ std::vector<CommandHelp> command_help();
 /// The same of another program.
 std::vector<CommandHelp> command_help(const CLI::App& program);
 
+/// The first word in a command's place that is neither one nor an option, as wrong usage: CLI11 does
+/// not name it, and helps anyway. `words` are the arguments without the program's name.
+std::optional<NothingToRun> unknown_word(const CLI::App& program,
+                                         const std::vector<std::string>& words);
+
 /// `arguments` without the program's name.
 tl::expected<CommandLine, NothingToRun> parse_command_line(std::vector<std::string> arguments);
 

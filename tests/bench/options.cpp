@@ -322,6 +322,7 @@ std::string contradiction(const CommandLine& line) {
 }
 
 tl::expected<CommandLine, NothingToRun> Grammar::parse(std::vector<std::string> arguments) {
+  if (auto unknown = service::unknown_word(app_, arguments)) return tl::unexpected(*unknown);
   try {
     std::ranges::reverse(arguments);  // as CLI11 wants a vector
     app_.parse(arguments);

@@ -83,6 +83,18 @@ TEST_CASE("wrong usage of a measurement is code 2 with a message") {
   }
 }
 
+TEST_CASE("a measurement that is none is named") {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"nonsense"}, {"nonsense", "--help"}}) {
+    CAPTURE(arguments);
+    const auto line = parse_command_line(arguments);
+    REQUIRE_FALSE(line);
+    CHECK(line.error().code == 2);
+    CHECK(line.error().text.find("efimd-bench: there is no command \"nonsense\"") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("every measurement has help with an example") {
   for (std::vector<std::string> arguments : std::vector<std::vector<std::string>>{{},
                                                                                   {"replay"},
