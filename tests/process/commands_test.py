@@ -6,10 +6,14 @@ import pathlib
 import signal
 import struct
 import subprocess
+import time
 import unittest
 import urllib.parse
 
 from user import UserTest, kCursor, kEfimd, kModel, kPatienceS, kText, kUri, poll
+
+
+kWholeCompletionS = 120  # what complete waits for a model; a daemon that lives answers in milliseconds
 
 
 class CommandsTest(UserTest):
@@ -199,6 +203,14 @@ class CommandsTest(UserTest):
         done = self.run_efimd("stop")
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the daemon has finished\n", ""))
         self.assert_fails(self.run_efimd("status"), "no daemon is running")
+
+    def test_complete_says_that_the_daemon_does_not_answer(self):
+        pid = self.running_daemon()
+        os.kill(pid, signal.SIGSTOP)
+        self.addCleanup(os.kill, pid, signal.SIGCONT)
+        begun = time.monotonic()
+        self.assert_fails(self.run_efimd("complete", self.place()), "did not answer in time; end it with 'efimd stop'")
+        self.assertLess(time.monotonic() - begun, kWholeCompletionS, "it was waited for as a model is")
 
     def test_a_daemon_that_does_not_answer_is_stopped_by_a_signal(self):
         pid = self.running_daemon()

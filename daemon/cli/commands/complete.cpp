@@ -49,6 +49,9 @@ class OneCompletion {
   }
 
  private:
+  /// For what a daemon answers at once, whatever its model does.
+  Deadline soon() const { return std::min(deadline_, Clock::now() + kStatusAnswerMax); }
+
   Result<void> initialize() {
     Json efim = {{"receipts", true}};
     if (options_.tokens_max) efim["maxTokens"] = *options_.tokens_max;
@@ -63,14 +66,14 @@ class OneCompletion {
                           {{"general", {{"positionEncodings", {"utf-32"}}}},
                            {"textDocument", {{"inlineCompletion", Json::object()}}}}},
                          {"initializationOptions", {{"efim", std::move(efim)}}}},
-                        deadline_);
+                        soon());
     if (!answer) return tl::unexpected(answer.error());
     return client_.notify("initialized", Json::object(), deadline_);
   }
 
   Result<void> wait_for_model() {
     for (bool told = false;;) {
-      const auto status = client_.request("efim/status", nullptr, deadline_);
+      const auto status = client_.request("efim/status", nullptr, soon());
       if (!status) return tl::unexpected(status.error());
       const Json state = status->value("/state"_json_pointer, Json::object());
       const std::string name = state.value("name", "");
