@@ -142,7 +142,7 @@ Result<void> FrameReader::read_header_line(std::string_view line) {
     return {};
   }
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos) return bad_header("a line without \":\"", line);
+  if (colon == std::string_view::npos) return bad_header("a line without a colon", line);
   if (!same_name(trimmed(line.substr(0, colon)), "Content-Length")) return {};
   if (content_length_) return bad_header("Content-Length is given twice", line);
   Result<std::size_t> length = content_length_of(trimmed(line.substr(colon + 1)));

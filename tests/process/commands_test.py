@@ -3,6 +3,7 @@
 import json
 import os
 import pathlib
+import pty
 import signal
 import struct
 import subprocess
@@ -329,6 +330,16 @@ class CommandsTest(UserTest):
                 self.assertEqual((done.returncode, done.stderr), (0, ""))
         self.much_for_doctor()
         self.assertNotIn("cannot", into_nobody("doctor", "--json").stderr)
+
+    def test_lsp_in_a_terminal_says_whom_it_is_for(self):
+        ours, theirs = pty.openpty()
+        self.addCleanup(os.close, ours)
+        self.addCleanup(os.close, theirs)
+        os.write(ours, b"hello\n")
+        done = subprocess.run([kEfimd, "lsp"], env=self.environment, stdin=theirs, capture_output=True, text=True,
+                              timeout=kPatienceS, check=False)
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "efimd lsp is for editors.*\n.*a line without a colon")
 
     def test_help_and_version_are_0(self):
         for arguments in (["--help"], ["help"], ["--version"], ["lsp", "--help"], ["help", "model", "info"]):

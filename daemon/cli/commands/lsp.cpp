@@ -13,6 +13,9 @@ namespace efimd::service {
 int run_lsp(const Paths& paths) {
   const auto plan = SpawnPlan::this_program(paths);
   if (!plan) return failed(plan.error());
+  if (::isatty(STDIN_FILENO) == 1)
+    std::fputs("efimd: efimd lsp is for editors: it waits for LSP on stdin; Ctrl-C ends it\n",
+               stderr);
   BridgeEnds ends;
   ends.build = this_build();
   ends.editor_in = STDIN_FILENO;
