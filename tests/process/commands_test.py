@@ -341,6 +341,12 @@ class CommandsTest(UserTest):
         self.assertEqual((done.returncode, done.stdout), (1, ""))
         self.assertRegex(done.stderr, "efimd lsp is for editors.*\n.*a line without a colon")
 
+    def test_what_is_wrong_stands_above_where_it_is_said(self):
+        (self.folder / "config.toml").write_text("unknown_key = 1\n")
+        done = subprocess.run([kEfimd, "doctor"], env=self.environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, timeout=kPatienceS, check=False)
+        self.assertEqual(done.stdout.splitlines()[-1], "efimd: something is wrong, see above")
+
     def test_help_and_version_are_0(self):
         for arguments in (["--help"], ["help"], ["--version"], ["lsp", "--help"], ["help", "model", "info"]):
             done = self.run_efimd(*arguments)

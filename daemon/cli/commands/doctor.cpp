@@ -335,8 +335,7 @@ int run_doctor(const Paths& paths, const CommandLine& line) {
   else
     fmt::print("{}", printable(findings_text(findings)));
   if (!anything_wrong(findings)) return 0;
-  fmt::print(stderr, "efimd: something is wrong, see above\n");
-  return 1;
+  return failed({Fault::kBadInput, "something is wrong, see above", ""});
 }
 
 }  // namespace efimd::service
