@@ -347,6 +347,12 @@ class CommandsTest(UserTest):
                               stderr=subprocess.STDOUT, text=True, timeout=kPatienceS, check=False)
         self.assertEqual(done.stdout.splitlines()[-1], "efimd: something is wrong, see above")
 
+    def test_doctor_notes_a_named_configuration_that_is_not_there(self):
+        finding = r"note +configuration +.*none\.toml \(EFIMD_CONFIG\) is not there: defaults apply"
+        self.assertRegex(self.run_efimd("doctor", EFIMD_CONFIG=self.folder / "none.toml").stdout, finding)
+        (self.folder / "config.toml").write_text("")
+        self.assertRegex(self.run_efimd("doctor").stdout, r"good +configuration +.*config\.toml\n")
+
     def test_help_and_version_are_0(self):
         for arguments in (["--help"], ["help"], ["--version"], ["lsp", "--help"], ["help", "model", "info"]):
             done = self.run_efimd(*arguments)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -104,9 +105,15 @@ void examine_paths(const Paths& paths, std::vector<Finding>& findings) {
 }
 
 void examine_config(const Config& config, std::vector<Finding>& findings) {
-  findings.push_back(
-      {Level::kGood, "configuration",
-       config.file.string() + (config.file_read ? "" : " is not in use: defaults apply"), ""});
+  std::error_code error;
+  if (std::getenv("EFIMD_CONFIG") != nullptr && !std::filesystem::exists(config.file, error))
+    findings.push_back({Level::kNote, "configuration",
+                        config.file.string() + " (EFIMD_CONFIG) is not there: defaults apply",
+                        "make it, or unset EFIMD_CONFIG"});
+  else
+    findings.push_back(
+        {Level::kGood, "configuration",
+         config.file.string() + (config.file_read ? "" : " is not in use: defaults apply"), ""});
   for (const ConfigWarning& warning : config.warnings)
     findings.push_back({Level::kWrong, "configuration",
                         warning.line > 0 ? fmt::format("{}:{}: {}", config.file.string(),
