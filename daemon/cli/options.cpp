@@ -109,7 +109,7 @@ void add_cache_commands(CLI::App& app, CommandLine& line, Commands& commands) {
                         "efimd cache purge src/main.c", Action::kPurge);
   add_path(purge);
   purge->add_option("--model", line.cache.request.model,
-                    "A model's name, or the beginning of its digest");
+                    "A model's name or the beginning of its digest, as cache list shows them");
   purge->add_flag("--all", line.cache.request.all, "Everything");
   purge->callback([&line] {
     line.cache.request.action = Action::kPurge;
