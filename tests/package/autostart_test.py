@@ -107,14 +107,46 @@ class Autostart(OwnDaemon):
         self.assertIn("the first editor starts the daemon", done.stdout)
         self.assertFalse((self.home / ".config/systemd").exists())
 
-    def test_enable_stops_the_daemon_that_runs_and_disable_takes_everything_back(self):
-        # systemctl is the one part that needs a whole login; here it writes down what it was asked.
+    def manager(self, answer="exit 0"):
+        """systemctl is the one part that needs a whole login; here it writes down what it was asked."""
         tools = self.home / "tools"
-        tools.mkdir()
-        (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{self.home}/asked\n', encoding="utf-8")
+        tools.mkdir(exist_ok=True)
+        (tools / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{self.home}/asked\n{answer}\n', encoding="utf-8")
         (tools / "systemctl").chmod(0o755)
-        (self.home / "runtime/systemd").mkdir(parents=True)
-        changed = {"XDG_RUNTIME_DIR": str(self.home / "runtime"), "PATH": f"{tools}:{self.environment['PATH']}"}
+        private = self.home / "runtime/systemd/private"
+        private.parent.mkdir(parents=True, exist_ok=True)
+        private.touch()
+        return {"XDG_RUNTIME_DIR": str(self.home / "runtime"), "PATH": f"{tools}:{self.environment['PATH']}"}
+
+    def units(self):
+        folder = self.home / ".config/systemd/user"
+        return [path.name for path in folder.rglob("*") if not path.is_dir()] if folder.exists() else []
+
+    def test_a_folder_of_systemds_tools_is_no_manager(self):
+        changed = self.manager()
+        (self.home / "runtime/systemd/private").unlink()  # as systemd-analyze leaves it
+        self.assertIn("no service manager", self.run_efimd("autostart", "enable", **changed).stdout)
+        self.assertEqual(self.units(), [])
+
+    def test_what_could_not_be_enabled_leaves_nothing(self):
+        done = self.run_efimd("autostart", "enable", **self.manager("exit 1"))
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("daemon-reload ended with 1", done.stderr)
+        self.assertEqual(self.units(), [])
+
+    def test_what_was_enabled_is_removed_by_a_manager_that_refuses_and_without_one(self):
+        for manager in ("a manager that refuses", ""):
+            self.assertEqual(self.run_efimd("autostart", "enable", **self.manager()).returncode, 0)
+            wanted = self.home / ".config/systemd/user/sockets.target.wants/efimd.socket"  # systemctl's own link
+            wanted.parent.mkdir(exist_ok=True)
+            wanted.symlink_to(wanted.parent.parent / "efimd.socket")
+            self.assertEqual(len(self.units()), 5)
+            done = self.run_efimd("autostart", "disable", **(self.manager("exit 1") if manager else {}))
+            self.assertEqual(done.returncode, 1 if manager else 0, done.stderr)
+            self.assertEqual(self.units(), [], manager)
+
+    def test_enable_stops_the_daemon_that_runs_and_disable_takes_everything_back(self):
+        changed = self.manager()
         serving = subprocess.Popen([self.efimd, "serve"], env=self.environment, stdin=subprocess.DEVNULL,
                                    stderr=subprocess.DEVNULL)
         self.addCleanup(serving.kill)

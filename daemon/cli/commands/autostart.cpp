@@ -99,11 +99,19 @@ constexpr std::array kUnits = {kSocketUnit, kServiceUnit, kPlainUnit, kHttpUnit}
 
 fs::path unit_folder() { return folder_in("XDG_CONFIG_HOME", ".config") / "systemd/user"; }
 
-/// A user manager makes this folder.
+/// A user manager listens in this folder, which systemd's tools also make without one.
 bool has_manager() {
   std::error_code error;
-  const char* runtime = std::getenv("XDG_RUNTIME_DIR");
-  return runtime != nullptr && fs::is_directory(fs::path(runtime) / "systemd", error);
+  const char* set = std::getenv("XDG_RUNTIME_DIR");
+  if (set == nullptr) return false;
+  const fs::path runtime(set);
+  return fs::exists(runtime / "systemd/private", error) ||
+         (fs::is_directory(runtime / "systemd", error) && fs::exists(runtime / "bus", error));
+}
+
+bool has_files() {
+  std::error_code error;
+  return fs::exists(unit_folder() / kSocketUnit, error);
 }
 
 /// The socket as the unit names it: by %t where it lies there, since the manager's own value
@@ -115,35 +123,48 @@ std::string unit_socket(const Paths& paths) {
   return usual ? kUserSocket : paths.socket().string();
 }
 
-Result<void> enable(const Paths& paths, const fs::path& program) {
+Result<void> write_units(const Paths& paths, const fs::path& program) {
   const fs::path folder = unit_folder();
   for (const auto& [unit, rights] :
        {std::pair(kServiceUnit, Rights::kOwnUsers), std::pair(kPlainUnit, Rights::kPlain)})
     if (auto done = write_file(folder / unit, service_unit(program, rights)); !done) return done;
   if (auto done = write_file(folder / kHttpUnit, http_unit(program)); !done) return done;
-  if (auto done = write_file(folder / kSocketUnit, socket_unit(unit_socket(paths))); !done)
-    return done;
+  return write_file(folder / kSocketUnit, socket_unit(unit_socket(paths)));
+}
+
+/// With the link by which systemctl enabled the socket.
+void remove_units() {
+  const fs::path folder = unit_folder();
+  std::error_code error;
+  fs::remove(folder / "sockets.target.wants" / kSocketUnit, error);
+  for (const char* unit : kUnits) fs::remove(folder / unit, error);
+}
+
+Result<void> enable_units(const Paths& paths, const fs::path& program) {
+  if (auto done = write_units(paths, program); !done) return done;
   // A daemon that an editor started would go on with a socket of its own: two models in memory.
   if (run_stop(paths) != 0) return fail(Fault::kIo, "the daemon that runs could not be stopped");
   if (auto done = must_run({"systemctl", "--user", "daemon-reload"}); !done) return done;
   return must_run({"systemctl", "--user", "enable", "--now", kSocketUnit});
 }
 
+Result<void> enable(const Paths& paths, const fs::path& program) {
+  const bool had_files = has_files();
+  auto done = enable_units(paths, program);
+  if (!done && !had_files) remove_units();  // they would count as enabled
+  return done;
+}
+
 Result<void> disable() {
-  const fs::path folder = unit_folder();
-  if (!fs::exists(folder / kSocketUnit)) return {};
+  if (!has_files()) return {};
   // One that is of an earlier version has fewer units.
   std::vector<std::string> words = {"systemctl", "--user", "disable", "--now"};
   for (const char* unit : kUnits)
-    if (fs::exists(folder / unit)) words.emplace_back(unit);
-  if (auto done = must_run(words); !done) return done;
-  for (const char* unit : kUnits) fs::remove(folder / unit);
+    if (fs::exists(unit_folder() / unit)) words.emplace_back(unit);
+  const auto done = has_manager() ? must_run(words) : Result<void>();
+  remove_units();  // whatever it said: else nothing would ever remove them
+  if (!done || !has_manager()) return done;
   return must_run({"systemctl", "--user", "daemon-reload"});
-}
-
-bool has_files() {
-  std::error_code error;
-  return fs::exists(unit_folder() / kSocketUnit, error);
 }
 
 int show_status() {
@@ -172,7 +193,8 @@ int report(const Result<void>& done, const char* good) {
 AutostartState autostart_state() { return {has_manager(), has_files()}; }
 
 int run_autostart(const Paths& paths, CommandLine::Autostart what) {
-  if (what != CommandLine::Autostart::kStatus && !has_manager()) {
+  const bool removes = what == CommandLine::Autostart::kDisable && has_files();
+  if (what != CommandLine::Autostart::kStatus && !has_manager() && !removes) {
     fmt::print(
         "no service manager of yours runs here, and none is needed: the first editor starts the "
         "daemon\n");

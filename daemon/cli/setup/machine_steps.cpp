@@ -78,7 +78,7 @@ MachineLook look_at_machine(const Config& config, const SetupPlaces& places) {
 Step autostart_step(const Paths& paths, Direction direction) {
   const AutostartState state = autostart_state();
   const bool adds = direction == Direction::kAdd;
-  if (!state.possible)
+  if (!state.possible && (adds || !state.enabled))
     return done_step("Autostart",
                      "no service manager of yours runs here; editors start the daemon");
   if (state.enabled == adds) return done_step("Autostart", adds ? "is enabled" : "is not enabled");
