@@ -1,14 +1,16 @@
 """KV outlives the daemon: restarts, kill -9, purges, what never goes to the disk; with the real binary and the bundled model."""
 
+import fcntl
 import json
 import os
 import stat
+import subprocess
 import sys
 import unittest
 
 from cache_user import CacheUser, poll
 from process_memory import count_in, memory_of
-from user import kSmallModelF16
+from user import kEfimd, kPatienceS, kSmallModelF16
 
 
 class CacheTest(CacheUser):
@@ -264,6 +266,18 @@ class CacheTest(CacheUser):
         self.assertGreater(again["promptTokens"], 0)
         log = (self.folder / "state" / "efimd.log").read_text()
         self.assertEqual(log.count("started over"), 1, log)
+
+    def test_a_command_waits_for_another_one_that_has_the_store(self):
+        self.assertEqual(self.run_efimd("cache", "stats").returncode, 0)
+        with open(self.store / "lock", "rb") as other:
+            fcntl.flock(other, fcntl.LOCK_EX)
+            waiting = subprocess.Popen([kEfimd, "cache", "stats"], env=self.environment, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.addCleanup(waiting.kill)
+            self.assertEqual(waiting.stderr.readline(), "efimd: waiting for another efimd, which uses the KV on disk\n")
+        out, err = waiting.communicate(timeout=kPatienceS)
+        self.assertEqual((waiting.returncode, err), (0, ""))
+        self.assertIn("on disk", out)
 
     def test_pins_and_lists(self):
         cold, _ = self.type_in()

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <thread>
 #include <utility>
 
 #include "cache_store/store.h"
@@ -25,6 +26,9 @@ namespace {
 
 /// verify and purge read and write as much as the store holds.
 constexpr auto kStoreAnswerMax = std::chrono::minutes(10);
+/// For another command that has the store, or a daemon that comes or goes.
+constexpr auto kStoreMineMax = std::chrono::seconds(3);
+constexpr auto kStoreLook = std::chrono::milliseconds(10);
 
 double number(const Json& value, const char* key) {
   const auto found = value.find(key);
@@ -60,8 +64,8 @@ Result<Json> purge_earlier(const Paths& paths, const CacheRequest& request, Json
   return memory;
 }
 
-/// The answer of the daemon or, if none runs, of the store.
-Result<Json> ask(const Paths& paths, const CacheRequest& request) {
+/// The answer of the daemon or, if none runs, of the store. kNotReady if another process has the store.
+Result<Json> ask_once(const Paths& paths, const CacheRequest& request) {
   auto socket = connect_to_daemon(paths);
   if (socket) {
     RpcClient client(std::move(*socket));
@@ -78,6 +82,19 @@ Result<Json> ask(const Paths& paths, const CacheRequest& request) {
     if (auto saved = completion::TasteKeeper(paths.taste_file()).save({}); !saved)
       return tl::unexpected(saved.error());
   return ask_store(paths, request);
+}
+
+Result<Json> ask(const Paths& paths, const CacheRequest& request) {
+  const Deadline deadline = std::chrono::steady_clock::now() + kStoreMineMax;
+  for (bool told = false;;) {
+    auto answer = ask_once(paths, request);
+    if (answer || answer.error().fault != Fault::kNotReady ||
+        std::chrono::steady_clock::now() >= deadline)
+      return answer;
+    if (!std::exchange(told, true))
+      fmt::print(stderr, "efimd: waiting for another efimd, which uses the KV on disk\n");
+    std::this_thread::sleep_for(kStoreLook);
+  }
 }
 
 std::string text(const Json& value, const char* key) {
