@@ -86,6 +86,10 @@ int run_http(const Paths& paths, const CommandLine::Http& options) {
     return 0;
   }
   const auto started = start(*plan);
+  if (!started && runs_already(paths, options)) {  // another command was first
+    fmt::print("efimd-http runs already\n");
+    return 0;
+  }
   return started ? 0 : failed(started.error());
 }
 

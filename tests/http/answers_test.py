@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """efimd-http answers each client's request in the form that it parses, from the user's daemon."""
 
+import concurrent.futures
 import json
 import re
 import socket
@@ -112,6 +113,13 @@ class Start(HttpTest):
         self.assertIn("efimd-http does not start: efimd-http runs already", other.stderr)
         self.assertEqual(self.run_efimd("http", "--stop").stdout, "efimd-http has finished\n")
         self.assertEqual(self.run_efimd("http", "--stop").stdout, "no efimd-http is running\n")
+
+    def test_of_several_that_start_at_once_one_runs_and_none_fails(self):
+        self.assertEqual(self.run_efimd("http", "--stop").returncode, 0)
+        with concurrent.futures.ThreadPoolExecutor(8) as threads:
+            started = list(threads.map(lambda _: self.run_efimd("http", "--background"), range(8)))
+        self.assertEqual([(each.returncode, each.stderr) for each in started], [(0, "")] * 8)
+        self.assertEqual([each.stdout for each in started].count(""), 1)
 
     def test_the_daemon_starts_it_where_it_is_enabled(self):
         self.assertEqual(self.run_efimd("http", "--stop").returncode, 0)
