@@ -25,7 +25,8 @@ Result<Stopped> stop_daemon(const Paths& paths) {
   const auto asked =
       client.request("efim/stop", nullptr, std::chrono::steady_clock::now() + kStatusAnswerMax);
   if (!asked && asked.error().fault == Fault::kNotReady) return by_signal();
-  if (!asked) return tl::unexpected(asked.error());
+  // Somebody else asked, too, and it has gone or is going.
+  if (!asked && asked.error().fault != Fault::kIo) return tl::unexpected(asked.error());
   if (const auto ended = wait_for_end(paths.daemon_lock(), pid); !ended)
     return tl::unexpected(ended.error());
   return Stopped::kFinished;
