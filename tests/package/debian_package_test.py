@@ -6,11 +6,13 @@
 Exit status 77 (skipped) when this machine cannot make a clean root, with the reason as the last line.
 """
 
+import io
 import os
 import pathlib
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 
 kRoot = pathlib.Path(__file__).resolve().parents[2]
@@ -55,6 +57,14 @@ def run(*command, **options):
     return subprocess.run(command, stdin=subprocess.DEVNULL, check=True, **options)
 
 
+def empty_folders(package):
+    listed = subprocess.run(["dpkg-deb", "--fsys-tarfile", package], stdin=subprocess.DEVNULL, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(listed)) as files:
+        members = files.getmembers()
+    used = {str(pathlib.PurePath(member.name).parent) for member in members}
+    return [member.name for member in members if member.isdir() and str(pathlib.PurePath(member.name)) not in used]
+
+
 def main():
     build = pathlib.Path(sys.argv[1])
     for tool in ("dpkg-shlibdeps", "lintian", "mmdebstrap"):
@@ -71,6 +81,8 @@ def main():
         run("cpack", "-G", "DEB", "-B", folder, cwd=build)
         package, = pathlib.Path(folder).glob("*.deb")
         run("lintian", "--allow-root", "--fail-on", "error", package)
+        if empty := empty_folders(package):
+            sys.exit(f"empty folders are in the package: {empty}")
         hooks = [f"--customize-hook=copy-in {package.rename(package.with_name('package.deb'))} /",
                  f'--customize-hook=chroot "$1" bash -c {shell_quoted(inside)}']
         made = subprocess.run(["mmdebstrap", "--mode=root", "--variant=apt", *hooks, kSuite, f"{folder}/root"],
