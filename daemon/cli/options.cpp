@@ -206,7 +206,7 @@ void Grammar::add_model() {
       ->add_flag("--json", line_.json, "As JSON");
   CLI::App* info = command(*model, "info", "Describes a GGUF file",
                            "efimd model info ~/models/coder.gguf", commands_, Command::kModelInfo);
-  info->add_option("FILE", line_.model_file, "A GGUF file; the model in use if none is named");
+  info->add_option("FILE", line_.model_file, "A GGUF file, or a listed name; else the one in use");
   info->add_flag("--json", line_.json, "As JSON");
   info->add_flag("--no-speed", line_.no_speed, "Without measuring its speed here");
   CLI::App* use = command(*model, "use", "Switches to another model, and remembers it",

@@ -138,6 +138,9 @@ class CommandsTest(UserTest):
         for part in (info["name"], info["digest"], "KV per token", "metadata", "11 Q8_0", "Expected speed"):
             self.assertIn(part, text)
         self.assertNotIn("Expected speed", self.run_efimd("model", "info", "--no-speed").stdout)
+        listed = self.run_efimd("model", "info", kModel.name, "--no-speed", cwd=self.folder)
+        self.assertIn(str(kModel), listed.stdout, listed.stderr)
+        self.assert_fails(self.run_efimd("model", "info", "nonsense"), "no model named nonsense", "efimd model list")
         unmeasured = json.loads(self.run_efimd("model", "info", kModel, "--no-speed", "--json").stdout)
         self.assertEqual(unmeasured, info | {"expectedSpeed": None})
 

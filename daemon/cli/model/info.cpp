@@ -3,11 +3,13 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 #include <vector>
 
 #include "daemon/cli/commands/commands.h"
 #include "daemon/cli/commands/table.h"
+#include "daemon/cli/model/asked_model.h"
 #include "daemon/config/config.h"
 #include "daemon/models/chosen_model.h"
 #include "daemon/models/engine_host.h"
@@ -208,7 +210,9 @@ std::string info_text(const engine::Model& model, const std::optional<Speeds>& s
 }
 
 Result<std::filesystem::path> file_asked_for(const Config& config, const CommandLine& line) {
-  if (!line.model_file.empty()) return line.model_file;
+  std::error_code error;
+  if (std::filesystem::exists(line.model_file, error)) return line.model_file;
+  if (!line.model_file.empty()) return find_asked_model(config, line.model_file.string());
   auto choice = choose_model(config, find_model_places());
   if (!choice) return tl::unexpected(choice.error());
   return std::move(choice->path);
