@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
+#include <unordered_set>
 
 #include "base/wipe.h"
 
@@ -80,20 +80,25 @@ void HostStore::visited(SourceId source, int longer) {
 }
 
 void HostStore::forget(SourceId source) {
-  std::set<Digest> doomed;
-  // A page follows another over any number of parents; each round finds one generation more.
-  for (bool more = true; more;) {
-    more = false;
-    for (const auto& [identity, kept] : pages_) {
-      const PageToStore& page = kept.page;
-      const bool behind = page.parent && doomed.contains(*page.parent);
-      if (behind || std::ranges::find(page.sources, source) != page.sources.end())
-        more |= doomed.insert(identity).second;
-    }
-  }
+  std::vector<Digest> doomed;
+  for (const auto& [identity, kept] : pages_)
+    if (std::ranges::find(kept.page.sources, source) != kept.page.sources.end())
+      doomed.push_back(identity);
+  if (!doomed.empty()) add_followers(doomed);
   for (const Digest& page : doomed) forgotten_.push_back(take_out(pages_.find(page)));
   order_.forget(source);
   if (behind_) behind_->forget(source);
+}
+
+void HostStore::add_followers(std::vector<Digest>& pages) const {
+  std::unordered_map<Digest, std::vector<Digest>> followers;
+  for (const auto& [identity, kept] : pages_)
+    if (kept.page.parent) followers[*kept.page.parent].push_back(identity);
+  std::unordered_set<Digest> seen(pages.begin(), pages.end());
+  for (std::size_t at = 0; at < pages.size(); ++at)
+    if (const auto found = followers.find(pages[at]); found != followers.end())
+      for (const Digest& page : found->second)
+        if (seen.insert(page).second) pages.push_back(page);
 }
 
 bool HostStore::overwrite_some() {

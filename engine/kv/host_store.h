@@ -6,6 +6,7 @@
 #include <set>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "engine/kv/page_order.h"
 #include "engine/kv/page_store.h"
@@ -55,6 +56,8 @@ class HostStore final : public PageStore {
   void touch(const Digest& page, Kept& kept);
   /// Lists the page as a leaf, in its order.
   void offer(const Digest& page, Kept& kept);
+  /// Adds the pages that follow these, over any number of others.
+  void add_followers(std::vector<Digest>& pages) const;
   void drop(Pages::iterator at);
   /// The page's bytes, which nobody finds any more.
   std::vector<std::byte> take_out(Pages::iterator at);

@@ -190,6 +190,17 @@ TEST_CASE("pages of a document that is purged leave the host") {
   CHECK_FALSE(store.overwrite_some());
 }
 
+TEST_CASE("what follows a purged page over any number of others leaves the host with it") {
+  // In rounds over all pages, one for each generation, this would take longer than a test may.
+  constexpr std::uint64_t kChain = 200000;
+  HostStore store((kChain + 2) * kBytes, nullptr);
+  for (std::uint64_t number = 1; number <= kChain; ++number)
+    store.write(page(number, number - 1, {number == 1 ? kB : kA}));
+  store.write(page(kChain + 1));
+  store.forget(kB);
+  CHECK(held(store, kChain + 1) == Numbers{kChain + 1});
+}
+
 TEST_CASE("a device that holds one file gets the other back from the host") {
   const auto host = std::make_shared<HostStore>(std::size_t{1} << 20, nullptr);
   const auto engine = engine_with(host, 8);
