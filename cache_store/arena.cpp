@@ -155,16 +155,21 @@ Result<void> Arena::erase(std::span<const std::uint32_t> slots) {
   return {};
 }
 
-void Arena::release(std::uint32_t slot) {
+bool Arena::release(std::uint32_t slot) {
   if (slot + 1 >= slots()) {
-    // The file's last slot: the file gets shorter. A refusal costs disk space until it is reused.
-    static_cast<void>(::ftruncate(handle_.get(), offset(slot)) == 0);
-    return;
+    cut(slot);
+    return true;
   }
 #ifdef FALLOC_FL_PUNCH_HOLE
-  static_cast<void>(::fallocate(handle_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                                offset(slot), static_cast<off_t>(slot_bytes_)) == 0);
+  return ::fallocate(handle_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, offset(slot),
+                     static_cast<off_t>(slot_bytes_)) == 0;
+#else
+  return false;
 #endif
+}
+
+void Arena::cut(std::uint32_t slots) {
+  static_cast<void>(::ftruncate(handle_.get(), offset(slots)) == 0);
 }
 
 std::uint32_t Arena::slots() const {

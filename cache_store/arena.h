@@ -63,9 +63,13 @@ class Arena {
   /// Overwrites the slots with zeros where there is anything in them, syncs once, and gives their
   /// blocks back if the file system can.
   Result<void> erase(std::span<const std::uint32_t> slots);
-  /// Gives the slot's blocks back without overwriting. If the file system can do that, they read as
-  /// zeros.
-  void release(std::uint32_t slot);
+  /// Gives the slot's blocks back without overwriting; they read as zeros then. False if the file system
+  /// cannot do that inside a file.
+  bool release(std::uint32_t slot);
+  /// Ends the file behind its first `slots`. A refusal costs disk space until they are reused.
+  void cut(std::uint32_t slots);
+  /// Whether the slot has blocks on the disk.
+  bool holds_data(std::uint32_t slot) const;
   /// The number of slots in the file, the last perhaps in part.
   std::uint32_t slots() const;
   /// Bytes that the file takes on the disk.
@@ -75,7 +79,6 @@ class Arena {
   Arena(std::filesystem::path path, std::size_t page_bytes);
   Result<void> start(Digest nonce);
   std::int64_t offset(std::uint32_t slot) const;
-  bool holds_data(std::uint32_t slot) const;
   Result<void> overwrite(std::uint32_t slot);
 
   std::filesystem::path path_;

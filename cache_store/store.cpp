@@ -1,7 +1,6 @@
 #include "cache_store/store.h"
 
 #include <fmt/format.h>
-#include <sys/statvfs.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -22,14 +21,15 @@ std::uint64_t hash(std::span<const std::byte> bytes, std::uint64_t seed) {
 }
 
 /// Of the row's fields that are not the page's bytes: when one of them is damaged, so is the page.
-std::uint64_t seed_of(int arena, std::uint32_t slot, const Digest& page,
-                      const std::optional<Digest>& parent) {
-  const std::array<std::uint64_t, 6> fields = {static_cast<std::uint64_t>(page_row_id(arena, slot)),
-                                               page.low,
-                                               page.high,
-                                               parent ? 1U : 0U,
-                                               parent ? parent->low : 0,
-                                               parent ? parent->high : 0};
+std::uint64_t seed_of(const PageRow& row) {
+  const std::optional<Digest>& parent = row.parent;
+  const std::array<std::uint64_t, 6> fields = {
+      static_cast<std::uint64_t>(page_row_id(row.arena, row.slot)),
+      row.page.low,
+      row.page.high,
+      parent ? 1U : 0U,
+      parent ? parent->low : 0,
+      parent ? parent->high : 0};
   return hash(std::as_bytes(std::span(fields)), 0);
 }
 
@@ -76,8 +76,12 @@ const Store::Shelf* Store::shelf(int id) const {
   return found == shelves_.end() ? nullptr : &found->second;
 }
 
+std::uint64_t Store::checksum_of(std::span<const std::byte> bytes, const PageRow& row) {
+  return hash(bytes, seed_of(row));
+}
+
 void Store::add_to_catalog(const Shelf& home, PageRow row) {
-  const std::uint64_t seed = seed_of(row.arena, row.slot, row.page, row.parent);
+  const std::uint64_t seed = seed_of(row);
   catalog_.add(row.page, {{home.arena, row.arena, row.slot, row.checksum, seed},
                           row.parent,
                           std::move(row.sources),
@@ -129,50 +133,6 @@ Result<SourceId> Store::source_of(const std::string& uri) {
   return row->id;
 }
 
-std::size_t Store::disk_bytes() const {
-  std::size_t bytes = 0;
-  for (const auto& [id, home] : shelves_) bytes += home.arena->disk_bytes();
-  return bytes;
-}
-
-std::size_t Store::bytes_allowed() const {
-  const std::size_t budget =
-      settings_.budget_bytes - std::min(settings_.budget_bytes, kMetadataBytes);
-  struct statvfs info {};
-  if (::statvfs(settings_.folder.c_str(), &info) != 0) return budget;
-  const std::size_t block = info.f_frsize;
-  const std::size_t left = info.f_blocks * block / kDiskShareLeft;
-  const std::size_t available = info.f_bavail * block;
-  return std::min(budget, disk_bytes() + available - std::min(available, left));
-}
-
-std::optional<int> Store::give_up_one(Batch& batch) {
-  const std::optional<Digest> victim = catalog_.victim();
-  if (!victim) return std::nullopt;
-  const PagePlace place = *catalog_.find(*victim);
-  catalog_.remove(*victim);
-  batch.removed.push_back(page_row_id(place.arena_id, place.slot));
-  if (Shelf* home = shelf(place.arena_id)) home->give_back(place.slot);
-  return place.arena_id;
-}
-
-std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
-  // A free slot may be a hole: taking it grows the file as a new one does, so both are counted so.
-  const std::size_t allowed = bytes_allowed();
-  while (disk_bytes() + home.arena->slot_bytes() > allowed) {
-    const std::optional<int> from = give_up_one(batch);
-    if (!from) return std::nullopt;
-    Shelf& other = *shelf(*from);
-    if (other.arena == home.arena) break;  // its slot is taken next, without growing
-    other.arena->release(other.free.back());
-  }
-  const std::uint32_t slots = home.arena->slots();
-  while (!home.free.empty())
-    if (const std::uint32_t slot = home.take(); slot < slots) return slot;  // else it was cut off
-  if (slots >= Arena::kSlotsMax) return std::nullopt;
-  return slots;
-}
-
 Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
   const std::optional<std::uint32_t> slot = take_slot(home, batch);
   if (!slot) {
@@ -185,10 +145,13 @@ Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
   PageRow row{home.row.id, *slot, page.page, page.parent, 0, ++uses_, {}};
   for (const std::string& uri : page.sources) {
     const Result<SourceId> source = source_of(uri);
-    if (!source) return tl::unexpected(source.error());
+    if (!source) {
+      home.give_back(*slot);
+      return tl::unexpected(source.error());
+    }
     row.sources.push_back(*source);
   }
-  row.checksum = hash(page.bytes, seed_of(row.arena, row.slot, row.page, row.parent));
+  row.checksum = checksum_of(page.bytes, row);
   if (Result<void> written = home.arena->write(*slot, page.bytes); !written) {
     home.give_back(*slot);
     return written;
@@ -230,18 +193,6 @@ Result<std::size_t> Store::keep(int arena, std::span<const NewPage> pages) {
   }
   if (done) return kept;
   return or_start_over<std::size_t>(tl::unexpected(done.error()));
-}
-
-Result<void> Store::fit_budget() {
-  Batch batch;
-  while (disk_bytes() > bytes_allowed()) {
-    const std::optional<int> from = give_up_one(batch);
-    if (!from) break;
-    Shelf& home = *shelf(*from);
-    home.arena->release(home.free.back());
-  }
-  if (batch.removed.empty()) return {};
-  return metadata_.change_pages(batch.removed, {});
 }
 
 Result<void> Store::add_source(const Digest& page, const std::string& uri) {

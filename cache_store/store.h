@@ -214,6 +214,7 @@ class Store {
   template <class T>
   Result<T> or_start_over(Result<T> result);
 
+  static std::uint64_t checksum_of(std::span<const std::byte> bytes, const PageRow& row);
   /// Lets read() find a page that is on the disk and in the database.
   void add_to_catalog(const Shelf& home, PageRow row);
   Shelf* shelf(int id);
@@ -223,8 +224,11 @@ class Store {
   std::size_t disk_bytes() const;
   /// A slot of `shelf` within the budget; nullopt if there is no room.
   std::optional<std::uint32_t> take_slot(Shelf& shelf, Batch& batch);
-  /// Evicts the next page; the id of its arena, or nullopt if none may be evicted.
-  std::optional<int> give_up_one(Batch& batch);
+  /// Evicts the next page; its shelf, or null if none may be evicted.
+  Shelf* give_up_one(Batch& batch);
+  /// For a file system that gives no blocks back inside a file: moves the pages at the file's end into its
+  /// free slots, and cuts it off behind them. Removes the batch's removed rows first.
+  Result<void> pack(Shelf& shelf, Batch& batch);
   Result<void> put(Shelf& shelf, const NewPage& page, Batch& batch);
   Result<void> finish(Shelf& shelf, Batch& batch);
   Result<void> fit_budget();

@@ -4,7 +4,6 @@
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,22 +17,6 @@ using namespace efimd;
 using namespace efimd::test;
 
 namespace {
-
-constexpr std::size_t kSlotBytes = 3 * 4096;
-
-std::size_t budget_for(std::size_t pages) {
-  return store::Store::kMetadataBytes + (pages + 1) * kSlotBytes;
-}
-
-/// Runs `work` in a child process; its exit code, or -1 when a signal ended it.
-int in_child(const std::function<int()>& work) {
-  const pid_t child = ::fork();
-  REQUIRE(child >= 0);
-  if (child == 0) ::_exit(work());
-  int status = 0;
-  REQUIRE(::waitpid(child, &status, 0) == child);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-}
 
 /// Keeps 50 pages where there is room for fewer; 0 when the store and its early pages survive that.
 int keep_on_full_disk(const std::filesystem::path& folder) {

@@ -11,6 +11,7 @@
 #include <array>
 #include <bitset>
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -41,6 +42,7 @@ struct Operation {
 struct Notes {
   std::string folder;
   std::vector<Operation> operations;
+  bool gives_blocks_back = true;  ///< the file system, inside a file
 };
 Notes& notes() {
   static Notes kept;
@@ -89,6 +91,10 @@ ssize_t pwrite64(int descriptor, const void* bytes, std::size_t size, off64_t of
 int ftruncate(int descriptor, off_t size) noexcept { return noted_truncate(descriptor, size); }
 int ftruncate64(int descriptor, off64_t size) noexcept { return noted_truncate(descriptor, size); }
 int fallocate(int descriptor, int mode, off_t offset, off_t size) {
+  if (!notes().gives_blocks_back) {
+    errno = EOPNOTSUPP;
+    return -1;
+  }
   note(descriptor, {Operation::Kind::kHole,
                     {},
                     static_cast<std::size_t>(offset),
@@ -121,14 +127,19 @@ struct Held {
   std::bitset<kPages> moved;  ///< those that were given to keep: they may have changed their slots
 };
 
-/// Keeps, gives up and purges pages, so that slots change hands.
+/// Keeps, gives up and purges pages, so that slots change hands; between two rounds the budget shrinks.
 std::vector<Held> use_store(const fs::path& folder, unsigned seed) {
   std::vector<Held> history;
-  const OpenStore store =
-      open_store(folder, store::Store::kMetadataBytes + (kPages / 2) * std::size_t{3 * 4096});
-  REQUIRE(store);
+  OpenStore store;
+  const auto open = [&](std::size_t pages) {
+    store = {};
+    store = open_store(folder, budget_for(pages));
+    REQUIRE(store);
+  };
+  open(kPages / 2);
   std::mt19937 random(seed);
   for (int round = 0; round < 30; ++round) {
+    if (round == 15) open(kPages / 4);
     const auto arena = store->use_arena(test_arena());
     REQUIRE(arena);
     const std::string uri = "file:///" + std::to_string(random() % 4);
@@ -236,7 +247,7 @@ TEST_CASE("a loss of power at any moment leaves what was kept, and no wrong page
     const ScratchFolder written;
     fs::create_directory(written.store());
     fs::permissions(written.store(), fs::perms::owner_all);
-    notes() = {fs::canonical(written.store()).string(), {}};
+    notes() = {fs::canonical(written.store()).string(), {}, done % (2 * kOfOneRun) == 0};
     const std::vector<Held> history = use_store(written.store(), static_cast<unsigned>(done));
     const std::vector<Operation> operations = std::move(notes().operations);
     notes() = {};

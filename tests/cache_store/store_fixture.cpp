@@ -1,5 +1,8 @@
 #include "tests/cache_store/store_fixture.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -87,6 +90,15 @@ Found look_up(const store::Store& store, int number) {
       break;
   }
   return bytes == page.bytes ? Found::kRight : Found::kWrong;
+}
+
+int in_child(const std::function<int()>& work) {
+  const pid_t child = ::fork();
+  if (child < 0) std::abort();
+  if (child == 0) ::_exit(work());
+  int status = 0;
+  if (::waitpid(child, &status, 0) != child) std::abort();
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 std::vector<std::byte> file_bytes(const fs::path& file) {

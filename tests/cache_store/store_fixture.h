@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ class ScratchFolder {
 
 inline const std::string kA = "file:///a.py", kB = "file:///b.py";
 inline constexpr std::size_t kPageBytes = 3 * 4096 - 100;  ///< a slot has a rest
+
+inline constexpr std::size_t kSlotBytes = 3 * 4096;
+
+/// Room for so many pages, the arena's head and the database.
+constexpr std::size_t budget_for(std::size_t pages) {
+  return store::Store::kMetadataBytes + (pages + 1) * kSlotBytes;
+}
 
 store::ArenaKey test_arena(std::uint64_t model = 7);
 
@@ -54,6 +62,9 @@ std::size_t keep_chain(store::Store& store, const std::string& uri, int first, i
 
 enum class Found { kRight, kMissing, kDamaged, kWrong };
 Found look_up(const store::Store& store, int number);
+
+/// Runs `work` in a child process; its exit code, or -1 when a signal ended it.
+int in_child(const std::function<int()>& work);
 
 std::vector<std::byte> file_bytes(const std::filesystem::path& file);
 void write_file(const std::filesystem::path& file, const std::vector<std::byte>& bytes);

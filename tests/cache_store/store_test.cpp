@@ -255,7 +255,6 @@ TEST_CASE("what the user returns to is kept longer, also after the store was ope
   CHECK(visits.documents.at(kB).longer == 0);
 
   store.store.reset();
-  constexpr std::size_t kSlotBytes = 3 * 4096;
   store = open_store(scratch.store(), store::Store::kMetadataBytes + 4 * kSlotBytes);
   REQUIRE(store);
   CHECK(look_up(*store.store, 1) == Found::kRight);

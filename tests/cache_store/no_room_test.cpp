@@ -1,0 +1,91 @@
+// File systems that give no blocks back or hide a quota, and documents that are larger than their room.
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <array>
+#include <catch2/catch.hpp>
+#include <cerrno>
+#include <cstddef>
+
+#include "cache_store/store.h"
+#include "tests/cache_store/store_fixture.h"
+
+using namespace efimd;
+using namespace efimd::test;
+
+namespace {
+
+/// From here on this process's calls of `number` fail with `error`, if their argument `argument` is at
+/// least `least`.
+bool refuse(int number, int error, unsigned argument, std::uint32_t least) {
+  const auto jump = [](std::uint16_t code, std::uint32_t value, std::uint8_t past) {
+    return sock_filter{static_cast<std::uint16_t>(BPF_JMP | BPF_K | code), 0, past, value};
+  };
+  const auto load = [](std::size_t offset) {
+    return sock_filter{BPF_LD | BPF_W | BPF_ABS, 0, 0, static_cast<std::uint32_t>(offset)};
+  };
+  const auto answer = [](std::uint32_t value) { return sock_filter{BPF_RET | BPF_K, 0, 0, value}; };
+  std::array filter = {load(offsetof(seccomp_data, nr)),
+                       jump(BPF_JEQ, static_cast<std::uint32_t>(number), 3),
+                       load(offsetof(seccomp_data, args) + argument * sizeof(std::uint64_t)),
+                       jump(BPF_JGE, least, 1),
+                       answer(SECCOMP_RET_ERRNO | static_cast<std::uint32_t>(error)),
+                       answer(SECCOMP_RET_ALLOW)};
+  sock_fprog program{filter.size(), filter.data()};
+  return ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 &&
+         ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+bool no_holes() { return refuse(SYS_fallocate, EOPNOTSUPP, 0, 0); }
+
+/// How many of the pages [first, end) are right, counted up to the first that is not.
+int usable(const store::Store& store, int first, int end) {
+  int number = first;
+  while (number < end && look_up(store, number) == Found::kRight) ++number;
+  return number - first;
+}
+
+}  // namespace
+
+TEST_CASE("a smaller budget costs no more pages on a file system that gives no blocks back") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          if (!no_holes()) return 1;
+          {
+            const OpenStore store = open_store(scratch.store());
+            if (keep_chain(*store.store, kB, 100, 120) != 20) return 2;
+            if (keep_chain(*store.store, kA, 0, 20) != 20) return 3;
+            if (!store->use(kB) || !store->use(kA)) return 4;
+          }
+          const OpenStore store = open_store(scratch.store(), budget_for(30));
+          if (store->usage().disk_bytes > budget_for(30)) return 5;
+          if (usable(*store.store, 0, 20) != 20) return 6;
+          if (usable(*store.store, 100, 120) < 8) return 7;
+          const std::size_t before = store->usage().pages;
+          if (keep_chain(*store.store, kB, 200, 202) != 2) return 8;
+          if (store->usage().pages + 2 < before) return 9;
+          return store->verify().value().dropped == 0 ? 0 : 10;
+        }) == 0);
+}
+
+TEST_CASE("another model finds room on a file system that gives no blocks back") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          if (!no_holes()) return 1;
+          const OpenStore store = open_store(scratch.store(), budget_for(20));
+          if (keep_chain(*store.store, kB, 200, 209) != 9) return 2;
+          if (keep_chain(*store.store, kA, 0, 9) != 9) return 2;
+          const int other = store->use_arena(test_arena(8)).value();
+          for (int number = 100; number < 104; ++number) {
+            const TestPage page = test_page(number);
+            const store::NewPage fresh = page.of(kB);
+            if (store->keep(other, {&fresh, 1}).value_or(0) != 1) return 3;
+          }
+          if (store->usage().disk_bytes > budget_for(20)) return 4;
+          if (usable(*store.store, 100, 104) != 4) return 5;
+          return usable(*store.store, 0, 9) == 9 && usable(*store.store, 200, 209) >= 3 ? 0 : 6;
+        }) == 0);
+}
