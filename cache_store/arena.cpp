@@ -94,8 +94,9 @@ std::int64_t Arena::offset(std::uint32_t slot) const {
   return static_cast<std::int64_t>(kAlignment + std::size_t{slot} * slot_bytes_);
 }
 
-Result<void> Arena::write(std::uint32_t slot, std::span<const std::byte> page) {
-  if (write_all(handle_.get(), page, offset(slot))) return {};
+Result<bool> Arena::write(std::uint32_t slot, std::span<const std::byte> page) {
+  if (write_all(handle_.get(), page, offset(slot))) return true;
+  if (errno == ENOSPC || errno == EDQUOT) return false;
   return system_error(path_, "cannot be written");
 }
 

@@ -51,7 +51,8 @@ class Arena {
   const std::filesystem::path& file() const { return path_; }
   bool is_in_place() const { return store::is_in_place(handle_, path_); }
 
-  Result<void> write(std::uint32_t slot, std::span<const std::byte> page);
+  /// False if the file system has no room for it, or the user's quota has none.
+  Result<bool> write(std::uint32_t slot, std::span<const std::byte> page);
   Result<void> sync();
   /// Fills `page`. kIo also if the slot ends past the file's end.
   Result<void> read(std::uint32_t slot, std::span<std::byte> page) const;

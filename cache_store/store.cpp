@@ -151,11 +151,10 @@ Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
     }
     row.sources.push_back(*source);
   }
+  const Result<std::uint32_t> written = write(home, *slot, page, batch);
+  if (!written) return tl::unexpected(written.error());
+  row.slot = *written;
   row.checksum = checksum_of(page.bytes, row);
-  if (Result<void> written = home.arena->write(*slot, page.bytes); !written) {
-    home.give_back(*slot);
-    return written;
-  }
   batch.added.push_back(std::move(row));
   return {};
 }

@@ -224,6 +224,9 @@ class Store {
   std::size_t disk_bytes() const;
   /// A slot of `shelf` within the budget; nullopt if there is no room.
   std::optional<std::uint32_t> take_slot(Shelf& shelf, Batch& batch);
+  /// Writes the page into the slot; if the file system has no room for that, into that of a page that is
+  /// given up. Returns the slot.
+  Result<std::uint32_t> write(Shelf& shelf, std::uint32_t slot, const NewPage& page, Batch& batch);
   /// Evicts the next page; its shelf, or null if none may be evicted.
   Shelf* give_up_one(Batch& batch);
   /// For a file system that gives no blocks back inside a file: moves the pages at the file's end into its

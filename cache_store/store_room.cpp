@@ -1,5 +1,6 @@
 // The part of Store that finds room for a page: the budget, what is given up for it, and file systems that
-// give no blocks back.
+// give no blocks back, or end at a quota that they do not tell.
+#include <fmt/format.h>
 #include <sys/statvfs.h>
 
 #include <algorithm>
@@ -10,6 +11,14 @@
 #include "cache_store/store.h"
 
 namespace efimd::store {
+
+namespace {
+
+/// Pages that are given up for one that a quota refuses. In place of one of them it needs no new blocks, except
+/// on a file system that never overwrites.
+constexpr int kGivenUpMax = 4;
+
+}  // namespace
 
 std::size_t Store::disk_bytes() const {
   std::size_t bytes = 0;
@@ -57,6 +66,23 @@ std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
     if (const std::uint32_t slot = home.take(); slot < slots) return slot;
   if (slots >= Arena::kSlotsMax) return std::nullopt;
   return slots;
+}
+
+Result<std::uint32_t> Store::write(Shelf& home, std::uint32_t slot, const NewPage& page,
+                                   Batch& batch) {
+  for (int given_up = 0;; ++given_up) {
+    const Result<bool> written = home.arena->write(slot, page.bytes);
+    if (written && *written) return slot;
+    home.give_back(slot);
+    if (!written) return tl::unexpected(written.error());
+    Shelf* const other = given_up < kGivenUpMax ? give_up_one(batch) : nullptr;
+    if (other == nullptr)
+      return fail(Fault::kIo,
+                  home.arena->file().string() + ": its file system is full, or your quota of it",
+                  "make room there, or set EFIMD_CACHE_DIR");
+    if (other != &home) other->arena->release(other->free.back());
+    slot = home.take();
+  }
 }
 
 Result<void> Store::fit_budget() {

@@ -89,3 +89,17 @@ TEST_CASE("another model finds room on a file system that gives no blocks back")
           return usable(*store.store, 0, 9) == 9 && usable(*store.store, 200, 209) >= 3 ? 0 : 6;
         }) == 0);
 }
+
+TEST_CASE("where a quota is used up, old pages make room for new ones") {
+  constexpr int kRoom = 80;
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          const OpenStore store = open_store(scratch.store());
+          if (!refuse(SYS_pwrite64, EDQUOT, 3, kRoom * kSlotBytes)) return 1;
+          if (keep_chain(*store.store, kA, 0, kRoom - 2) != kRoom - 2) return 2;
+          if (keep_chain(*store.store, kB, 100, 110) != 10) return 3;
+          if (usable(*store.store, 100, 110) != 10) return 4;
+          if (usable(*store.store, 0, kRoom) < kRoom - 15) return 5;
+          return store->verify().value().dropped == 0 ? 0 : 6;
+        }) == 0);
+}
