@@ -134,14 +134,13 @@ Result<SourceId> Store::source_of(const std::string& uri) {
 }
 
 Result<void> Store::put(Shelf& home, const NewPage& page, Batch& batch) {
-  const std::optional<std::uint32_t> slot = take_slot(home, batch);
+  const std::optional<std::uint32_t> slot = take_slot(home, page, batch);
   if (!slot) {
-    if (!no_room_told_)
-      tell(fmt::format("the disk budget of {} MiB has no room for another page",
-                       settings_.budget_bytes >> 20U));
-    no_room_told_ = true;
+    left_out(page.page);
     return {};
   }
+  left_out_.erase(page.page);
+  if (const auto base = batch.base_of(page)) batch.bases.emplace(page.page, *base);
   PageRow row{home.row.id, *slot, page.page, page.parent, 0, ++uses_, {}};
   for (const std::string& uri : page.sources) {
     const Result<SourceId> source = source_of(uri);
@@ -224,6 +223,7 @@ Result<void> Store::use(const std::string& uri) {
 
 void Store::visit(const std::string& uri, int longer, std::int64_t half_life) {
   uses_ = (uses_ / kUsesPerVisit + 1) * kUsesPerVisit;
+  left_out_.clear();  // the order changes
   half_life_ = half_life;
   const auto found = sources_.find(uri);
   if (found == sources_.end()) return;

@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -187,6 +188,14 @@ class Store {
   struct Batch {
     std::vector<std::int64_t> removed;
     std::vector<PageRow> added;
+    /// The page of the store that each of these follows, over others of the batch.
+    std::unordered_map<Digest, Digest> bases;
+
+    std::optional<Digest> base_of(const NewPage& page) const {
+      if (!page.parent) return std::nullopt;
+      const auto found = bases.find(*page.parent);
+      return found == bases.end() ? page.parent : found->second;
+    }
   };
 
   explicit Store(Settings settings) : settings_(std::move(settings)) {}
@@ -223,12 +232,15 @@ class Store {
   std::size_t bytes_allowed() const;
   std::size_t disk_bytes() const;
   /// A slot of `shelf` within the budget; nullopt if there is no room.
-  std::optional<std::uint32_t> take_slot(Shelf& shelf, Batch& batch);
+  std::optional<std::uint32_t> take_slot(Shelf& shelf, const NewPage& page, Batch& batch);
   /// Writes the page into the slot; if the file system has no room for that, into that of a page that is
   /// given up. Returns the slot.
   Result<std::uint32_t> write(Shelf& shelf, std::uint32_t slot, const NewPage& page, Batch& batch);
-  /// Evicts the next page; its shelf, or null if none may be evicted.
-  Shelf* give_up_one(Batch& batch);
+  /// There was no room for it.
+  void left_out(const Digest& page);
+  /// Evicts the next page; its shelf, or null if none may be evicted. `but` is not: its child is to be kept,
+  /// which is of no use without it.
+  Shelf* give_up_one(Batch& batch, const std::optional<Digest>& but = std::nullopt);
   /// For a file system that gives no blocks back inside a file: moves the pages at the file's end into its
   /// free slots, and cuts it off behind them. Removes the batch's removed rows first.
   Result<void> pack(Shelf& shelf, Batch& batch);
@@ -249,6 +261,8 @@ class Store {
   std::uint64_t uses_ = 0;
   std::int64_t half_life_ = 0;  ///< Visits::half_life
   bool no_room_told_ = false;
+  /// Pages that had no room. What follows them gives up no other page, because nobody could use it.
+  std::unordered_set<Digest> left_out_;
 };
 
 }  // namespace efimd::store

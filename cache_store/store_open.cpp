@@ -43,6 +43,7 @@ void Store::let_go() {
   catalog_.clear();
   shelves_.clear();
   sources_.clear();
+  left_out_.clear();
 }
 
 Result<void> Store::lock() {

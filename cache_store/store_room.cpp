@@ -14,6 +14,8 @@ namespace efimd::store {
 
 namespace {
 
+/// More pages than this are not remembered as left out.
+constexpr std::size_t kLeftOutMax = std::size_t{1} << 16;
 /// Pages that are given up for one that a quota refuses. In place of one of them it needs no new blocks, except
 /// on a file system that never overwrites.
 constexpr int kGivenUpMax = 4;
@@ -37,9 +39,19 @@ std::size_t Store::bytes_allowed() const {
   return std::min(budget, disk_bytes() + available - std::min(available, left));
 }
 
-Store::Shelf* Store::give_up_one(Batch& batch) {
+void Store::left_out(const Digest& page) {
+  if (!std::exchange(no_room_told_, true))
+    tell(
+        fmt::format("the disk budget of {} MiB has no room for another page; raise cache.disk_mb, "
+                    "or unpin files",
+                    settings_.budget_bytes >> 20U));
+  if (left_out_.size() >= kLeftOutMax) left_out_.clear();
+  left_out_.insert(page);
+}
+
+Store::Shelf* Store::give_up_one(Batch& batch, const std::optional<Digest>& but) {
   const std::optional<Digest> victim = catalog_.victim();
-  if (!victim) return nullptr;
+  if (!victim || victim == but) return nullptr;
   const PagePlace place = *catalog_.find(*victim);
   catalog_.remove(*victim);
   batch.removed.push_back(page_row_id(place.arena_id, place.slot));
@@ -48,7 +60,7 @@ Store::Shelf* Store::give_up_one(Batch& batch) {
   return home;
 }
 
-std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
+std::optional<std::uint32_t> Store::take_slot(Shelf& home, const NewPage& page, Batch& batch) {
   const std::uint32_t slots = home.arena->slots();
   while (!home.free.empty() && home.free.back() >= slots) home.take();  // they were cut off
   // A free slot may be a hole: taking it grows the file as a new one does, so both are counted so.
@@ -57,7 +69,8 @@ std::optional<std::uint32_t> Store::take_slot(Shelf& home, Batch& batch) {
   };
   const std::size_t allowed = bytes_allowed();
   while (!has_blocks() && disk_bytes() + home.arena->slot_bytes() > allowed) {
-    Shelf* const other = give_up_one(batch);
+    if (page.parent && left_out_.contains(*page.parent)) return std::nullopt;
+    Shelf* const other = give_up_one(batch, batch.base_of(page));
     if (other == nullptr) return std::nullopt;
     if (other == &home) break;  // its slot is taken next, without growing
     if (!other->arena->release(other->free.back()) && !pack(*other, batch)) return std::nullopt;
@@ -75,7 +88,7 @@ Result<std::uint32_t> Store::write(Shelf& home, std::uint32_t slot, const NewPag
     if (written && *written) return slot;
     home.give_back(slot);
     if (!written) return tl::unexpected(written.error());
-    Shelf* const other = given_up < kGivenUpMax ? give_up_one(batch) : nullptr;
+    Shelf* const other = given_up < kGivenUpMax ? give_up_one(batch, batch.base_of(page)) : nullptr;
     if (other == nullptr)
       return fail(Fault::kIo,
                   home.arena->file().string() + ": its file system is full, or your quota of it",

@@ -103,3 +103,23 @@ TEST_CASE("where a quota is used up, old pages make room for new ones") {
           return store->verify().value().dropped == 0 ? 0 : 6;
         }) == 0);
 }
+
+TEST_CASE("a text that has no room keeps its beginning, which alone is of use") {
+  const ScratchFolder scratch;
+  const OpenStore store = open_store(scratch.store(), budget_for(30));
+  REQUIRE(store);
+  REQUIRE(keep_chain(*store.store, kA, 0, 15) == 15);
+  REQUIRE(store->pin(kA, true));
+  const int arena = store->use_arena(test_arena()).value();
+  constexpr int kBatch = 10;
+  for (int first = 100; first < 160; first += kBatch) {
+    std::vector<TestPage> pages;
+    for (int number = first; number < first + kBatch; ++number)
+      pages.push_back(test_page(number, number > 100 ? std::optional(number - 1) : std::nullopt));
+    std::vector<store::NewPage> fresh;
+    for (const TestPage& page : pages) fresh.push_back(page.of(kB));
+    REQUIRE(store->keep(arena, fresh));
+  }
+  CHECK(store->usage().pages >= 28);
+  CHECK(usable(*store.store, 100, 160) + 15 == static_cast<int>(store->usage().pages));
+}
