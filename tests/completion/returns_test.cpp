@@ -7,7 +7,9 @@
 #include <cmath>
 #include <random>
 
+#include "daemon/completion/documents/note.h"
 #include "daemon/completion/documents/page_keeper.h"
+#include "daemon/completion/documents/session_memory.h"
 #include "tests/completion/harness.h"
 #include "tests/support/temp_dir.h"
 
@@ -167,4 +169,56 @@ TEST_CASE("a visit begins when the user turns to a file, not with each request f
   for (const char* uri : {"file:///a", "file:///a", "file:///b", "file:///b", "file:///a"})
     harness.ask(uri);
   CHECK(visits() == 3);
+}
+
+TEST_CASE("a file that is closed at once keeps its place, and counts as open only elsewhere") {
+  const bool open_elsewhere = GENERATE(false, true);
+  const test::TempDir folder;
+  constexpr std::size_t kPageBytes = 4096;
+  store::StoreService::Settings settings;
+  settings.store = {folder / "kv", store::Store::kMetadataBytes + 3 * kPageBytes};
+  const auto disk = std::make_shared<store::StoreService>(settings);
+  REQUIRE(disk->wait_opened(std::chrono::seconds(20)));
+  const auto keeper = std::make_shared<completion::PageKeeper>(disk);
+  const store::ArenaKey arena = {{1, 2}, "model", "f16", kPageBytes};
+  keeper->begin(arena);
+  std::size_t cursor = 0;
+  {
+    auto of_service = test::Harness::fixed_window();
+    of_service.keeper = keeper;
+    test::Harness harness(test::says("more();"), of_service);
+    harness.set("int a = 1;\nint b = ^;\n");
+    cursor = harness.cursors.at("file:///a");
+    completion::Request request = harness.request();
+    request.may_be_stored = true;
+    if (open_elsewhere)
+      harness.service->open({{2, request.document.uri}, request.snapshot, true, {}, {}});
+    harness.submit(std::move(request)).get();
+    harness.service->close({1, "file:///a"});
+  }
+  std::string note;
+  bool other_stays = false;
+  REQUIRE(disk->run(
+      [&](store::Store& store) {
+        if (const auto notes = store.notes(arena.model); notes && notes->contains("file:///a"))
+          note = notes->at("file:///a");
+        // There is room for two: the closed file's page goes, though the open one's is older.
+        const int home = store.use_arena(arena).value();
+        const std::vector<std::byte> bytes(arena.page_bytes);
+        for (const auto& [number, uri] :
+             {std::pair(1, "b"), std::pair(2, "a"), std::pair(3, "c")}) {
+          const store::NewPage page{{static_cast<std::uint64_t>(number), 0},
+                                    std::nullopt,
+                                    {std::string("file:///") + uri},
+                                    bytes};
+          static_cast<void>(store.keep(home, {&page, 1}));
+          store.set_open("file:///b", true);
+        }
+        other_stays = store.holds({1, 0}) && !store.holds({2, 0});
+      },
+      std::chrono::seconds(20)));
+  const auto noted = completion::parse_note(note);
+  REQUIRE(noted);
+  CHECK(noted->cursor == cursor);
+  CHECK(other_stays != open_elsewhere);
 }

@@ -45,8 +45,8 @@ Worker::Worker(std::unique_ptr<engine::Engine> engine, Settings settings)
 
 void Worker::close(const DocumentKey& document) {
   texts_.close(document);
-  documents_.close(document);
   memory_.close(document);
+  documents_.close(document);
   if (remote_) remote_->close(document);
   if (ask_head_) ask_head_({document, nullptr});
 }

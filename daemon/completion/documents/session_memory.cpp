@@ -58,7 +58,15 @@ void SessionMemory::open(const OpenedDocument& opened) {
 
 void SessionMemory::close(const DocumentKey& document) {
   forgotten_.erase(document);
-  if (keeper_) keeper_->set_open(document.uri, false);
+  if (!keeper_) return;
+  bool open_elsewhere = false;
+  documents_.for_each([&](const DocumentKey& key, DocumentState& state) {
+    if (key == document)
+      note_place(key, state);
+    else if (key.uri == document.uri)
+      open_elsewhere |= state.open;
+  });
+  if (!open_elsewhere) keeper_->set_open(document.uri, false);
 }
 
 void SessionMemory::visit(const DocumentKey& document, DocumentState& state) {
@@ -122,10 +130,14 @@ bool SessionMemory::restore_one(const std::stop_token& stop) {
 void SessionMemory::note_places() {
   if (!keeper_) return;
   documents_.for_each([&](const DocumentKey& document, DocumentState& state) {
-    if (state.source == engine::SourceId::kNone || state.noted == state.used) return;
-    state.noted = state.used;
-    if (!state.anchors.empty()) keeper_->set_note(document.uri, note_text(note_of(state)));
+    if (state.open) note_place(document, state);
   });
+}
+
+void SessionMemory::note_place(const DocumentKey& document, DocumentState& state) {
+  if (state.source == engine::SourceId::kNone || state.noted == state.used) return;
+  state.noted = state.used;
+  if (!state.anchors.empty()) keeper_->set_note(document.uri, note_text(note_of(state)));
 }
 
 bool SessionMemory::write_pages(const std::stop_token& stop) {

@@ -48,6 +48,7 @@ class SessionMemory {
   /// kNone if the document must not be stored.
   engine::SourceId source_of(const DocumentKey& document, bool may_be_stored) const;
   void open(const OpenedDocument& opened);
+  /// Call it before Documents::close(), which forgets the place that is noted here.
   void close(const DocumentKey& document);
   /// The user turned to the document from another: what is kept longest follows that (Returns).
   void visit(const DocumentKey& document, DocumentState& state);
@@ -79,6 +80,7 @@ class SessionMemory {
     std::vector<engine::TokenId> tokens;
     engine::SourceId source{};
   };
+  void note_place(const DocumentKey& document, DocumentState& state);
   void recall(const Note& note, const OpenedDocument& opened, DocumentState& state);
   void want(std::vector<engine::TokenId> tokens, engine::SourceId source);
 
