@@ -309,25 +309,6 @@ Result<void> Metadata::add_page_source(std::int64_t page, SourceId source) {
              [&](Statement& statement) { statement.bind(1, page).bind(2, source); });
 }
 
-Result<std::map<SourceId, std::string>> Metadata::notes(const Digest& model) {
-  Result<Statement> select = database_.prepare("SELECT source, note FROM notes WHERE model = ?");
-  if (!select) return tl::unexpected(select.error());
-  select->bind(1, model);
-  std::map<SourceId, std::string> notes;
-  for (;;) {
-    const Result<bool> more = select->step();
-    if (!more) return tl::unexpected(more.error());
-    if (!*more) return notes;
-    if (std::string note = select->text(1); note.size() <= kNoteBytesMax)
-      notes.emplace(select->integer(0), std::move(note));
-  }
-}
-
-Result<void> Metadata::set_note(SourceId source, const Digest& model, std::string_view note) {
-  return run(database_, "INSERT OR REPLACE INTO notes (source, model, note) VALUES (?, ?, ?)",
-             [&](Statement& statement) { statement.bind(1, source).bind(2, model).bind(3, note); });
-}
-
 Result<std::int64_t> Metadata::counter(std::string_view name) {
   Result<Statement> select = database_.prepare("SELECT value FROM counters WHERE name = ?");
   if (!select) return tl::unexpected(select.error());

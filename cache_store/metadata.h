@@ -97,6 +97,9 @@ class Metadata {
   static constexpr std::size_t kNoteBytesMax = 65536;
   Result<std::map<SourceId, std::string>> notes(const Digest& model);
   Result<void> set_note(SourceId source, const Digest& model, std::string_view note);
+  /// Removes notes until they have at most so many bytes, those of the longest unused documents first. False
+  /// if none had to go.
+  Result<bool> limit_notes(std::size_t bytes_max);
 
   Result<std::int64_t> counter(std::string_view name);
   Result<void> set_counter(std::string_view name, std::int64_t value);

@@ -39,12 +39,6 @@ std::int64_t now_s() {
       .count();
 }
 
-std::size_t file_bytes(const fs::path& file) {
-  std::error_code error;
-  const auto bytes = fs::file_size(file, error);
-  return error ? 0 : static_cast<std::size_t>(bytes);
-}
-
 }  // namespace
 
 Store::~Store() = default;
@@ -275,9 +269,7 @@ Result<void> Store::set_note(const std::string& uri, const Digest& model, std::s
 }
 
 StoreUse Store::usage() const {
-  std::size_t bytes = disk_bytes();
-  for (const char* suffix : {"", "-wal"}) bytes += file_bytes(database_file().native() + suffix);
-  return {settings_.budget_bytes, bytes, catalog_.size()};
+  return {settings_.budget_bytes, disk_bytes() + database_bytes(), catalog_.size()};
 }
 
 }  // namespace efimd::store

@@ -80,8 +80,12 @@ class Store {
  public:
   /// This share of the file system stays free for others.
   static constexpr std::size_t kDiskShareLeft = 20;
-  /// Taken from the budget for the database.
+  /// Taken from the budget for the database; more if it is larger.
   static constexpr std::size_t kMetadataBytes = std::size_t{2} << 20;
+  /// Notes may have this much, or a share of the budget if that is more. Longer unused ones go when the
+  /// store is opened.
+  static constexpr std::size_t kNotesBytesMin = std::size_t{1} << 20;
+  static constexpr std::size_t kNotesShare = 1024;
   /// Larger pages are not kept.
   static constexpr std::size_t kPageBytesMax = std::size_t{64} << 20;
   /// Documents that are remembered. Past the limit, those without pages are forgotten, oldest
@@ -216,6 +220,7 @@ class Store {
   Result<void> load_pages();
   Result<void> load_sources();
   Result<void> forget_old_sources();
+  Result<void> forget_old_notes();
   void remove_stray_files();
   /// Passes `result` on. Starts a damaged database over. Then a change counts as done, because its
   /// row is gone, and a question gives kIo.
@@ -231,6 +236,7 @@ class Store {
   Result<SourceId> source_of(const std::string& uri);
   std::size_t bytes_allowed() const;
   std::size_t disk_bytes() const;
+  std::size_t database_bytes() const;
   /// A slot of `shelf` within the budget; nullopt if there is no room.
   std::optional<std::uint32_t> take_slot(Shelf& shelf, const NewPage& page, Batch& batch);
   /// Writes the page into the slot; if the file system has no room for that, into that of a page that is

@@ -146,7 +146,20 @@ Result<void> Store::load_pages() {
       if (!used[id].contains(slot)) home.give_back(slot);
   if (!removed.empty())
     if (auto done = metadata_.change_pages(removed, {}); !done) return done;
-  return forget_old_sources();
+  if (auto done = forget_old_sources(); !done) return done;
+  return forget_old_notes();
+}
+
+Result<void> Store::forget_old_notes() {
+  const Result<bool> forgot =
+      metadata_.limit_notes(std::max(kNotesBytesMin, settings_.budget_bytes / kNotesShare));
+  Result<void> done;
+  if (!forgot)
+    done = tl::unexpected(forgot.error());
+  else if (*forgot)
+    done = metadata_.compact();
+  // A full disk is no reason to do without the store: they go another time.
+  return !done && done.error().fault == Fault::kBadInput ? done : Result<void>();
 }
 
 Result<void> Store::forget_old_sources() {

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "cache_store/store.h"
@@ -20,6 +21,12 @@ constexpr std::size_t kLeftOutMax = std::size_t{1} << 16;
 /// on a file system that never overwrites.
 constexpr int kGivenUpMax = 4;
 
+std::size_t file_bytes(const std::filesystem::path& file) {
+  std::error_code error;
+  const auto bytes = std::filesystem::file_size(file, error);
+  return error ? 0 : static_cast<std::size_t>(bytes);
+}
+
 }  // namespace
 
 std::size_t Store::disk_bytes() const {
@@ -28,9 +35,15 @@ std::size_t Store::disk_bytes() const {
   return bytes;
 }
 
+std::size_t Store::database_bytes() const {
+  std::size_t bytes = 0;
+  for (const char* suffix : {"", "-wal"}) bytes += file_bytes(database_file().native() + suffix);
+  return bytes;
+}
+
 std::size_t Store::bytes_allowed() const {
-  const std::size_t budget =
-      settings_.budget_bytes - std::min(settings_.budget_bytes, kMetadataBytes);
+  const std::size_t metadata = std::max(kMetadataBytes, database_bytes());
+  const std::size_t budget = settings_.budget_bytes - std::min(settings_.budget_bytes, metadata);
   struct statvfs info {};
   if (::statvfs(settings_.folder.c_str(), &info) != 0) return budget;
   const std::size_t block = info.f_frsize;

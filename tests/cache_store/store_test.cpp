@@ -280,3 +280,30 @@ TEST_CASE("a purge takes what is known of the user's returns") {
   CHECK(store->visits().documents.empty());
   CHECK(store->visits().half_life == 0);
 }
+
+TEST_CASE("the database counts in the budget, and old notes go from one that outgrew it") {
+  const ScratchFolder scratch;
+  const std::size_t budget = std::size_t{16} << 20;
+  const std::string note(store::Metadata::kNoteBytesMax, 'n');
+  constexpr int kNotes = 160;  // 10 MiB
+  const auto uri = [](int number) { return "file:///" + std::to_string(number); };
+  {
+    const OpenStore store = open_store(scratch.store(), budget);
+    REQUIRE(store);
+    REQUIRE(keep_chain(*store.store, kA, 0, 1000) > 900);
+    for (int number = 0; number < kNotes; ++number) {
+      REQUIRE(store->set_note(uri(number), test_arena().model, note));
+      REQUIRE(store->use(uri(number)));
+    }
+  }
+  const OpenStore store = open_store(scratch.store(), budget);
+  REQUIRE(store);
+  const auto notes = store->notes(test_arena().model);
+  REQUIRE(notes);
+  CHECK(notes->size() * note.size() <= store::Store::kNotesBytesMin);
+  CHECK(notes->contains(uri(kNotes - 1)));
+  CHECK_FALSE(notes->contains(uri(0)));
+  CHECK(std::filesystem::file_size(scratch.store() / "store.db") <= store::Store::kMetadataBytes);
+  CHECK(store->usage().disk_bytes <= budget);
+  CHECK(store->usage().pages > 900);
+}
