@@ -101,7 +101,9 @@ Result<Metadata> Metadata::open_with(const fs::path& file, const char* vfs,
   if (!database) return tl::unexpected(database.error());
   // Exclusive: WAL then needs no shared memory, which network file systems do not have.
   for (const char* pragma : {"PRAGMA locking_mode = EXCLUSIVE", "PRAGMA foreign_keys = ON",
-                             "PRAGMA secure_delete = ON", "PRAGMA journal_size_limit = 1048576"})
+                             "PRAGMA secure_delete = ON", "PRAGMA journal_size_limit = 1048576",
+                             // VACUUM's copy stays out of the system's temporary folder (ST-2).
+                             "PRAGMA temp_store = MEMORY"})
     if (const auto set = database->run(pragma); !set) return tl::unexpected(set.error());
   const Result<std::string> journal = database->value("PRAGMA journal_mode = WAL");
   if (!journal) return tl::unexpected(journal.error());

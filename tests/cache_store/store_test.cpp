@@ -1,5 +1,6 @@
 #include "cache_store/store.h"
 
+#include <sqlite3.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -279,6 +280,40 @@ TEST_CASE("a purge takes what is known of the user's returns") {
   REQUIRE(store);
   CHECK(store->visits().documents.empty());
   CHECK(store->visits().half_life == 0);
+}
+
+namespace {
+
+// Counts files without a name that SQLite opens: they lie in the system's temporary folder.
+int unnamed_files = 0;
+int (*open_named)(sqlite3_vfs*, sqlite3_filename, sqlite3_file*, int, int*);
+
+int count_unnamed(sqlite3_vfs* vfs, sqlite3_filename name, sqlite3_file* file, int flags,
+                  int* out_flags) {
+  if (name == nullptr) ++unnamed_files;
+  return open_named(vfs, name, file, flags, out_flags);
+}
+
+}  // namespace
+
+TEST_CASE("ST-2: a purge writes nothing outside of the store's folder") {
+  const ScratchFolder scratch;
+  sqlite3_initialize();
+  sqlite3_vfs counting = *sqlite3_vfs_find(nullptr);
+  counting.zName = "counting";
+  counting.pNext = nullptr;
+  open_named = std::exchange(counting.xOpen, count_unnamed);
+  sqlite3_vfs_register(&counting, 1);
+  {
+    const OpenStore store = open_store(scratch.store());
+    REQUIRE(store);
+    const std::string note(store::Metadata::kNoteBytesMax, 'n');
+    for (int number = 0; number < 80; ++number)
+      REQUIRE(store->set_note("file:///" + std::to_string(number), test_arena().model, note));
+    REQUIRE(store->purge("file:///1"));
+  }
+  sqlite3_vfs_unregister(&counting);
+  CHECK(unnamed_files == 0);
 }
 
 TEST_CASE("the database counts in the budget, and old notes go from one that outgrew it") {
