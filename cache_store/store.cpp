@@ -263,6 +263,8 @@ Result<std::map<std::string, std::string>> Store::notes(const Digest& model) {
 Result<void> Store::set_note(const std::string& uri, const Digest& model, std::string_view note) {
   if (note.size() > Metadata::kNoteBytesMax)
     return fail(Fault::kUnsupported, "a document's note is longer than the store keeps");
+  // A purge may have come first: a document without a note need not be named.
+  if (note.empty() && !sources_.contains(uri)) return {};
   const Result<SourceId> source = or_start_over(source_of(uri));
   if (!source) return tl::unexpected(source.error());
   return or_start_over(metadata_.set_note(*source, model, note));

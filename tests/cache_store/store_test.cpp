@@ -316,6 +316,16 @@ TEST_CASE("ST-2: a purge writes nothing outside of the store's folder") {
   CHECK(unnamed_files == 0);
 }
 
+TEST_CASE("forgetting the note of a document that was purged does not name it again") {
+  const ScratchFolder scratch;
+  const OpenStore store = open_store(scratch.store());
+  REQUIRE(store);
+  keep_chain(*store.store, kA, 0, 3);
+  REQUIRE(store->purge(kA));
+  REQUIRE(store->set_note(kA, test_arena().model, ""));
+  CHECK(store->document_uris().empty());
+}
+
 TEST_CASE("the database counts in the budget, and old notes go from one that outgrew it") {
   const ScratchFolder scratch;
   const std::size_t budget = std::size_t{16} << 20;
