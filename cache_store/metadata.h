@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -97,6 +98,8 @@ class Metadata {
   static constexpr std::size_t kNoteBytesMax = 65536;
   Result<std::map<SourceId, std::string>> notes(const Digest& model);
   Result<void> set_note(SourceId source, const Digest& model, std::string_view note);
+  /// Removes the notes that are `unwanted`, under every model.
+  Result<void> remove_notes(const std::function<bool(std::string_view)>& unwanted);
   /// Removes notes until they have at most so many bytes, those of the longest unused documents first. False
   /// if none had to go.
   Result<bool> limit_notes(std::size_t bytes_max);

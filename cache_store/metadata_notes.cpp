@@ -41,6 +41,29 @@ Result<void> Metadata::set_note(SourceId source, const Digest& model, std::strin
   return insert->bind(1, source).bind(2, model).bind(3, note).run();
 }
 
+Result<void> Metadata::remove_notes(const std::function<bool(std::string_view)>& unwanted) {
+  Result<Statement> select = database_.prepare("SELECT source, model, note FROM notes");
+  if (!select) return tl::unexpected(select.error());
+  std::vector<std::pair<SourceId, std::vector<std::byte>>> found;  // a damaged row's model is none
+  for (;;) {
+    const Result<bool> more = select->step();
+    if (!more) return tl::unexpected(more.error());
+    if (!*more) break;
+    if (!unwanted(select->text(2))) continue;
+    const std::span<const std::byte> model = select->bytes(1);
+    found.emplace_back(select->integer(0), std::vector<std::byte>(model.begin(), model.end()));
+  }
+  if (found.empty()) return {};
+  Result<Transaction> transaction = Transaction::begin(database_);
+  if (!transaction) return tl::unexpected(transaction.error());
+  Result<Statement> remove = database_.prepare("DELETE FROM notes WHERE source = ? AND model = ?");
+  if (!remove) return tl::unexpected(remove.error());
+  for (const auto& [source, model] : found)
+    if (Result<void> done = remove->bind(1, source).bind(2, std::span(model)).run(); !done)
+      return done;
+  return transaction->commit();
+}
+
 Result<bool> Metadata::limit_notes(std::size_t bytes_max) {
   Result<Statement> forget = database_.prepare(kForgetNotes);
   if (!forget) return tl::unexpected(forget.error());

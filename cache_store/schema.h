@@ -5,7 +5,7 @@ namespace efimd::store {
 // The store on disk
 //
 //   kv/lock         flock()ed by the process that uses the store
-//   kv/store.db     SQLite, WAL: the tables below; no text of any document
+//   kv/store.db     SQLite, WAL: the tables below; of a document's text only what its note has
 //   kv/N.kv         the arena of row N of `arenas` (arena.h has its bytes)
 //
 //   ST-1  A slot is written and synced before its row is. A row whose checksum does not fit its
@@ -59,7 +59,8 @@ CREATE TABLE page_sources (
 ) WITHOUT ROWID;
 CREATE INDEX page_sources_by_source ON page_sources (source);
 
--- Where the user was in a document: byte offsets and digests, written by the daemon.
+-- Where the user was in a document: byte offsets and digests, written by the daemon. Also token ids of
+-- what its prompt shows of other files, which are as good as text.
 CREATE TABLE notes (
   source INTEGER NOT NULL REFERENCES sources (id) ON DELETE CASCADE,
   model  BLOB NOT NULL,

@@ -270,6 +270,10 @@ Result<void> Store::set_note(const std::string& uri, const Digest& model, std::s
   return or_start_over(metadata_.set_note(*source, model, note));
 }
 
+Result<void> Store::forget_notes(const std::function<bool(std::string_view)>& unwanted) {
+  return or_start_over(metadata_.remove_notes(unwanted));
+}
+
 StoreUse Store::usage() const {
   return {settings_.budget_bytes, disk_bytes() + database_bytes(), catalog_.size()};
 }

@@ -145,6 +145,9 @@ class Store {
   Result<std::map<std::string, std::string>> notes(const Digest& model);
   Result<void> set_note(const std::string& uri, const Digest& model, std::string_view note);
 
+  /// Removes the notes that are `unwanted`, under every model.
+  Result<void> forget_notes(const std::function<bool(std::string_view)>& unwanted);
+
   /// Removes documents with their pages and all pages that follow them, and the notes of those that had
   /// a part in these. Overwrites their slots and every free slot, because pages of them may have been
   /// there. Unknown documents are passed over.

@@ -158,6 +158,35 @@ TEST_CASE("the store remembers how the user returned to files, and a purge makes
   CHECK(fourth.visit(file(1)) > 0);
 }
 
+TEST_CASE("a purged file leaves the notes that show it, whatever model they are of") {
+  const test::TempDir folder;
+  store::StoreService::Settings settings;
+  settings.store = {folder / "kv", std::size_t{64} << 20};
+  const auto service = std::make_shared<store::StoreService>(settings);
+  const std::string shown = file(7);
+  completion::Note note;
+  note.path = {{1, 2, 3}, {}, 1, 3};
+  note.files = {file(6), shown};
+  const auto keeper_of = [&](std::uint64_t model) {
+    auto keeper = std::make_shared<completion::PageKeeper>(service);
+    keeper->begin({{model, 2}, "model", "f16", 4096});
+    return keeper;
+  };
+  const auto first = keeper_of(1);
+  first->set_note(file(1), completion::note_text(note));
+  note.files = {shown + "7"};
+  first->set_note(file(2), completion::note_text(note));
+  {
+    auto of_service = test::Harness::fixed_window();
+    of_service.keeper = keeper_of(2);
+    test::Harness harness(test::says("more();"), of_service);
+    harness.service->forget({file(5), shown}, [] {});
+  }
+  const auto again = keeper_of(1);
+  CHECK(again->note(file(1)).empty());
+  CHECK_FALSE(again->note(file(2)).empty());
+}
+
 TEST_CASE("a visit begins when the user turns to a file, not with each request for it") {
   test::Harness harness(test::says("more();"));
   harness.set("int a = ^;", "file:///a");

@@ -128,6 +128,15 @@ bool shows_file(std::string_view note, std::string_view uri) {
   return note.find(fmt::format("\n{}{}\n", kFile, uri)) != note.npos;
 }
 
+bool shows_any_file(std::string_view note, const std::set<std::string, std::less<>>& uris) {
+  while (!note.empty()) {
+    const std::string_view line = note.substr(0, note.find('\n'));
+    note.remove_prefix(std::min(line.size() + 1, note.size()));
+    if (line.starts_with(kFile) && uris.contains(line.substr(kFile.size()))) return true;
+  }
+  return false;
+}
+
 std::optional<Note> parse_note(std::string_view text) {
   Note note;
   bool first = true;

@@ -1,5 +1,7 @@
 #include "daemon/completion/documents/page_keeper.h"
 
+#include <functional>
+#include <set>
 #include <utility>
 
 #include "daemon/completion/documents/note.h"
@@ -87,6 +89,14 @@ void PageKeeper::forget_note(const std::string& uri) {
   service_->post_command([uri, model = arena_.model](store::Store& store) {
     static_cast<void>(store.set_note(uri, model, ""));
   });
+}
+
+void PageKeeper::forget_notes_showing(std::span<const std::string> uris) {
+  service_->post_command(
+      [uris = std::set<std::string, std::less<>>(uris.begin(), uris.end())](store::Store& store) {
+        static_cast<void>(
+            store.forget_notes([&](std::string_view note) { return shows_any_file(note, uris); }));
+      });
 }
 
 std::chrono::microseconds PageKeeper::load_time(const Digest& /*page*/) const {

@@ -49,6 +49,9 @@ class PageKeeper final : public engine::PageStore {
   std::map<std::string, engine::SourceId> sources_showing(const std::string& uri);
   /// The document was purged, or a file that its note shows: the note goes from the disk, too.
   void forget_note(const std::string& uri);
+  /// Forgets the notes on disk that show one of these files, also those of other models, and those that were
+  /// not fetched in time.
+  void forget_notes_showing(std::span<const std::string> uris);
 
   bool is_usable() const override { return service_->is_usable(); }
   bool holds(const Digest& page) const override { return service_->holds(page); }

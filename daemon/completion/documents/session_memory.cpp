@@ -204,6 +204,7 @@ void SessionMemory::forget(std::span<const std::string> uris) {
     // Also of documents that are not among those in memory any more, or not yet.
     unwanted.merge(keeper_->sources_showing(uri));
   }
+  keeper_->forget_notes_showing(uris);
   for (const auto& [known, source] : unwanted) {
     engine_.forget(source);
     keeper_->forget_note(known);
