@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <new>
 
 #include "base/wipe.h"
 
@@ -109,13 +110,17 @@ void DiskThread::run() {
     busy = true;
     const bool task = !tasks.empty();
     lock.unlock();
-    stay_in_place();
-    if (task) {
-      run_task();
-    } else {
-      write_batch();
+    try {
+      stay_in_place();
+      if (task) {
+        run_task();
+      } else {
+        write_batch();
+      }
+      publish_use();
+    } catch (const std::bad_alloc&) {
+      // Whoever waits for the task hears that it was dropped.
     }
-    publish_use();
     lock.lock();
     busy = false;
     lock.unlock();
@@ -174,7 +179,11 @@ std::int64_t DiskThread::day_allowance(std::size_t bytes) {
 
 void DiskThread::write_batch() {
   std::vector<PageToWrite> batch = take_batch();
-  write(batch);
+  try {
+    write(batch);
+  } catch (const std::bad_alloc&) {
+    // They are lost, and evaluated again; what they hold must not stay in freed memory.
+  }
   for (PageToWrite& page : batch) wipe(page.bytes);
 }
 

@@ -1,6 +1,7 @@
 #include "cache_store/loader.h"
 
 #include <algorithm>
+#include <new>
 #include <utility>
 
 #include "base/wipe.h"
@@ -78,8 +79,13 @@ void Loader::run() {
     ahead_ -= std::min<std::size_t>(ahead_, 1);
     reading_ = page;
     lock.unlock();
-    for (const Digest& each : soon) will_read_(each);
-    std::optional<Bytes> bytes = read_(page);
+    std::optional<Bytes> bytes;
+    try {
+      for (const Digest& each : soon) will_read_(each);
+      bytes = read_(page);
+    } catch (const std::bad_alloc&) {
+      // It is evaluated.
+    }
     lock.lock();
     reading_.reset();
     if (bytes && wanted_.contains(page)) {

@@ -3,7 +3,9 @@
 #include <catch2/catch.hpp>
 #include <future>
 #include <mutex>
+#include <new>
 
+#include "cache_store/loader.h"
 #include "tests/cache_store/store_fixture.h"
 
 using namespace efimd;
@@ -331,4 +333,25 @@ TEST_CASE("pages of a document that is purged do not come back from the queue") 
   release.set_value();
   REQUIRE(service->drain(kPatience));
   CHECK_FALSE(service->holds(test_page(0).digest));
+}
+
+TEST_CASE("without memory for a task or a page, the threads of the store go on") {
+  Fixture fixture;
+  const auto service = fixture.open();
+  CHECK_FALSE(service->run([](store::Store&) { throw std::bad_alloc(); }, kPatience));
+  REQUIRE(write(*service, 0));
+  REQUIRE(service->drain(kPatience));
+  CHECK(loads(*service, 0));
+
+  int reads = 0;
+  store::Loader loader(
+      [&](const Digest&) -> std::optional<store::Loader::Bytes> {
+        if (reads++ == 0) throw std::bad_alloc();
+        return store::Loader::Bytes(1);
+      },
+      [](const Digest&) {}, 1);
+  const auto ended = std::async(std::launch::async, [&] { loader.run(); });
+  CHECK_FALSE(loader.load(Digest{1, 0}, kPatience, {}));
+  CHECK(loader.load(Digest{1, 0}, kLate, {}));
+  loader.close();
 }
