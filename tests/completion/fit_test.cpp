@@ -248,3 +248,8 @@ TEST_CASE("F-7: no comment hides the rest of the line") {
   CHECK(accepted("x = 1 # ^ and", "one # two", "python") == "x = 1 # one # two| and");
   CHECK(accepted("echo ${x^}", "#*/", "shellscript") == "echo ${x#*/|}");
 }
+
+TEST_CASE("F-7: a stray bracket above closes no other one") {
+  CHECK(accepted("f {\n  -- 1) one\n  x\n^", "}") == "f {\n  -- 1) one\n  x\n}|");
+  CHECK(accepted("f {\n  -- (one\n  x\n^", "}") == "f {\n  -- (one\n  x\n}|");
+}

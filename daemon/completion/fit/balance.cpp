@@ -24,6 +24,7 @@ struct Pair {
 /// What the brackets and strings of a text leave undone, and what they do.
 struct Undone {
   std::vector<Bracket> open, closing;
+  std::vector<std::optional<OpenBracket>> above;  ///< for each closing one, what it closes there
   std::vector<Pair> pairs;
   std::vector<std::size_t> strings;    ///< where they begin
   std::optional<std::size_t> comment;  ///< where a comment begins that goes to the end
@@ -32,6 +33,7 @@ struct Undone {
 Undone undone_in(std::string_view text, const CursorContext& place) {
   const Scan read = scan(text, place.language, place.state);
   Undone undone;
+  std::vector<OpenBracket> above = place.open;
   for (const Bracket& bracket : read.brackets) {
     if (is_opener(bracket.c)) {
       undone.open.push_back(bracket);
@@ -40,6 +42,7 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
       undone.open.pop_back();
     } else {
       undone.closing.push_back(bracket);
+      undone.above.push_back(close_last(above, bracket.c));
     }
   }
   undone.strings = read.unclosed;
@@ -105,10 +108,9 @@ class Check {
   }
 
   bool closes_one_above(const Undone& undone, std::size_t index) const {
-    if (index >= place_.open.size()) return !place_.open_is_all;
-    const OpenBracket& open = place_.open[place_.open.size() - 1 - index];
-    return closer_of(open.c) == undone.closing[index].c &&
-           !closed_below(place_, open.indentation, open.c);
+    const std::optional<OpenBracket>& open = undone.above[index];
+    if (!open) return !place_.open_is_all && index >= place_.open.size();
+    return !closed_below(place_, open->indentation, open->c);
   }
 
   /// Where the line that a block's opener ends begins, if that is the text's own; else the opener.

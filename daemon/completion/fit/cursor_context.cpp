@@ -1,6 +1,7 @@
 #include "daemon/completion/fit/cursor_context.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "daemon/completion/fit/fit_lines.h"
@@ -26,8 +27,8 @@ void read_surroundings(CursorContext& place, std::size_t line) {
     if (is_opener(bracket.c)) {
       const std::size_t at = lines.line_of(begin + bracket.at);
       place.open.push_back({bracket.c, text::leading_blanks(place.snapshot.line(at))});
-    } else if (!place.open.empty()) {
-      place.open.pop_back();
+    } else {
+      close_last(place.open, bracket.c);
     }
   }
   place.state = std::move(read.end);
@@ -35,6 +36,18 @@ void read_surroundings(CursorContext& place, std::size_t line) {
 }
 
 }  // namespace
+
+std::optional<OpenBracket> close_last(std::vector<OpenBracket>& open, char closer) {
+  constexpr std::ptrdiff_t kLookedAtMax = 64;
+  const auto end = open.rbegin() + std::min(std::ssize(open), kLookedAtMax);
+  const auto found = std::find_if(open.rbegin(), end, [closer](const OpenBracket& each) {
+    return closer_of(each.c) == closer || (each.c == '{' && closer != '}');
+  });
+  if (found == end || closer_of(found->c) != closer) return std::nullopt;
+  const OpenBracket closed = *found;
+  open.erase(std::prev(found.base()), open.end());
+  return closed;
+}
 
 CursorContext context_at(const text::Snapshot& snapshot, const Language& language,
                          std::size_t cursor, std::size_t tail_end) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,6 +24,10 @@ struct OpenBracket {
   char c = 0;
   std::string_view indentation;  ///< of the line that it stands on
 };
+
+/// Takes out what `closer` closes, with what stands open behind it. A stray closer closes nothing: ")"
+/// and "]" look no further than the last "{", and none looks at more than 64 brackets.
+std::optional<OpenBracket> close_last(std::vector<OpenBracket>& open, char closer);
 
 /// The place of a completion, and what the text around says of it.
 ///
