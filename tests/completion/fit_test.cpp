@@ -249,6 +249,24 @@ TEST_CASE("F-7: no comment hides the rest of the line") {
   CHECK(accepted("echo ${x^}", "#*/", "shellscript") == "echo ${x#*/|}");
 }
 
+TEST_CASE("F-7: the pattern of a shell's case may end with a bracket") {
+  const std::string begin = "f() {\n  case $1 in\n    ";
+  CHECK(accepted(begin + "^\n  esac\n}\n", "start) echo a ;;", "shellscript") ==
+        begin + "start) echo a ;;|\n  esac\n}\n");
+  CHECK(accepted(begin + "[^]\n  esac\n}\n", "ab]*)", "shellscript") ==
+        begin + "[ab]*)|\n  esac\n}\n");
+  CHECK(accepted("x=$(^)\n", "date)", "shellscript") == "x=$(date)|\n");
+  CHECK(accepted("x=$(\n  a |\n    ^\n", "b)", "shellscript") == "x=$(\n  a |\n    b)|\n");
+  CHECK(accepted(begin + "a) b ;;\n  esac\n^", "}", "shellscript") ==
+        begin + "a) b ;;\n  esac\n}|");
+}
+
+TEST_CASE("F-7: only a word of a shell begins a comment") {
+  CHECK(accepted("if ^\n", "[ $# -lt 2 ]; then", "shellscript") == "if [ $# -lt 2 ]; then|\n");
+  CHECK(accepted("n=^\n", "${#words[@]}", "shellscript") == "n=${#words[@]}|\n");
+  CHECK(accepted("f ^\n", "a # (b", "shellscript") == "f a # (b|\n");
+}
+
 TEST_CASE("F-7: a stray bracket above closes no other one") {
   CHECK(accepted("f {\n  -- 1) one\n  x\n^", "}") == "f {\n  -- 1) one\n  x\n}|");
   CHECK(accepted("f {\n  -- (one\n  x\n^", "}") == "f {\n  -- (one\n  x\n}|");

@@ -165,3 +165,11 @@ TEST_CASE("SR-7: a line that repeats the one in front of it ends it") {
   check_block("    ", "a = 1\n    b = 2\n\n    b = 2\n", "a = 1\n    b = 2");
   check_block("if (x) {", "\n  if (y) {\n    z();\n  }\n}", "\n  if (y) {\n    z();\n  }\n}");
 }
+
+TEST_CASE("SR-5: the pattern of a shell's case closes no bracket") {
+  const StopPlace place{.line_before = "case $1 in",
+                        .next_line = "",
+                        .language = efimd::completion::language_of("shellscript")};
+  const std::string block = "\n  start)\n    begin\n    ;;\n  stop) end ;;\nesac";
+  CHECK(run(StopRule::kBlock, place, block + "\nnext\n").kept == block);
+}

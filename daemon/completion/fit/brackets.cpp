@@ -49,11 +49,18 @@ std::size_t char_literal_end(std::string_view text, std::size_t open) {
 class Scanner {
  public:
   Scanner(std::string_view text, const Language& language, Lexical state, Also also)
-      : text_(text), language_(language), state_(std::move(state)), also_(also) {}
+      : text_(text),
+        language_(language),
+        state_(std::move(state)),
+        also_(also),
+        previous_(state_.previous),
+        parens_(state_.parens) {}
 
   Scan run() {
     while (at_ < text_.size()) state_.in == Lexical::In::kCode ? step_code() : step_inside();
     result_.end = std::move(state_);
+    result_.end.previous = text_.empty() ? previous_ : text_.back();
+    result_.end.parens = parens_;
     return std::move(result_);
   }
 
@@ -89,8 +96,19 @@ class Scanner {
       at_ += at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
       return;
     }
-    if (is_wanted(c)) result_.brackets.push_back({at_, c});
+    if (is_wanted(c) && !ends_pattern(c)) result_.brackets.push_back({at_, c});
     ++at_;
+  }
+
+  /// The byte before the current one.
+  char previous() const { return at_ > 0 ? text_[at_ - 1] : previous_; }
+
+  /// Whether `c` ends a pattern of a shell's case: "start)".
+  bool ends_pattern(char c) {
+    if (!language_.shell || (c != '(' && c != ')')) return false;
+    if (c == ')' && parens_ == 0) return true;
+    parens_ += c == '(' ? 1 : -1;
+    return false;
   }
 
   bool is_wanted(char c) const {
@@ -100,6 +118,7 @@ class Scanner {
   }
 
   bool comment() {
+    if (language_.shell && std::string_view(" \t\n;&|()").find(previous()) == kNone) return false;
     for (const std::string_view mark : language_.line_comments) {
       if (!here(mark)) continue;
       enter(Lexical::In::kComment, mark.size(), "\n", false, true);
@@ -159,6 +178,8 @@ class Scanner {
   const Language& language_;
   Lexical state_;
   Also also_;
+  char previous_;  ///< the byte before the text
+  int parens_;     ///< Lexical::parens
   std::size_t at_ = 0;
   Scan result_;
 };

@@ -29,6 +29,8 @@ struct Lexical {
   bool escapes = false;      ///< a backslash takes the next byte with it
   bool spans_lines = false;  ///< a line's end does not end it
   std::size_t begin = 0;     ///< of the scanned text, where it began there
+  char previous = '\n';      ///< the byte before the text
+  int parens = 0;            ///< "(" that are open, if the language is a shell
 };
 
 struct Scan {

@@ -49,8 +49,11 @@ constexpr Language kJson{.name = "json",
                          .comment_open = "/*",
                          .comment_close = "*/",
                          .quotes = "\""};
-constexpr Language kShell{
-    .name = "shellscript", .line_comments = {"#"}, .quotes = "\"'`", .quotes_are_guessed = true};
+constexpr Language kShell{.name = "shellscript",
+                          .line_comments = {"#"},
+                          .quotes = "\"'`",
+                          .shell = true,
+                          .quotes_are_guessed = true};
 constexpr Language kMarkdown{.name = "markdown", .prose = true};
 constexpr Language kUnknown{.name = "", .quotes = "\"'`", .quotes_are_guessed = true};
 

@@ -18,6 +18,9 @@ struct Language {
                                ///< nothing
   std::array<std::string_view, 2> long_quotes = {};  ///< of strings that span lines
   Raw raw = Raw::kNone;                              ///< R"x(...)x" or r#"..."#
+  /// As a shell has it: only where a word may begin does a mark open a comment ("$#" has none), and a
+  /// ")" without a "(" ends a pattern of case.
+  bool shell = false;
   /// A quote opens a string only if its line has another: for languages without a description.
   bool quotes_are_guessed = false;
   bool prose = false;  ///< brackets need no partner: "1) one"

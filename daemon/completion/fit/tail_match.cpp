@@ -88,12 +88,23 @@ class TailMatch {
     if (quote_in_tail_first_) return std::min(find_quote(line, quote_, 0), line.size());
     const auto closers = std::ranges::count_if(tail_.substr(0, tail_.find(quote_)), is_closer);
     std::ptrdiff_t depth = closers;
-    for (const Bracket& bracket : scan(line, place_.language, {}, also_).brackets) {
+    for (const Bracket& bracket : scan(line, place_.language, code_at(0), also_).brackets) {
       depth += is_opener(bracket.c) ? 1 : -1;
       if (depth == 0) return std::min(find_quote(line, quote_, bracket.at), line.size());
     }
     if (count_quotes(line, quote_) % 2 == 0) return line.size();
     return std::min(find_quote(line, quote_, 0), line.size());
+  }
+
+  /// For a scan of the text from `at` on, which begins in code. A ")" of the tail is no pattern's of a
+  /// shell, and so the text's may close what that one does.
+  Lexical code_at(std::size_t at) const {
+    Lexical begin;
+    begin.previous = at > 0 ? text_[at - 1] : at_cursor_.previous;
+    begin.parens = tail_.find(')') == std::string_view::npos
+                       ? at_cursor_.parens
+                       : static_cast<int>(tail_.size() + text_.size());
+    return begin;
   }
 
   /// The tail's next byte that is no blank.
@@ -119,7 +130,7 @@ class TailMatch {
   }
 
   bool match_brackets(std::string_view code, std::size_t begin) {
-    for (const Bracket& bracket : scan(code, place_.language, {}, also_).brackets) {
+    for (const Bracket& bracket : scan(code, place_.language, code_at(begin), also_).brackets) {
       if (is_opener(bracket.c)) {
         open_.push_back(bracket.c);
       } else if (!open_.empty() && closer_of(open_.back()) == bracket.c) {
