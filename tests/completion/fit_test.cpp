@@ -271,3 +271,26 @@ TEST_CASE("F-7: a stray bracket above closes no other one") {
   CHECK(accepted("f {\n  -- 1) one\n  x\n^", "}") == "f {\n  -- 1) one\n  x\n}|");
   CHECK(accepted("f {\n  -- (one\n  x\n^", "}") == "f {\n  -- (one\n  x\n}|");
 }
+
+TEST_CASE("F-7: brackets and quotes of a regular expression are its own") {
+  const auto shown = [](const std::string& source, const std::string& text) {
+    return accepted(source, text, "typescript");
+  };
+  CHECK(shown("const a = ^\n", "b.replace(/[(\"']/g, '');") ==
+        "const a = b.replace(/[(\"']/g, '');|\n");
+  CHECK(shown("const a = /`/;\nconst b = ^\n", "`c`;") == "const a = /`/;\nconst b = `c`;|\n");
+  CHECK(shown("return ^\n", "/\\/[/)]/.test(a) ? b / 2 : (c / 2);") ==
+        "return /\\/[/)]/.test(a) ? b / 2 : (c / 2);|\n");
+  CHECK(shown("const a = ^\n", "b / (c + d) / e;") == "const a = b / (c + d) / e;|\n");
+  CHECK(shown("const a = <p>{b} ^</p>\n", "<br /> {c(d)}") ==
+        "const a = <p>{b} <br /> {c(d)}|</p>\n");
+}
+
+TEST_CASE("F-7: an apostrophe in the text of JSX opens no string") {
+  const auto shown = [](const std::string& source, const std::string& text) {
+    return accepted(source, text, "typescriptreact");
+  };
+  CHECK(shown("a = <p>^\n", "Don't (stop)</p>;") == "a = <p>Don't (stop)</p>;|\n");
+  CHECK(shown("import { a } ^\n", "from'b';") == "import { a } from'b';|\n");
+  CHECK(shown("a = b^\n", " + 'c") == "a = b +|\n");
+}

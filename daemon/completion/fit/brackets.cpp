@@ -1,6 +1,7 @@
 #include "daemon/completion/fit/brackets.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 namespace efimd::completion {
@@ -44,6 +45,31 @@ std::size_t char_literal_end(std::string_view text, std::size_t open) {
   std::size_t end = 1;  // after one code point
   while (end < rest.size() && (static_cast<unsigned char>(rest[end]) & 0xC0U) == 0x80) ++end;
   return end < rest.size() && rest[0] != '\'' && rest[end] == '\'' ? open + 1 + end : kNone;
+}
+
+/// Words of JavaScript that a value may follow.
+bool is_keyword(std::string_view word) {
+  constexpr auto kWords = std::to_array<std::string_view>(
+      {"return", "case", "typeof", "in", "of", "from", "import", "else", "do", "void", "delete",
+       "default", "instanceof", "new", "throw", "await", "yield"});
+  return std::ranges::find(kWords, word) != kWords.end();
+}
+
+/// Where the regular expression opened at `open` ends; kNone when this is none. "/" followed by ">"
+/// ends a tag of JSX.
+std::size_t regex_end(std::string_view text, std::size_t open) {
+  if (text.substr(open + 1).starts_with('>')) return kNone;
+  bool in_class = false;
+  for (std::size_t at = open + 1; at < text.size() && text[at] != '\n'; ++at) {
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == '/' && !in_class) {
+      return at;
+    } else if (text[at] == '[' || text[at] == ']') {
+      in_class = text[at] == '[';
+    }
+  }
+  return kNone;
 }
 
 class Scanner {
@@ -91,7 +117,7 @@ class Scanner {
 
   void step_code() {
     const char c = text_[at_];
-    if (comment() || raw_string() || string(c)) return;
+    if (comment() || raw_string() || regex(c) || is_apostrophe(c) || string(c)) return;
     if (c == '\\') {
       at_ += at_ + 1 < text_.size() && text_[at_ + 1] != '\n' ? 2 : 1;
       return;
@@ -147,6 +173,37 @@ class Scanner {
     const std::size_t hashes = std::min(rest.find_first_not_of('#'), rest.size());
     if (hashes == rest.size() || rest[hashes] != '"') return false;
     enter(Lexical::In::kString, hashes + 2, "\"" + std::string(hashes, '#'), false, true);
+    return true;
+  }
+
+  /// JavaScript's /x/: behind a sign or a word that a value may follow.
+  bool regex(char c) {
+    if (!language_.javascript || c != '/') return false;
+    const std::size_t end = may_begin_value() ? regex_end(text_, at_) : kNone;
+    at_ = end == kNone ? at_ + 1 : end + 1;
+    return true;
+  }
+
+  bool may_begin_value() const {
+    const std::size_t last = at_ == 0 ? kNone : text_.find_last_not_of(" \t\n", at_ - 1);
+    const char before = last == kNone ? previous_ : text_[last];
+    if (before == '>') return last != kNone && last > 0 && text_[last - 1] == '=';
+    if (is_name_byte(before)) return last != kNone && is_keyword(name_before(last + 1));
+    return std::string_view("(,=:[!&|?{;+-*%~^\n").find(before) != kNone;
+  }
+
+  /// The name that ends at `end`.
+  std::string_view name_before(std::size_t end) const {
+    std::size_t begin = end;
+    while (begin > 0 && is_name_byte(text_[begin - 1])) --begin;
+    return text_.substr(begin, end - begin);
+  }
+
+  /// "'" behind a name of JavaScript: code has none there, but the text of JSX.
+  bool is_apostrophe(char c) {
+    if (!language_.javascript || c != '\'' || !is_name_byte(previous())) return false;
+    if (is_keyword(name_before(at_))) return false;
+    ++at_;
     return true;
   }
 

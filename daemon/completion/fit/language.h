@@ -18,6 +18,8 @@ struct Language {
                                ///< nothing
   std::array<std::string_view, 2> long_quotes = {};  ///< of strings that span lines
   Raw raw = Raw::kNone;                              ///< R"x(...)x" or r#"..."#
+  /// /x/ is a regular expression, and "'" behind a name is none that opens a string: "don't" of JSX.
+  bool javascript = false;
   /// As a shell has it: only where a word may begin does a mark open a comment ("$#" has none), and a
   /// ")" without a "(" ends a pattern of case.
   bool shell = false;
