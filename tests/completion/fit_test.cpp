@@ -294,3 +294,14 @@ TEST_CASE("F-7: an apostrophe in the text of JSX opens no string") {
   CHECK(shown("import { a } ^\n", "from'b';") == "import { a } from'b';|\n");
   CHECK(shown("a = b^\n", " + 'c") == "a = b +|\n");
 }
+
+TEST_CASE("F-7: what the lines below close may be closed and opened again") {
+  CHECK(accepted("if (a) {\n  b();\n^\n  c();\n}\n", "} else {", "c") ==
+        "if (a) {\n  b();\n} else {|\n  c();\n}\n");
+  CHECK(accepted("  x = {y ? (\n    a\n  ^\n    b\n  )}\n", ") : (", "typescriptreact") ==
+        "  x = {y ? (\n    a\n  ) : (|\n    b\n  )}\n");
+  CHECK(accepted("if (a) {\n  b();\n^\n  c();\n}\n", "}", "c") ==
+        silent(completion::silence::kUnbalanced));
+  CHECK(accepted("if (a) {\n  b();\n^\n  c();\n}\n", "}\n}\nif (d) {", "c") ==
+        silent(completion::silence::kUnbalanced));
+}

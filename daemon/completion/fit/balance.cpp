@@ -87,7 +87,7 @@ class Check {
       if (ours(at) && (!first || at < *first)) first = at;
     };
     for (std::size_t i = 0; i < undone_.closing.size(); ++i)
-      if (ours(undone_.closing[i].at) && !closes_one_above(undone_, i))
+      if (ours(undone_.closing[i].at) && !closes_one_above(undone_, i) && !is_opened_again(i))
         found(undone_.closing[i].at);
     for (const Bracket& bracket : undone_.open)
       if (ours(bracket.at) && !may_stay_open(bracket)) found(statement_of(bracket));
@@ -111,6 +111,21 @@ class Check {
     const std::optional<OpenBracket>& open = undone.above[index];
     if (!open) return !place_.open_is_all && index >= place_.open.size();
     return !closed_below(place_, open->indentation, open->c);
+  }
+
+  /// Whether the text goes on to open another for the lines below to close: "} else {". It has to open
+  /// as many as it closes there.
+  bool is_opened_again(std::size_t index) const {
+    const std::optional<OpenBracket>& above = undone_.above[index];
+    if (!above) return false;
+    const auto opens = [&](const Bracket& bracket) {
+      return ours(bracket.at) && bracket.c == above->c && bracket.at > undone_.closing[index].at &&
+             text::leading_blanks(line_at(bracket.at)) == above->indentation;
+    };
+    const auto closed = std::ranges::count_if(undone_.above, [&](const auto& other) {
+      return other && other->c == above->c && other->indentation == above->indentation;
+    });
+    return std::ranges::count_if(undone_.open, opens) >= closed;
   }
 
   /// Where the line that a block's opener ends begins, if that is the text's own; else the opener.

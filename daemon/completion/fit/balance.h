@@ -12,7 +12,8 @@ namespace efimd::completion {
 ///
 ///   - a bracket that opens and is never closed; but it may end its line if the text goes on below
 ///     (a block that was cut short), or if the lines after the cursor close it;
-///   - a bracket that closes nothing, or one that the lines after the cursor close already;
+///   - a bracket that closes nothing, or one that the lines after the cursor close already, unless the
+///     text opens another for them: "} else {";
 ///   - a bracket with which one in the rest of the line closes nothing any more;
 ///   - a string that its line does not close, or that swaps code and string in the rest of the
 ///     line;
