@@ -58,6 +58,7 @@ struct IndentationVotes {
   void add(std::string_view line) {
     const std::string_view blanks = leading_blanks(line);
     if (blanks.size() == line.size()) return;  // a blank line says nothing
+    if (line[blanks.size()] == '*') return;    // nor does one of a comment: " * text"
     if (blanks.starts_with('\t')) {
       ++tabs;
       return;
@@ -84,6 +85,7 @@ Indentation indentation_of(std::string_view text, std::size_t near) {
   if (votes.tabs + votes.spaces == 0) return out;
   out.known = true;
   out.tabs = votes.tabs > votes.spaces;
+  out.mixed = std::min(votes.tabs, votes.spaces) * 4 >= votes.tabs + votes.spaces;
   // Comments and arguments are aligned in steps of one column, so such a step counts only if there
   // is no other.
   const auto most = std::max_element(votes.step.begin() + 2, votes.step.end());

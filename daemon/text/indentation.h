@@ -17,6 +17,8 @@ struct Indentation {
   int spaces = 4;
   /// False: no indented line was found, and the caller's own default should win.
   bool known = false;
+  /// A quarter of the lines or more are indented the other way, as where a tab stands for 8 spaces.
+  bool mixed = false;
 
   /// The characters of one level.
   std::string unit() const {
@@ -26,7 +28,8 @@ struct Indentation {
 };
 
 /// The indentation of the lines around ` near` use: tabs if most indented lines start with one,
-/// else the most common step between neighbouring lines (1 to 8 spaces).
+/// else the most common step between neighbouring lines (1 to 8 spaces). Lines that begin with "*"
+/// are a comment's and say nothing.
 Indentation indentation_of(std::string_view text, std::size_t near);
 
 /// The leading blanks (spaces and tabs) of `line`.

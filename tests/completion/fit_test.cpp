@@ -214,6 +214,12 @@ TEST_CASE("F-3: without an indented line the model's indentation stands") {
   CHECK(accepted("f {^", "\n\tx\n}") == "f {\n\tx\n}|");
 }
 
+TEST_CASE("F-3: where tabs and spaces are mixed, the model's indentation stands") {
+  const std::string begin = "f {\n    if a {\n\tb\n\tc\n    }\n    if d {^\n}\n";
+  CHECK(accepted(begin, "\n\te\n    }") ==
+        "f {\n    if a {\n\tb\n\tc\n    }\n    if d {\n\te\n    }|\n}\n");
+}
+
 TEST_CASE("the item's range ends at the cursor unless it covers something") {
   const Fitted fitted = fit_at("foo(^  ", "a");
   CHECK(fitted.text == "a");

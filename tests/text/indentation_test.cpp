@@ -33,6 +33,16 @@ TEST_CASE("tabs are found, and spaces that align behind them do not count") {
   check("a\n\tb\n\tc\n  d\n", true, 0);
 }
 
+TEST_CASE("comments of several lines do not make one space the step of a text with tabs") {
+  check("/**\n * a\n * b\n * c\n */\nf() {\n\tg();\n\th();\n}\n", true, 0);
+}
+
+TEST_CASE("a text with many lines of either kind is mixed") {
+  CHECK(indentation_of("f {\n    a {\n\tb\n    }\n}\n", 0).mixed);
+  CHECK_FALSE(indentation_of("f {\n\ta\n\tb\n\tc\n\td\n  e\n}\n", 0).mixed);
+  CHECK_FALSE(indentation_of("", 0).mixed);
+}
+
 TEST_CASE("blank lines say nothing, and a text without indentation is unknown") {
   CHECK_FALSE(indentation_of("", 0).known);
   CHECK_FALSE(indentation_of("a\nb\n   \n\t\n", 2).known);

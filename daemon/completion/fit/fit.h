@@ -22,7 +22,7 @@ struct Fitted {
 ///        after a blank. After an indentation of whole levels, no single one either, because in
 ///        many vocabularies words begin with a blank.
 ///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
-///        cursor is indented, the model's indentation stays.
+///        cursor is indented, or many are either way, the model's indentation stays.
 ///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly
 ///        (repeats.h). The completion is cut if its rest equals the next lines that are not blank.
 ///        Leading blanks may differ if two lines or more agree.

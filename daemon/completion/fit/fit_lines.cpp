@@ -126,7 +126,7 @@ std::string with_indentation_of(std::string_view text, const CursorContext& plac
   const std::vector<std::string_view> lines = split_lines(text);
   if (lines.size() == 1 && !is_blank(line_before)) return std::string(text);
   const text::Indentation buffer = text::indentation_of(place.snapshot.bytes(), place.cursor);
-  if (!buffer.known) return std::string(text);
+  if (!buffer.known || buffer.mixed) return std::string(text);
   const int step = model_step(lines);
   std::string shaped;
   for (std::size_t i = 0; i < lines.size(); ++i) {
