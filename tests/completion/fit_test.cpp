@@ -311,3 +311,11 @@ TEST_CASE("F-7: what the lines below close may be closed and opened again") {
   CHECK(accepted("if (a) {\n  b();\n^\n  c();\n}\n", "}\n}\nif (d) {", "c") ==
         silent(completion::silence::kUnbalanced));
 }
+
+TEST_CASE("F-7: strings in the code of a string do not end it") {
+  CHECK(accepted("puts ^\n", "\"#{f(\"a)\")}\"") == "puts \"#{f(\"a)\")}\"|\n");
+  CHECK(accepted("puts \"#{f(^)}\"\n", "\"a)\")}\"") == "puts \"#{f(\"a)\")}\"|\n");
+  CHECK(accepted("cd ^\n", "\"$(f \"a)\")\"", "shellscript") == "cd \"$(f \"a)\")\"|\n");
+  CHECK(accepted("puts ^\n", "\"#{\" + \"b)\"") == "puts \"#{\" + \"b)\"|\n");
+  CHECK(accepted("puts ^\n", "'#{' + ')'") == "puts '#{' + ')'|\n");
+}

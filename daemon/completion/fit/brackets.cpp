@@ -35,6 +35,36 @@ std::size_t closing_quote(std::string_view text, std::size_t open) {
   return kNone;
 }
 
+/// The same where the string has code in it, with strings of its own: "#{f("a)")}", "$(dirname "$0")".
+/// kNone if it has none, or not all of it lies on the line in the first kInterpolatedBytesMax.
+std::size_t interpolated_end(std::string_view text, std::size_t open) {
+  constexpr std::size_t kInterpolatedBytesMax = 512;
+  if (text[open] == '\'') return kNone;
+  text = text.substr(0, open + kInterpolatedBytesMax);
+  std::string inside(1, text[open]);  // what ends each string, or the code in it, outermost first
+  bool has_code = false;
+  for (std::size_t at = open + 1; at < text.size() && text[at] != '\n'; ++at) {
+    const char end = inside.back();
+    const bool in_code = end == '}' || end == ')';
+    const std::string_view rest = text.substr(at);
+    if (text[at] == '\\') {
+      ++at;
+    } else if (text[at] == end) {
+      inside.pop_back();
+      if (inside.empty()) return has_code ? at : kNone;
+    } else if (in_code && (text[at] == '"' || text[at] == '\'' || text[at] == '`')) {
+      inside += text[at];
+    } else if (in_code && is_opener(text[at]) && closer_of(text[at]) == end) {
+      inside += end;
+    } else if (end != '\'' &&
+               (rest.starts_with("#{") || rest.starts_with("${") || rest.starts_with("$("))) {
+      inside += closer_of(text[++at]);
+      has_code = true;
+    }
+  }
+  return kNone;
+}
+
 /// Where the character literal opened at `open` ends; kNone when this is none.
 std::size_t char_literal_end(std::string_view text, std::size_t open) {
   const std::string_view rest = text.substr(open + 1, kCharLiteralBytesMax);
@@ -223,7 +253,8 @@ class Scanner {
     if (language_.quotes_are_guessed) {
       const bool lifetime =
           c == '\'' && at_ > 0 && (text_[at_ - 1] == '&' || text_[at_ - 1] == '<');
-      const std::size_t end = lifetime ? kNone : closing_quote(text_, at_);
+      std::size_t end = lifetime ? kNone : interpolated_end(text_, at_);
+      if (end == kNone && !lifetime) end = closing_quote(text_, at_);
       at_ = end == kNone ? at_ + 1 : end + 1;
       return true;
     }
