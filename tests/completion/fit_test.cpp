@@ -319,3 +319,11 @@ TEST_CASE("F-7: strings in the code of a string do not end it") {
   CHECK(accepted("puts ^\n", "\"#{\" + \"b)\"") == "puts \"#{\" + \"b)\"|\n");
   CHECK(accepted("puts ^\n", "'#{' + ')'") == "puts '#{' + ')'|\n");
 }
+
+TEST_CASE("F-5: a quote that was closed in prose or in a comment is covered, too") {
+  CHECK(accepted("the `^`\n", "name` of", "markdown") == "the `name` of|\n");
+  CHECK(accepted("the `^`\n", "name", "markdown") == "the `name|`\n");
+  CHECK(accepted("// the \"^\"\n", "License\");", "cpp") == "// the \"License\");|\n");
+  CHECK(accepted("const a = `\n  \"b^\"\n`;\n", "c\": d,", "typescript") ==
+        "const a = `\n  \"bc\": d,|\n`;\n");
+}

@@ -66,11 +66,13 @@ class TailMatch {
     if (first == tail_.size()) return;
     if (at_cursor_.in == Lexical::In::kString && at_cursor_.until != "\n") {
       quote_ = at_cursor_.until;
-    } else if (place_.language.quotes_are_guessed) {
-      quote_ = guessed_quote();
     }
+    // Some editors close quotes in comments, in prose and in strings of other quotes, too.
+    const bool may_be_guessed = place_.language.quotes_are_guessed || place_.language.prose ||
+                                at_cursor_.in != Lexical::In::kCode;
+    if (quote_.empty() || tail_.find(quote_) == std::string_view::npos)
+      quote_ = may_be_guessed ? guessed_quote() : std::string();
     quote_in_tail_first_ = tail_.substr(first).starts_with(quote_);
-    if (tail_.find(quote_) == std::string_view::npos) quote_.clear();
   }
 
   /// The tail's first quote if the line has one to close; it may stand behind brackets: "#{name}".
