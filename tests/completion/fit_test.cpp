@@ -297,6 +297,7 @@ TEST_CASE("F-7: an apostrophe in the text of JSX opens no string") {
     return accepted(source, text, "typescriptreact");
   };
   CHECK(shown("a = <p>^\n", "Don't (stop)</p>;") == "a = <p>Don't (stop)</p>;|\n");
+  CHECK(shown("a = <p>^\n", "caf\xC3\xA9's</p>;") == "a = <p>caf\xC3\xA9's</p>;|\n");
   CHECK(shown("import { a } ^\n", "from'b';") == "import { a } from'b';|\n");
   CHECK(shown("a = b^\n", " + 'c") == "a = b +|\n");
 }
@@ -326,4 +327,19 @@ TEST_CASE("F-5: a quote that was closed in prose or in a comment is covered, too
   CHECK(accepted("// the \"^\"\n", "License\");", "cpp") == "// the \"License\");|\n");
   CHECK(accepted("const a = `\n  \"b^\"\n`;\n", "c\": d,", "typescript") ==
         "const a = `\n  \"bc\": d,|\n`;\n");
+}
+
+TEST_CASE("a line of megabytes is looked at near the cursor only") {
+  std::string line;
+  while (line.size() < 3 * completion::kLineBytesMax) line += "f(a, \"é\"); ";
+  const text::Document document("f(\n" + line + "g(\n" + line);
+  const std::size_t cursor = 3 + line.size() + 2;
+  const auto near =
+      completion::context_at(*document.snapshot(), completion::language_of("c"), cursor, cursor);
+  CHECK(near.line_before.size() <= completion::kLineBytesMax + 2);
+  CHECK(near.line_before.ends_with("; g("));
+  CHECK_FALSE(near.line_is_short);
+  CHECK(completion::fit("b)); c(", near).text == "b)); c");
+  const auto far = completion::context_at(*document.snapshot(), completion::language_of("c"), 2, 2);
+  CHECK(far.line_is_short);
 }

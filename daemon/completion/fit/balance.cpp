@@ -12,8 +12,6 @@ namespace efimd::completion {
 
 namespace {
 
-/// Of the cursor's line, on either side: more is a file without lines.
-constexpr std::size_t kLineBytesMax = 16 * 1024;
 /// Lines after the cursor's in which a bracket's partner is looked for.
 constexpr std::size_t kLinesBelowMax = 512;
 
@@ -71,8 +69,7 @@ class Check {
  public:
   Check(std::string_view text, const CursorContext& place, std::size_t replaced)
       : place_(place),
-        before_(place.line_before.substr(place.line_before.size() -
-                                         std::min(place.line_before.size(), kLineBytesMax))),
+        before_(place.line_before),
         replaced_(std::min(replaced, place.rest.size())),
         rest_(place.rest.substr(replaced_, kLineBytesMax)),
         begin_(before_.size()),
@@ -198,7 +195,7 @@ class Check {
   }
 
   const CursorContext& place_;
-  std::string before_;
+  const std::string& before_;
   std::size_t replaced_;  ///< bytes of the line's rest that the text covers
   std::string rest_;
   std::size_t begin_, end_;  ///< of the text, in whole_

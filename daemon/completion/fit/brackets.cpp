@@ -88,6 +88,8 @@ bool is_keyword(std::string_view word) {
 /// Where the regular expression opened at `open` ends; kNone when this is none. "/" followed by ">"
 /// ends a tag of JSX.
 std::size_t regex_end(std::string_view text, std::size_t open) {
+  constexpr std::size_t kRegexBytesMax = 512;
+  text = text.substr(0, open + kRegexBytesMax);
   if (text.substr(open + 1).starts_with('>')) return kNone;
   bool in_class = false;
   for (std::size_t at = open + 1; at < text.size() && text[at] != '\n'; ++at) {
@@ -231,7 +233,9 @@ class Scanner {
 
   /// "'" behind a name of JavaScript: code has none there, but the text of JSX.
   bool is_apostrophe(char c) {
-    if (!language_.javascript || c != '\'' || !is_name_byte(previous())) return false;
+    const char before = previous();
+    const bool is_name = is_name_byte(before) || static_cast<unsigned char>(before) >= 0x80;
+    if (!language_.javascript || c != '\'' || !is_name) return false;
     if (is_keyword(name_before(at_))) return false;
     ++at_;
     return true;

@@ -4,6 +4,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/utf8.h"
 #include "daemon/completion/fit/fit_lines.h"
 #include "daemon/syntax/continuation.h"
 #include "daemon/text/indentation.h"
@@ -58,17 +59,26 @@ CursorContext context_at(const text::Snapshot& snapshot, const Language& languag
 
   CursorContext place{.snapshot = snapshot, .language = language, .cursor = cursor};
   place.tail_end = std::clamp(tail_end, cursor, line_end);
-  place.line_before = std::string(bytes.substr(lines.start(line), cursor - lines.start(line)));
+  const std::size_t line_begin = lines.start(line);
+  const std::size_t seen_from =
+      cursor - line_begin > kLineBytesMax ? utf8::floor(bytes, cursor - kLineBytesMax) : line_begin;
+  place.line_before = std::string(bytes.substr(seen_from, cursor - seen_from));
   place.rest = bytes.substr(cursor, line_end - cursor);
+  place.line_is_short = seen_from == line_begin && place.rest.size() <= kLineBytesMax;
   place.rest_is_tail = place.tail_end == line_end || is_blank(place.rest);
-  read_surroundings(place, line);
+  if (seen_from == line_begin) {
+    read_surroundings(place, line);
+  } else {
+    place.open_is_all = false;
+    place.state.previous = bytes[seen_from - 1];
+  }
   while (++line < lines.line_count() && place.next_line.empty())
     if (!is_blank(snapshot.line(line))) place.next_line = snapshot.line(line);
   return place;
 }
 
 std::string_view window_above(const CursorContext& place) {
-  if (place.grammar == syntax::Grammar::kNone) return {};
+  if (place.grammar == syntax::Grammar::kNone || !place.line_is_short) return {};
   const text::LineIndex& lines = place.snapshot.lines();
   const std::string_view above =
       place.snapshot.bytes().substr(0, lines.start(lines.line_of(place.cursor)));

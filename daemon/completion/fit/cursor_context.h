@@ -19,6 +19,9 @@ namespace efimd::completion {
 /// it tells. A scan that begins inside the file assumes that it begins in code.
 inline constexpr std::size_t kSurroundingsBytesMax = 64 * 1024;
 
+/// Bytes of the cursor's line that are looked at on either side: more is a file without lines.
+inline constexpr std::size_t kLineBytesMax = 16 * 1024;
+
 /// A bracket that is open before the cursor's line.
 struct OpenBracket {
   char c = 0;
@@ -38,12 +41,13 @@ struct CursorContext {
   std::size_t cursor = 0;
   syntax::Grammar grammar = syntax::Grammar::kNone;  ///< of the text; kNone: F-8 changes nothing
   std::uint64_t parse_time_us = syntax::kContinuationTimeUs;  ///< for each parse, of a processor
-  std::size_t tail_end = 0;            ///< of the closers and blanks after the cursor, on its line
-  std::string line_before = {};        ///< the cursor's line up to the cursor
-  std::string_view rest = {};          ///< the cursor's line from the cursor on
-  bool rest_is_tail = true;            ///< it is blank, or closers and blanks only
-  std::string_view next_line = {};     ///< the next line that is not blank
-  Lexical state = {};                  ///< in which the cursor's line begins
+  std::size_t tail_end = 0;         ///< of the closers and blanks after the cursor, on its line
+  std::string line_before = {};     ///< the cursor's line up to the cursor, kLineBytesMax at most
+  std::string_view rest = {};       ///< the cursor's line from the cursor on
+  bool rest_is_tail = true;         ///< it is blank, or closers and blanks only
+  std::string_view next_line = {};  ///< the next line that is not blank
+  bool line_is_short = true;        ///< it has no more than kLineBytesMax on either side
+  Lexical state = {};               ///< in which `line_before` begins
   std::vector<OpenBracket> open = {};  ///< before the cursor's line, outermost first
   bool open_is_all = true;             ///< the text was read from its begin on
 };
@@ -53,7 +57,7 @@ CursorContext context_at(const text::Snapshot& snapshot, const Language& languag
                          std::size_t cursor, std::size_t tail_end);
 
 /// The lines before the cursor's that a grammar reads (syntax/continuation.h): all, or the last ones.
-/// Empty without a grammar.
+/// Empty without a grammar, and beside a line that is not short.
 std::string_view window_above(const CursorContext& place);
 
 }  // namespace efimd::completion

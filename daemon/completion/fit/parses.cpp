@@ -145,7 +145,8 @@ class Parsing {
 // fit() with it took 0.3 to 0.8 ms of a core (p50), 3.7 ms at p99 and 13.2 ms at most, of 2 cores of
 // a Xeon (AVX-512), others at work, 26 November 2026.
 std::size_t parsing_part(std::string_view text, const CursorContext& place, std::size_t replaced) {
-  if (place.grammar == syntax::Grammar::kNone || text.empty()) return text.size();
+  if (place.grammar == syntax::Grammar::kNone || !place.line_is_short || text.empty())
+    return text.size();
   const Parsing parsing(place, replaced);
   return parsing.can_judge() ? parsing.part_of(text) : text.size();
 }

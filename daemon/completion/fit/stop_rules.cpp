@@ -85,7 +85,7 @@ StopPlace stop_place(const CursorContext& place) {
           .inside_line = !place.rest_is_tail,
           .language = place.language,
           .state = place.state,
-          .grammar = place.grammar,
+          .grammar = place.line_is_short ? place.grammar : syntax::Grammar::kNone,
           .parse_time_us = place.parse_time_us,
           .above = std::string(window_above(place))};
 }
