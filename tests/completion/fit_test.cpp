@@ -343,3 +343,16 @@ TEST_CASE("a line of megabytes is looked at near the cursor only") {
   const auto far = completion::context_at(*document.snapshot(), completion::language_of("c"), 2, 2);
   CHECK(far.line_is_short);
 }
+
+TEST_CASE("a language is known by each name that editors give it, else by its file's ending") {
+  using completion::language_of;
+  CHECK(language_of("zsh").name == "shellscript");
+  CHECK(language_of("git-commit").prose);
+  CHECK(language_of("gitcommit").prose);
+  CHECK(language_of("restructuredtext").prose);
+  CHECK(language_of("objcpp").name == "cpp");
+  CHECK(language_of("", "file:///a.mts").name == "typescript");
+  CHECK(language_of("", "file:///a.cuh").name == "cpp");
+  CHECK(language_of("", "file:///a.kts").name == "java");
+  CHECK(language_of("", "file:///a/b.c/d").name.empty());
+}
