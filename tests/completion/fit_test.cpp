@@ -356,3 +356,14 @@ TEST_CASE("a language is known by each name that editors give it, else by its fi
   CHECK(language_of("", "file:///a.kts").name == "java");
   CHECK(language_of("", "file:///a/b.c/d").name.empty());
 }
+
+TEST_CASE("F-5: the word that the cursor stands in is not typed again") {
+  CHECK(accepted("let a = Bui^lder::new();", "lder::with(1);") ==
+        silent(completion::silence::kRepeats));
+  CHECK(accepted("s^elf.a = 1;", "elf.b") == silent(completion::silence::kRepeats));
+  CHECK(accepted("// ^On Unix it is", "On Unix the", "cpp") ==
+        silent(completion::silence::kRepeats));
+  CHECK(accepted("get^Value()", "Current") == "getCurrent|Value()");
+  CHECK(accepted("f(^a, b);", "a + 1, ") == "f(a + 1, |a, b);");
+  CHECK(accepted("f(^a, b);", "ab, ") == "f(ab, |a, b);");
+}

@@ -39,6 +39,19 @@ std::string_view without_rest(std::string_view line, const CursorContext& place)
   return line;
 }
 
+/// F-5 for a rest of the line that begins with a word: whether the completion's first line begins with
+/// the same word and does not go before it. It does not if the cursor is in the word, or if its end
+/// would make one word with it.
+bool types_word_again(std::string_view line, const CursorContext& place) {
+  constexpr std::size_t kTypedAgainMin = 2;
+  const auto end = std::ranges::find_if_not(place.rest, is_word);
+  const std::string_view word =
+      place.rest.substr(0, static_cast<std::size_t>(end - place.rest.begin()));
+  if (word.size() < kTypedAgainMin || !line.starts_with(word)) return false;
+  if (line.size() > word.size() && is_word(line[word.size()])) return false;
+  return is_word(line.back()) || (!place.line_before.empty() && is_word(place.line_before.back()));
+}
+
 /// Whether `blanks` are whole levels of what the text around the cursor indents by.
 bool is_whole_levels(std::string_view blanks, const CursorContext& place) {
   const text::Indentation unit = text::indentation_of(place.snapshot.bytes(), place.cursor);
@@ -63,7 +76,9 @@ std::string shaped(std::string text, const CursorContext& place) {
   text = with_indentation_of(text, place);
   if (const std::string_view kept = without_following_lines(text, place); kept.size() < text.size())
     text.resize(trim_end(kept).size());
-  if (!place.rest_is_tail) text.resize(without_rest(split_lines(text).front(), place).size());
+  if (place.rest_is_tail) return text;
+  text.resize(without_rest(split_lines(text).front(), place).size());
+  if (types_word_again(text, place)) text.clear();
   return text;
 }
 
