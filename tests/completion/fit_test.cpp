@@ -367,3 +367,21 @@ TEST_CASE("F-5: the word that the cursor stands in is not typed again") {
   CHECK(accepted("f(^a, b);", "a + 1, ") == "f(a + 1, |a, b);");
   CHECK(accepted("f(^a, b);", "ab, ") == "f(ab, |a, b);");
 }
+
+TEST_CASE("F-7: labels and a preprocessor's lines end no block below") {
+  CHECK(accepted("switch x {\ncase 1:\n\tf()^\ncase 2:\n\tg()\n}\n", "\n}", "go") ==
+        silent(completion::silence::kUnbalanced));
+  const std::string cases = "case 1: {\n  f();^\ncase 2: {\n  g();\n}\n";
+  CHECK(accepted(cases, "\n}", "c") == "case 1: {\n  f();\n}|\ncase 2: {\n  g();\n}\n");
+  CHECK(accepted("^\ncase 1:\n\tf()\n}\n", "switch x {", "go") ==
+        "switch x {|\ncase 1:\n\tf()\n}\n");
+  CHECK(accepted("void f() {\n  a();^\n#if B\n  b();\n#endif\n}\n", "\n}", "cpp") ==
+        silent(completion::silence::kUnbalanced));
+  CHECK(accepted("class A^\n public:\n  int b;\n\nprivate:\n  int c;\n};\n", " {", "cpp") ==
+        "class A {|\n public:\n  int b;\n\nprivate:\n  int c;\n};\n");
+}
+
+TEST_CASE("F-7: a bracket behind a statement of several lines is closed at its begin") {
+  CHECK(accepted("void f(int a,\n       ^\n  g();\n}\n", "int b) {", "cpp") ==
+        "void f(int a,\n       int b) {|\n  g();\n}\n");
+}

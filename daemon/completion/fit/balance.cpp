@@ -1,6 +1,7 @@
 #include "daemon/completion/fit/balance.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <string>
 #include <vector>
@@ -51,6 +52,19 @@ Undone undone_in(std::string_view text, const CursorContext& place) {
   return undone;
 }
 
+/// Whether the line ends no block, though it is indented no more than the block's begin: a label, as
+/// "case 1:" and "public:", or a line of a preprocessor. One that opens a block has a "}" of its own.
+bool is_label(std::string_view line, const Language& language) {
+  constexpr auto kWords =
+      std::to_array<std::string_view>({"case", "default", "public", "private", "protected"});
+  if (language.comment_open != "/*") return false;
+  line = trim_end(line.substr(text::leading_blanks(line).size()));
+  if (line.ends_with('{')) return false;
+  if (line.starts_with('#') || line.ends_with(':')) return true;
+  const std::size_t word = std::min(line.find_first_of(" \t:"), line.size());
+  return std::ranges::find(kWords, line.substr(0, word)) != kWords.end();
+}
+
 /// Whether the lines after the cursor's close what `opener` opened on a line of this indentation.
 bool closed_below(const CursorContext& place, std::string_view indentation, char opener) {
   const text::LineIndex& lines = place.snapshot.lines();
@@ -60,6 +74,7 @@ bool closed_below(const CursorContext& place, std::string_view indentation, char
     const std::string_view content = place.snapshot.line(line);
     const std::string_view own = text::leading_blanks(content);
     if (is_blank(content) || own.size() > indentation.size()) continue;
+    if (is_label(content, place.language)) continue;
     return own == indentation && content[own.size()] == closer_of(opener);
   }
   return false;
@@ -134,11 +149,24 @@ class Check {
     return ends_line && newline != std::string::npos && ours(newline) ? newline : opener.at;
   }
 
+  /// Of the line on which the bracket's statement began: one line or several up, if the bracket's own
+  /// line closes what is open there, as "int b) {" does.
+  std::string_view indentation_of(const Bracket& bracket) const {
+    const std::string_view line = line_at(bracket.at);
+    const std::size_t line_begin = static_cast<std::size_t>(line.data() - whole_.data());
+    std::string_view found = text::leading_blanks(line);
+    for (std::size_t i = 0; i < undone_.closing.size(); ++i)
+      if (const std::size_t at = undone_.closing[i].at;
+          undone_.above[i] && at >= line_begin && at < bracket.at)
+        found = undone_.above[i]->indentation;
+    return found;
+  }
+
   bool may_stay_open(const Bracket& bracket) const {
     const std::size_t line_end = std::min(whole_.find('\n', bracket.at), whole_.size());
     const bool goes_on =
         line_end < end_ && !is_blank(std::string_view(whole_).substr(line_end, end_ - line_end));
-    if (!goes_on) return closed_below(place_, text::leading_blanks(line_at(bracket.at)), bracket.c);
+    if (!goes_on) return closed_below(place_, indentation_of(bracket), bracket.c);
     // With the line's last bracket, those around it on its line are open for the block, too.
     const std::size_t last = trim_end(std::string_view(whole_).substr(0, line_end)).size() - 1;
     return std::ranges::any_of(undone_.open,

@@ -20,8 +20,8 @@ namespace efimd::completion {
 ///   - a comment that would hide the rest of the line.
 ///
 /// A line after the cursor closes a bracket if it begins with the bracket's partner. It must be the
-/// first with no more indentation than the bracket's line, and have just as much. Prose has no
-/// offences.
+/// first with no more indentation than the line of the bracket's statement, but for labels and lines
+/// of a preprocessor, and have just as much. Prose has no offences.
 ///
 /// Returns all of the text, or the bytes before its first offence. If that is a bracket at the end
 /// of one of the text's own lines, the whole line goes.
