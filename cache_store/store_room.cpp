@@ -148,16 +148,13 @@ Result<void> Store::pack(Shelf& home, Batch& batch) {
     while (used.contains(free)) ++free;
     removed.push_back(page_row_id(home.row.id, stored.place.slot));
     if (read(row.page, bytes) != Read::kDone) continue;
-    PageRow made{home.row.id,
-                 free++,
-                 row.page,
-                 stored.parent,
-                 0,
-                 stored.last_use,
-                 std::move(stored.sources)};
+    PageRow made{
+        home.row.id, free, row.page, stored.parent, 0, stored.last_use, std::move(stored.sources)};
     made.checksum = checksum_of(bytes, made);
-    if (const auto written = home.arena->write(made.slot, bytes); !written)
-      return tl::unexpected(written.error());
+    const Result<bool> written = home.arena->write(made.slot, bytes);
+    if (!written) return tl::unexpected(written.error());
+    if (!*written) continue;  // a file system that never overwrites is full: the page is lost
+    ++free;
     moved.push_back(std::move(made));
   }
   if (Result<void> synced = home.arena->sync(); !synced) return synced;  // ST-1: before the rows

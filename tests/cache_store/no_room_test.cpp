@@ -73,6 +73,25 @@ TEST_CASE("a smaller budget costs no more pages on a file system that gives no b
         }) == 0);
 }
 
+TEST_CASE(
+    "a page that cannot be moved on a full file system is lost, and no other takes its place") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          if (!no_holes()) return 1;
+          {
+            const OpenStore store = open_store(scratch.store());
+            if (keep_chain(*store.store, kB, 100, 120) != 20) return 2;
+            if (keep_chain(*store.store, kA, 0, 20) != 20) return 3;
+            if (!store->use(kB) || !store->use(kA)) return 4;
+          }
+          // As long as a page is: what SQLite writes is shorter.
+          if (!refuse(SYS_pwrite64, ENOSPC, 2, kPageBytes)) return 5;
+          const OpenStore store = open_store(scratch.store(), budget_for(30));
+          if (store->usage().disk_bytes > budget_for(30)) return 6;
+          return store->verify().value().dropped == 0 ? 0 : 7;
+        }) == 0);
+}
+
 TEST_CASE("another model finds room on a file system that gives no blocks back") {
   const ScratchFolder scratch;
   CHECK(in_child([&] {
