@@ -132,10 +132,11 @@ Answer Worker::serve(const Job& job) {
     DocumentState& document = documents_.use(request.document, request.file);
     document.source = memory_.source_of(request.document, request.may_be_stored);
     Turn turn{job, document, utf8::floor(request.snapshot->bytes(), request.cursor)};
-    const std::optional<LastRequest> last = document.last;
+    std::optional<LastRequest> last;
+    if (request.ahead) last = document.last;
     Or<std::vector<Item>> items = complete(turn);
     answer = answer_of(std::move(turn), std::move(items));
-    if (request.ahead) document.last = last;
+    if (request.ahead) document.last = std::move(last);
   }
   answer.outcome.receipt.queue_ms = queue_ms;
   answer.outcome.receipt.total_ms = ms_since(request.arrived);
@@ -186,8 +187,10 @@ void Worker::note_request(Turn& turn) {
   if (documents_.set_current(request.document)) memory_.visit(request.document, document);
   documents_.follow(document, snapshot);
   if (!document.last) document.last.emplace();
-  if (!request.ahead) learn(turn);
-  forget_moved(*document.last, snapshot);
+  if (request.ahead)
+    forget_moved(*document.last, snapshot);
+  else
+    learn(turn);
   document.home = request.home;
   document.last->serial = snapshot.serial();
   document.last->cursor = turn.cursor;
