@@ -124,11 +124,7 @@ std::string note_text(const Note& note) {
   return text;
 }
 
-bool shows_file(std::string_view note, std::string_view uri) {
-  return note.find(fmt::format("\n{}{}\n", kFile, uri)) != note.npos;
-}
-
-bool shows_any_file(std::string_view note, const std::set<std::string, std::less<>>& uris) {
+bool shows_any(std::string_view note, const std::set<std::string, std::less<>>& uris) {
   while (!note.empty()) {
     const std::string_view line = note.substr(0, note.find('\n'));
     note.remove_prefix(std::min(line.size() + 1, note.size()));

@@ -47,9 +47,8 @@ inline constexpr std::size_t kNotedAnchorsMax = 16;
 /// One line for the document, one for each anchor, one for the path's tokens, and one for each file that it
 /// shows; numbers in decimal, digests in hexadecimal.
 std::string note_text(const Note& note);
-/// Whether a note says that its path shows this file, or one of these. It has their token ids then.
-bool shows_file(std::string_view note, std::string_view uri);
-bool shows_any_file(std::string_view note, const std::set<std::string, std::less<>>& uris);
+/// Whether a note says that its path shows one of these files. It has their token ids then.
+bool shows_any(std::string_view note, const std::set<std::string, std::less<>>& uris);
 /// nullopt for anything that note_text() did not write.
 std::optional<Note> parse_note(std::string_view text);
 

@@ -77,10 +77,12 @@ std::map<std::string, engine::SourceId> PageKeeper::sources_below(const std::str
   return found;
 }
 
-std::map<std::string, engine::SourceId> PageKeeper::sources_showing(const std::string& uri) {
+std::map<std::string, engine::SourceId> PageKeeper::sources_showing(
+    std::span<const std::string> uris) {
+  const std::set<std::string, std::less<>> wanted(uris.begin(), uris.end());
   std::map<std::string, engine::SourceId> found;
   for (const auto& [document, note] : notes_)
-    if (shows_file(note, uri)) found.emplace(document, source_of(document));
+    if (shows_any(note, wanted)) found.emplace(document, source_of(document));
   return found;
 }
 
@@ -95,7 +97,7 @@ void PageKeeper::forget_notes_showing(std::span<const std::string> uris) {
   service_->post_command(
       [uris = std::set<std::string, std::less<>>(uris.begin(), uris.end())](store::Store& store) {
         static_cast<void>(
-            store.forget_notes([&](std::string_view note) { return shows_any_file(note, uris); }));
+            store.forget_notes([&](std::string_view note) { return shows_any(note, uris); }));
       });
 }
 

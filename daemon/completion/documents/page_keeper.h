@@ -45,8 +45,8 @@ class PageKeeper final : public engine::PageStore {
   void set_open(const std::string& uri, bool open);
   /// The numbered documents that are `uri`, or lie in that folder; all if it is empty.
   std::map<std::string, engine::SourceId> sources_below(const std::string& uri) const;
-  /// The documents whose notes show this file of others.
-  std::map<std::string, engine::SourceId> sources_showing(const std::string& uri);
+  /// The documents whose notes show one of these files of others.
+  std::map<std::string, engine::SourceId> sources_showing(std::span<const std::string> uris);
   /// The document was purged, or a file that its note shows: the note goes from the disk, too.
   void forget_note(const std::string& uri);
   /// Forgets the notes on disk that show one of these files, also those of other models, and those that were

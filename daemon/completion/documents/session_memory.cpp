@@ -201,9 +201,9 @@ void SessionMemory::forget(std::span<const std::string> uris) {
   for (const std::string& uri : uris) {
     keeper_->forget_returns(uri);
     unwanted.merge(keeper_->sources_below(uri));
-    // Also of documents that are not among those in memory any more, or not yet.
-    unwanted.merge(keeper_->sources_showing(uri));
   }
+  // Also of documents that are not among those in memory any more, or not yet.
+  unwanted.merge(keeper_->sources_showing(uris));
   keeper_->forget_notes_showing(uris);
   for (const auto& [known, source] : unwanted) {
     engine_.forget(source);
