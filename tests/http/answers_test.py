@@ -52,6 +52,12 @@ class Answers(HttpTest):
         self.assertEqual(raw["response"], expected)
         self.assertTrue(raw["created_at"])
 
+    def test_a_suggestion_comes_again_after_its_client_has_asked_ahead(self):
+        """As llama.vim and llama.vscode do before the user accepts it: it was not accepted and taken back."""
+        shown = self.infill(kBefore, kAfter)["content"]
+        self.infill(kBefore + shown, kAfter)
+        self.assertEqual(self.infill(kBefore, kAfter)["content"], shown)
+
     def test_the_models_pages_say_which_model_it_is(self):
         self.infill(kBefore, kAfter)
         page = lambda path, method="GET", body=None: json.loads(self.request(method, path, body)[2])  # noqa: E731

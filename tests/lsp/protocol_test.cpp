@@ -117,6 +117,18 @@ TEST_CASE("a version that is none of LSP's is left out, and a document's URI is 
     CHECK(document_uri(Json::parse(params)).empty());
 }
 
+TEST_CASE("a request says that it asks ahead, or it does not") {
+  const auto ahead = [](const std::string& more) {
+    return read<InlineCompletionParams>(
+               R"({"textDocument":{"uri":"u:x"},"position":{"line":3,"character":0})" + more + "}")
+        .ahead;
+  };
+  CHECK(ahead(R"(,"efim":{"ahead":true})"));
+  CHECK_FALSE(ahead(R"(,"efim":{"ahead":false})"));
+  CHECK_FALSE(ahead(R"(,"efim":{})"));
+  CHECK_FALSE(ahead(""));
+}
+
 TEST_CASE("a client with one kind of number may write 3.0") {
   const auto params = read<InlineCompletionParams>(
       R"({"textDocument":{"uri":"u:x"},"position":{"line":3.0,"character":0.0}})");
