@@ -43,6 +43,13 @@ bool refuse(int number, int error, unsigned argument, std::uint32_t least) {
 
 bool no_holes() { return refuse(SYS_fallocate, EOPNOTSUPP, 0, 0); }
 
+/// Pages 100 to 119 of kB, and then 0 to 19 of kA.
+bool keep_two_chains(const ScratchFolder& scratch) {
+  const OpenStore store = open_store(scratch.store());
+  return keep_chain(*store.store, kB, 100, 120) == 20 &&
+         keep_chain(*store.store, kA, 0, 20) == 20 && store->use(kB) && store->use(kA);
+}
+
 /// How many of the pages [first, end) are right, counted up to the first that is not.
 int usable(const store::Store& store, int first, int end) {
   int number = first;
@@ -56,12 +63,7 @@ TEST_CASE("a smaller budget costs no more pages on a file system that gives no b
   const ScratchFolder scratch;
   CHECK(in_child([&] {
           if (!no_holes()) return 1;
-          {
-            const OpenStore store = open_store(scratch.store());
-            if (keep_chain(*store.store, kB, 100, 120) != 20) return 2;
-            if (keep_chain(*store.store, kA, 0, 20) != 20) return 3;
-            if (!store->use(kB) || !store->use(kA)) return 4;
-          }
+          if (!keep_two_chains(scratch)) return 2;
           const OpenStore store = open_store(scratch.store(), budget_for(30));
           if (store->usage().disk_bytes > budget_for(30)) return 5;
           if (usable(*store.store, 0, 20) != 20) return 6;
@@ -78,12 +80,7 @@ TEST_CASE(
   const ScratchFolder scratch;
   CHECK(in_child([&] {
           if (!no_holes()) return 1;
-          {
-            const OpenStore store = open_store(scratch.store());
-            if (keep_chain(*store.store, kB, 100, 120) != 20) return 2;
-            if (keep_chain(*store.store, kA, 0, 20) != 20) return 3;
-            if (!store->use(kB) || !store->use(kA)) return 4;
-          }
+          if (!keep_two_chains(scratch)) return 2;
           // As long as a page is: what SQLite writes is shorter.
           if (!refuse(SYS_pwrite64, ENOSPC, 2, kPageBytes)) return 5;
           const OpenStore store = open_store(scratch.store(), budget_for(30));
