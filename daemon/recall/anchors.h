@@ -38,7 +38,7 @@ inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 /// The only one in a document's text (text::document_text).
 inline bool is_line_end(char c) { return c == '\n'; }
 /// Letters, digits, "_", and every byte of a code point that is not ASCII.
-inline bool is_word(char c) {
+constexpr bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
          static_cast<unsigned char>(c) >= 0x80;
 }

@@ -5,6 +5,7 @@
 #include <span>
 #include <utility>
 
+#include "daemon/recall/analogy/analogies.h"
 #include "daemon/recall/shelf.h"
 #include "daemon/recall/vote.h"
 
@@ -27,14 +28,18 @@ struct Index::Impl {
     const auto found = shelves.find(project);
     return found == shelves.end() ? nullptr : &found->second;
   }
-  std::vector<Match> matches(const Asked& asked, const Where& where) const {
+  std::vector<Match> matches(const Asked& asked, const Where& where, Analogies& analogies) const {
     Search search(asked);
-    const auto found = shelves.find(where.project);
-    if (found == shelves.end())
+    const auto shelf = shelves.find(where.project);
+    if (shelf == shelves.end())
       search.scan_own(where.path);
     else
-      found->second.search(search, where.path);
-    return search.take();
+      shelf->second.search(search, where.path);
+    std::vector<Match> found = search.take();
+    const std::vector<Match> alike = analogies.find(asked, where.path);
+    const auto middle = found.insert(found.end(), alike.begin(), alike.end());
+    std::ranges::inplace_merge(found, middle, std::ranges::greater{}, &Match::weight);
+    return found;
   }
   void limit_bytes();
 };
@@ -143,12 +148,14 @@ void Index::remove_project(std::string_view project) {
 
 std::vector<Candidate> Index::find(const Query& query) const {
   const Asked asked(query.text, query.cursor);
-  return candidates_of(asked, impl_->matches(asked, query.where), query.candidates_max);
+  Analogies analogies;
+  return candidates_of(asked, impl_->matches(asked, query.where, analogies), query.candidates_max);
 }
 
 Continuation Index::draft(const Query& query, std::size_t bytes_max) const {
   const Asked asked(query.text, query.cursor);
-  std::vector<Match> matches = impl_->matches(asked, query.where);
+  Analogies analogies;
+  std::vector<Match> matches = impl_->matches(asked, query.where, analogies);
   // At the start of a line the next line is asked for, not whether there is one.
   if (asked.place() == Place::kStart)
     std::erase_if(matches, [](const Match& match) { return match.continuation.empty(); });

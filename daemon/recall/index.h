@@ -72,7 +72,8 @@ class Merge {
 };
 
 /// Finds earlier text of the user's own that matches the text before the cursor, and proposes how
-/// it went on.
+/// it went on. Lines of the document that are built as the cursor's line are matches, too, with the
+/// user's names in place of theirs.
 ///
 /// An open document stands for its file: while it is open, text that only the file on the disk has is
 /// not searched. What both have is found through the file's batch. All else of a document is read

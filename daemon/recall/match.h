@@ -43,6 +43,8 @@ struct Match {
   const std::string* batch_path = nullptr;
   bool edited = false;  ///< the text is another file's, and was edited in this session
 
+  bool is_analogy = false;  ///< `text` is its continuation alone, and stands nowhere
+
   // The findings of judge().
   std::string_view continuation = {};  ///< of its line, without blanks at the end
   bool is_cut = false;                 ///< the line goes on after it

@@ -58,7 +58,7 @@ class Reading {
       : asked_(asked), indentation_(blanks_of(asked.text(), asked.line_begin())) {
     for (const Match& match : heard) {
       if (voters_.size() == kVotersMax) break;
-      if (match.continuation != line || match.is_cut) continue;
+      if (match.continuation != line || match.is_cut || match.is_analogy) continue;
       const std::size_t begin = line_begin(match.text, match.goes_on);
       voters_.push_back(
           {&match, next_begin(match.text, match.goes_on), blanks_of(match.text, begin)});
