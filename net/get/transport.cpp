@@ -56,15 +56,23 @@ bool is_redirect(long status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// Whether NO_PROXY names the host, or a domain that it is in. Networks in it (10.0.0.0/8) are left
-/// to libcurl: only messages would be wrong.
+/// NO_PROXY for libcurl, with this machine's own names: a proxy is another machine, and would be sent
+/// in clear what is meant for this one.
+std::string spared_hosts() {
+  const char* value = std::getenv("no_proxy");
+  if (value == nullptr || *value == '\0') value = std::getenv("NO_PROXY");
+  const std::string named = value == nullptr ? "" : value;
+  return named == "*" ? named : named + ",localhost,127.0.0.1,127.0.0.0/8,::1";
+}
+
+/// Whether the list has the host, or a domain that it is in. Networks in it (10.0.0.0/8) are left to
+/// libcurl: only messages would be wrong.
 bool is_spared(const std::string& url) {
   const Url handle = parsed(url);
-  const char* value = std::getenv("no_proxy");
-  if (value == nullptr) value = std::getenv("NO_PROXY");
-  if (handle == nullptr || value == nullptr) return false;
-  const std::string host = lower(part(handle, CURLUPART_HOST));
-  const std::string list = lower(value);
+  if (handle == nullptr) return false;
+  std::string host = lower(part(handle, CURLUPART_HOST));
+  if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
+  const std::string list = lower(spared_hosts());
   if (list == "*") return true;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t end = std::min(list.find_first_of(", \t", at), list.size());
@@ -250,7 +258,9 @@ tl::expected<HttpAnswer, HttpFailure> Transport::once(const HttpRequest& request
     add_header("If-Range: " + request.if_range);
   if (request.from_byte > 0) curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
   const std::string agent = std::string("efimd/") + service::version();
+  const std::string spared = spared_hosts();
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_NOPROXY, spared.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);

@@ -1,11 +1,25 @@
 #include "net/remote/transfer.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
 #include "daemon/config/version.h"
 
 namespace efimd::remote {
+
+namespace {
+
+/// NO_PROXY for libcurl, with this machine's own names: a proxy is another machine, and would be sent
+/// the text in clear.
+std::string spared_hosts() {
+  const char* value = std::getenv("no_proxy");
+  if (value == nullptr || *value == '\0') value = std::getenv("NO_PROXY");
+  const std::string named = value == nullptr ? "" : value;
+  return named == "*" ? named : named + ",localhost,127.0.0.1,127.0.0.0/8,::1";
+}
+
+}  // namespace
 
 Connections::Connections() {
   curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -54,6 +68,8 @@ Result<std::unique_ptr<Transfer>> Transfer::start(Connections& connections, Ask 
   }
   const std::string agent = std::string("efimd/") + service::version();
   curl_easy_setopt(easy, CURLOPT_URL, self->ask_.url.c_str());
+  curl_easy_setopt(easy, CURLOPT_NOPROXY,
+                   spared_hosts().c_str());  // copied, as all texts but a body
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);

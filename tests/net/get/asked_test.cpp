@@ -117,6 +117,8 @@ TEST_CASE("a proxy is one for the address's scheme, and spares what NO_PROXY nam
   CHECK(proxy("*", "https://hub.example").empty());
   CHECK(proxy("ub.example", "https://hub.example") == "proxy.example");
   CHECK(proxy("a.hub.example", "https://hub.example") == "proxy.example");
+  CHECK(proxy("a.example", "https://localhost:8443").empty());
+  CHECK(proxy("", "https://[::1]:8443/x").empty());
 }
 
 TEST_CASE("a redirect is resolved against where it came from") {

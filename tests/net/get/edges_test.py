@@ -84,6 +84,17 @@ class WhatIsSaid(GetTest):
             said = self.refused("nobody/here", HF_ENDPOINT="http://127.0.0.1:9", **variables) if number < 2 else ""
             self.assertNotIn("proxy 127", said)
 
+    def test_what_is_for_this_machine_goes_through_no_proxy(self):
+        """It would be sent the token in clear."""
+        closed = "http://127.0.0.1:9"
+        port = self.hub.hub.server_port
+        for number, (host, variables) in enumerate([("127.0.0.1", {"http_proxy": closed}), ("localhost", {"ALL_PROXY": closed}),
+                                                    ("127.0.0.1", {"http_proxy": closed, "no_proxy": "example.org"})]):
+            done = self.run_get(kName, **variables, HF_ENDPOINT=f"http://{host}:{port}", HF_TOKEN="hf_secret",
+                                HF_HUB_CACHE=str(self.home / str(number)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertNotIn("proxy", done.stderr)
+
     def refused(self, *arguments, **environment):
         done = self.run_get(*arguments, **environment)
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)

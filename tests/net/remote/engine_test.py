@@ -113,6 +113,14 @@ class Answers(Remote):
         self.assertEqual(["logprobs" in request for request in self.server.requests], [True, False])
 
 
+class BehindAProxy(Remote):
+    def test_a_server_of_this_machine_is_asked_without_it(self):
+        """A proxy is another machine, which the text would be sent to."""
+        for name in ("http_proxy", "ALL_PROXY"):
+            self.environment[name] = "http://127.0.0.1:9"  # nobody is there
+        self.assertEqual(self.ask(self.start())[1]["source"], "elsewhere")
+
+
 class Troubles(Remote):
     def check_trouble(self, editor, mode, text):
         """In this mode the local model answers in time; the trouble is told once; then it recovers by itself."""
