@@ -265,6 +265,7 @@ Setback Download::refusal(const HttpAnswer& answer) {
                "run the command again then; a token (HF_TOKEN) may raise the limit"}};
     return {{Fault::kIo, where + what, "run the command again later"}, true, wait};
   }
+  if (wish_.gated && header(answer.headers, "x-error-code") == "GatedRepo") return {*wish_.gated};
   // Addresses to which the hub leads are good for a while only.
   const bool is_elsewhere = where != origin_of(wish_.url);
   if (status == 401 || status == 403)

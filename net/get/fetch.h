@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "base/error.h"
@@ -27,6 +28,8 @@ struct FetchWish {
   std::function<Result<void>(const std::filesystem::path& file, std::uint64_t here,
                              std::uint64_t whole)>
       look = {};
+  /// What is said if the server lets only users load it who have accepted its owner's terms.
+  std::optional<Error> gated = std::nullopt;
 };
 
 struct FetchWatch {

@@ -197,6 +197,7 @@ Result<void> Getting::load(const HubAccess& hub, const HubRepository& repository
     wish.bytes = file.bytes;
     wish.hash = file.hash;
     wish.check = check_gguf;
+    wish.gated = gated_error(hub, repository.name);
     // Another program may join the parts of a model that is in several files.
     if (files.size() == 1) wish.look = look(file.path);
     const auto done = fetch(transport_, wish, watch(file.path));

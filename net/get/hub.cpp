@@ -112,12 +112,7 @@ Error refusal(const HttpAnswer& answer, const HubAccess& hub, const Asked& asked
   const std::string code = found == answer.headers.end() ? "" : found->second;
   const std::string name = asked.repository;
   const std::string page = hub.endpoint + "/" + name;
-  if (code == "GatedRepo" && hub.token.empty())
-    return {Fault::kUnsupported, name + ": its owner lets only known users load it",
-            "accept its terms at " + page + ", and set HF_TOKEN to your token"};
-  if (code == "GatedRepo")
-    return {Fault::kUnsupported, name + ": your token has no access to it",
-            "accept its terms at " + page};
+  if (code == "GatedRepo") return gated_error(hub, name);
   const auto message = answer.headers.find("x-error-message");
   if (!hub.token.empty() && answer.status == 401 && message != answer.headers.end() &&
       message->second.starts_with("Invalid credentials"))
@@ -253,6 +248,14 @@ Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const 
     if (!wait_ms(wait >= 0 ? wait * 1000 : 500 << tries))
       return fail(Fault::kStopped, "interrupted", "");
   }
+}
+
+Error gated_error(const HubAccess& hub, const std::string& repository) {
+  const std::string accept = "accept its terms at " + hub.endpoint + "/" + repository;
+  if (hub.token.empty())
+    return {Fault::kUnsupported, repository + ": its owner lets only known users load it",
+            accept + ", and set HF_TOKEN to your token"};
+  return {Fault::kUnsupported, repository + ": your token has no access to it", accept};
 }
 
 Result<HubRepository> parse_repository(std::string_view text, const std::string& name) {

@@ -42,6 +42,9 @@ struct HubRepository {
 /// kNotReady, so that cached files may serve. `note` is told what is waited for.
 Result<HubRepository> ask_hub(Transport& transport, const HubAccess& hub, const Asked& asked,
                               const std::function<void(const std::string& text)>& note);
+/// What is said where the hub refuses a gated repository: some it describes to all, and refuses the
+/// files.
+Error gated_error(const HubAccess& hub, const std::string& repository);
 /// What the interface answered. kBadInput for what is no such answer; files with names that lead
 /// elsewhere are left out. Limits: kHubFilesMax files.
 Result<HubRepository> parse_repository(std::string_view json, const std::string& name);

@@ -107,6 +107,13 @@ class WhatIsSaid(GetTest):
         self.assertIn("does not know your token", said)
         self.assertIn("need none", said)
 
+    def test_a_gated_repository_that_is_described_to_all_says_how_to_get_in(self):
+        self.repository.token, self.repository.gated, self.repository.described_to_all = "hf_secret", True, True
+        page = f"{self.hub.endpoint}/{kName}"
+        self.assertIn(f"only known users load it; accept its terms at {page}, and set HF_TOKEN", self.refused(kName))
+        self.assertIn(f"your token has no access to it; accept its terms at {page}", self.refused(kName, HF_TOKEN="hf_other"))
+        self.assertEqual(self.run_get(kName, HF_TOKEN="hf_secret").returncode, 0)
+
     def test_what_the_hub_wants_to_be_waited_for_is_said(self):
         self.hub.api_faults.append(hub_server.status(429, RateLimit='"api";r=0;t=1'))
         done = self.run_get()

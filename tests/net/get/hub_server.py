@@ -21,7 +21,9 @@ def git_id(content):
 
 
 class Repository:
-    """Files by path; `lfs` False names their content as git does."""
+    """Files by path; `lfs` False names their content as git does. The hub describes most gated ones to everybody."""
+
+    described_to_all = False
 
     def __init__(self, files, license="apache-2.0", lfs=True, token=None, gated=False, commit=kCommit):
         self.files, self.license, self.lfs = files, license, lfs
@@ -127,7 +129,7 @@ class Hub:
             return send(handler, 401, headers={"X-Error-Code": "RepoNotFound"})
         if revision not in ("main", self.repositories[name].commit):
             return send(handler, 404, headers={"X-Error-Code": "RevisionNotFound"})
-        if not self.may_read(handler, self.repositories[name]):
+        if not self.repositories[name].described_to_all and not self.may_read(handler, self.repositories[name]):
             return None
         return send(handler, 200, json.dumps(self.repositories[name].described()).encode())
 
