@@ -92,7 +92,8 @@ void Connection::check_head() {
   if (const auto why = refused(head, rules_)) return refuse(why->status, why->why);
   const Routed routed = route_of(head.method, head.target);
   if (routed.status == 405) {
-    Answer other = refusal(405, "this path wants " + std::string(routed.allowed));
+    Answer other =
+        refusal(405, "this path wants " + std::string(routed.allowed), form_of_errors(head.target));
     other.allowed = routed.allowed;
     return answer_and_close(other);
   }
@@ -323,7 +324,8 @@ void Connection::answer_and_close(const Answer& answer_) {
 }
 
 void Connection::refuse(unsigned status, std::string_view why) {
-  answer_and_close(refusal(status, why));
+  const auto target = parser_->get().target();
+  answer_and_close(refusal(status, why, form_of_errors({target.data(), target.size()})));
 }
 
 void Connection::turn_away() {

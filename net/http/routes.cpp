@@ -44,4 +44,8 @@ Routed route_of(std::string_view method, std::string_view target) {
   return routed;
 }
 
+Form form_of_errors(std::string_view target) {
+  return target.starts_with("/api/") ? Form::kOllama : Form::kLlama;
+}
+
 }  // namespace efimd::http

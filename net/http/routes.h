@@ -33,5 +33,7 @@ struct Routed {
 
 /// `target`: the path, perhaps with a query, which is passed over.
 Routed route_of(std::string_view method, std::string_view target);
+/// Whose error a refusal is that comes before there is a route.
+Form form_of_errors(std::string_view target);
 
 }  // namespace efimd::http

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """efimd-http refuses web pages, strangers and what is too much, and goes on serving."""
 
+import json
 import os
 import shutil
 import socket
@@ -34,6 +35,17 @@ class Refusals(HttpTest):
         self.assertEqual(self.status(), 400)  # with the token it is read, and has no text
         file = self.folder / "state" / "http_token"
         self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600)
+
+    def test_ollamas_clients_get_each_refusal_as_text(self):
+        """They show what "error" is, which of an object is nothing that one can read."""
+        for status, method, path, headers in (
+                (401, "POST", "/api/generate", {"Authorization": None}), (403, "GET", "/api/tags", {"Host": "evil.example"}),
+                (415, "POST", "/api/show", {"Content-Type": "text/plain"}), (404, "POST", "/api/chat", {}),
+                (405, "GET", "/api/generate", {}), (400, "POST", "/api/generate", {})):
+            answer = self.request(method, path, b"[" if method == "POST" else None, headers)
+            self.assertEqual(answer[0], status, answer)
+            self.assertIsInstance(json.loads(answer[2])["error"], str)
+        self.assertEqual(json.loads(self.request("GET", "/props", None, {"Authorization": None})[2])["error"]["code"], 401)
 
     @unittest.skipUnless(os.getuid() == 0 and kPython, "only root can be another user, who needs a Python of the system")
     def test_another_user_of_this_machine(self):
