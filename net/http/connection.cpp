@@ -154,11 +154,11 @@ void Connection::complete(const Route& route) {
   parser_->get().body() = {};
   if (!request) return answer(refusal(400, request.error().message(), route.form));
   request_ = std::move(*request);
-  const bool warms_up = request_->tokens_max == 0;
-  if (warms_up) completer_.wake();
-  const bool empty = request_->text.before.empty() && request_->text.after.empty();
-  if (warms_up || empty)
+  // Without text Ollama's clients have the model loaded.
+  if (request_->tokens_max == 0 || request_->text.is_empty()) {
+    completer_.wake();
     return answer(answer_of(*request_, {}, completer_.pages().name(), now_s()));
+  }
   watch();
   said_.clear();
   Completer::Begun begun;

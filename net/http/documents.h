@@ -19,6 +19,7 @@ struct Surroundings {
   std::string before;
   std::string after;
   std::string path = {};  ///< of the file, if the client says it; a name only, never opened
+  bool is_empty() const { return before.empty() && after.empty(); }
 };
 
 /// Whole lines before the cursor's and after it, at most 1 KiB: an editor's document with them may be

@@ -200,7 +200,7 @@ Json ollama_object(const Told& told, std::string_view text, bool done) {
                  {"done", done}};
   if (!done) return object;
   const auto ns = [](double ms) { return std::llround(ms * 1e6); };
-  object["done_reason"] = finish(told);
+  object["done_reason"] = told.request.text.is_empty() ? "load" : finish(told);
   object["context"] = Json::array();
   object["total_duration"] = ns(told.completed.total_ms);
   object["load_duration"] = 0;

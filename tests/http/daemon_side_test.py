@@ -110,6 +110,12 @@ class DaemonSide(HttpTest):
         self.assertEqual(json.loads(connection.getresponse().read())["content"], "")
         self.daemon.next("efim/status")
 
+    def test_a_request_without_text_has_the_model_loaded(self):
+        connection = self.send("", "", path="/api/generate", stream=False)  # as Ollama's clients do that
+        answer = json.loads(connection.getresponse().read())
+        self.assertEqual((answer["response"], answer["done"], answer["done_reason"]), ("", True, "load"))
+        self.daemon.next("efim/status")
+
     def test_the_same_request_twice_is_asked_once_and_cancelled_when_both_have_left(self):
         first, second = self.send("int a"), self.send("int a")
         asked = self.daemon.next("textDocument/inlineCompletion")
