@@ -90,6 +90,8 @@ void Connection::check_head() {
   for (const char* once : {"Host", "Authorization"})
     if (message.count(once) > 1) return refuse(400, std::string("more than one field ") + once);
   if (const auto why = refused(head, rules_)) return refuse(why->status, why->why);
+  known_ = true;
+  idle_since_.reset();
   const Routed routed = route_of(head.method, head.target);
   if (routed.status == 405) {
     Answer other =
@@ -300,6 +302,7 @@ void Connection::answer(const Answer& answer) {
 
 void Connection::answered(bool keep_alive) {
   request_.reset();
+  idle_since_ = Completer::Clock::now();
   if (keep_alive) return read_head();
   error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
@@ -334,6 +337,7 @@ void Connection::turn_away() {
 }
 
 void Connection::close() {
+  idle_since_.reset();
   error_code ignored;
   stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_both, ignored);
   stream_.close();

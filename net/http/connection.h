@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "net/http/completer.h"
 #include "net/http/guard.h"
@@ -43,8 +44,12 @@ class Connection : public std::enable_shared_from_this<Connection> {
   void start() { read_head(); }
   /// Refuses whatever comes: there are too many connections.
   void turn_away();
-  /// The server ends.
+  /// The server ends, or another client needs the place.
   void close();
+  /// No request of it is being served.
+  bool is_idle() const { return idle_since_.has_value(); }
+  /// Of two idle ones the lesser gives way: a stranger's, or the one that is idle for longer.
+  auto place() const { return std::pair(known_, idle_since_); }
 
  private:
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
@@ -83,6 +88,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   std::string writing_, unsent_;  ///< bytes of the stream
   bool ended_stream_ = false;     ///< its last chunk is among them
   bool close_after_ = false;
+  bool known_ = false;  ///< a request of it has passed the guard
+  std::optional<Completer::Clock::time_point> idle_since_ = Completer::Clock::now();
   bool first_ = true;
 };
 

@@ -63,16 +63,29 @@ void Server::accept(Acceptor& acceptor) {
       });
       return;
     }
-    const bool too_many = open_ >= kConnectionsMax;
+    const bool too_many = open_ >= kConnectionsMax && !make_room();
     ++open_;
     const auto connection =
         std::make_shared<Connection>(std::move(socket), completer_, rules_, [this] { --open_; });
-    if (too_many)
+    if (too_many) {
       connection->turn_away();
-    else
+    } else {
+      served_.push_back(connection);
       connection->start();
+    }
     accept(acceptor);
   });
+}
+
+/// Some clients leave connections open, and anyone on this machine may open some.
+bool Server::make_room() {
+  std::erase_if(served_, [](const auto& each) { return each.expired(); });
+  std::shared_ptr<Connection> first;
+  for (const auto& each : served_)
+    if (auto other = each.lock(); other && other->is_idle())
+      if (!first || other->place() < first->place()) first = std::move(other);
+  if (first) first->close();
+  return first != nullptr;
 }
 
 /// What is being answered is broken off: its clients see the connection end.

@@ -19,7 +19,8 @@ namespace efimd::http {
 
 /// Listens on loopback and serves until SIGINT, SIGTERM, or SIGUSR2, which tells its starter's end.
 ///
-/// Thread: that of run(). Limits: kConnectionsMax; further clients are told so.
+/// Thread: that of run(). Limits: kConnectionsMax. For a further client one that has no request is
+/// closed; if all have one, it is told so.
 class Server {
  public:
   static constexpr std::size_t kConnectionsMax = 64;
@@ -42,12 +43,14 @@ class Server {
 
   Result<void> listen_at(const boost::asio::ip::address& address);
   void accept(Acceptor& acceptor);
+  bool make_room();
   void finish();
 
   boost::asio::io_context io_;
   GuardRules rules_;
   std::function<void(const std::string&)> log_;
   std::size_t open_ = 0;  ///< connections
+  std::list<std::weak_ptr<Connection>> served_;
   Completer completer_;
   boost::asio::signal_set signals_;
   std::list<Acceptor> acceptors_;

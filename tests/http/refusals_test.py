@@ -101,12 +101,31 @@ class Refusals(HttpTest):
             self.assertEqual((status, headers["Allow"]), (405, wanted), (method, path))
             self.assertIn("" if method == "HEAD" else f"this path wants {wanted}", text)
 
+    def connect(self):
+        connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
+        self.addCleanup(connection.close)
+        return connection
+
     def test_too_many_connections_are_told_so_and_the_next_is_served(self):
-        held = [socket.create_connection(("127.0.0.1", self.port), timeout=60) for _ in range(64)]
-        with socket.create_connection(("127.0.0.1", self.port), timeout=60) as one_more:
-            self.assertIn(b"503", one_more.recv(4096))
+        head = f"POST /infill HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {self.token}\r\n" \
+               "Content-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n".encode()
+        held = [self.connect() for _ in range(64)]
+        for connection in held:
+            connection.sendall(head)
+            self.assertIn(b"100", connection.recv(4096))  # it is being served
+        self.assertIn(b"503", self.connect().recv(4096))
         for connection in held:
             connection.close()
+        self.assertTrue(self.infill(kBefore, kAfter)["content"])
+
+    def test_connections_without_a_request_give_way_and_those_of_strangers_first(self):
+        ours = self.connection()
+        self.assertEqual(self.request("GET", "/v1/models", connection=ours)[0], 200)
+        strangers = [self.connect() for _ in range(100)]
+        self.assertEqual(strangers[0].recv(1), b"")
+        self.assertEqual(self.request("GET", "/v1/models", connection=ours)[0], 200)  # on the same connection
+        for _ in range(64):  # a client that leaves each of its connections open
+            self.assertEqual(self.request("GET", "/v1/models", connection=self.connection())[0], 200)
         self.assertTrue(self.infill(kBefore, kAfter)["content"])
 
 
