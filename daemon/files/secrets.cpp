@@ -22,7 +22,8 @@ constexpr auto kPatterns = std::to_array<std::string_view>(
      "id_dsa[._-]*", "id_ecdsa[._-]*", "id_ed25519[._-]*", "deploy_key", "*_deploy_key",
      "deploy-key",
      // Passwords of programs
-     ".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".my.cnf",
+     ".netrc", "_netrc", ".authinfo", ".msmtprc", ".smbcredentials", ".databrickscfg",
+     "*.nmconnection", ".npmrc", ".pypirc", ".pgpass", ".htpasswd", ".git-credentials", ".my.cnf",
      ".mylogin.cnf", ".vault-token", ".vault_pass*", ".vault-pass*", "vault_pass*.txt",
      "vault-pass*.txt", ".s3cfg", ".boto", "htpasswd", ".yarnrc.yml", ".sentryclirc",
      ".erlang.cookie", "*.tfrc.json", "ngrok.yml", ".dockercfg", "rclone.conf", ".terraformrc",
@@ -34,7 +35,7 @@ constexpr auto kPatterns = std::to_array<std::string_view>(
      "credentials.db", "secret.json", "secrets.json", "secrets.*.json", "secret.y*ml",
      "secrets.y*ml", "secrets.*.y*ml", "secrets.y*ml.*", "secret.toml", "secrets.toml",
      "secrets.ini", "secret.txt", "secrets.txt", "password.txt", "passwords.txt", "passwd.txt",
-     ".*-token", ".*_token", "token", ".token", "token.txt", "*.token", "api_key", "api_key.txt",
+     "*-token", "*_token", "token", ".token", "token.txt", "*.token", "api_key", "api_key.txt",
      "api-key.txt", "apikey.txt", "application_default_credentials.json", "service-account*.json",
      "service_account*.json", "client_secret*.json", "*.tfvars", "*.tfvars.json", "*.tfstate",
      "*.tfstate.*",
@@ -42,7 +43,7 @@ constexpr auto kPatterns = std::to_array<std::string_view>(
      ".*_history", ".lesshst", ".viminfo",
      // By the path's last parts
      ".docker/config.json", ".m2/settings.xml", ".gradle/gradle.properties", "gh/hosts.yml",
-     ".config/hub", ".fly/config.yml", ".netlify/config.json",
+     ".config/hub", ".fly/config.yml", ".netlify/config.json", "efimd/key",
      // Folders that hold only secrets
      ".ssh", ".gnupg", ".aws", ".kube", ".password-store", ".azure", ".gcloud", ".config/gcloud",
      ".config/op", ".config/doctl"});
@@ -117,10 +118,24 @@ bool begins_key(std::string_view text, std::size_t at) {
   return after && is_key_body(*after);
 }
 
+/// Whether the header at `at` and its key are in a string whose line ends are written "\\n": clouds
+/// give the keys of service accounts as JSON, under names that say nothing.
+bool begins_key_in_string(std::string_view text, std::size_t at) {
+  constexpr std::string_view kDashes = "-----", kLineEnd = "\\n";
+  const std::string_view line = text.substr(at, kKeyLineMax);
+  const std::size_t end = line.find(kDashes, kDashes.size());
+  if (end == line.npos || !is_key_header(line.substr(0, end + kDashes.size()))) return false;
+  std::string_view body = line.substr(end + kDashes.size());
+  if (body.starts_with("\\r")) body.remove_prefix(2);
+  if (!body.starts_with(kLineEnd)) return false;
+  body.remove_prefix(kLineEnd.size());
+  return is_key_body(body.substr(0, body.find('\\')));
+}
+
 bool holds_key(std::string_view text) {
   constexpr std::string_view kBegin = "-----BEGIN ";
   for (std::size_t at = text.find(kBegin); at != text.npos; at = text.find(kBegin, at + 1))
-    if (begins_key(text, at)) return true;
+    if (begins_key(text, at) || begins_key_in_string(text, at)) return true;
   return text.starts_with("PuTTY-User-Key-File-") || text.find("\nAGE-SECRET-KEY-1") != text.npos ||
          text.starts_with("AGE-SECRET-KEY-1");
 }

@@ -14,8 +14,9 @@ namespace efimd::service {
 /// .ssh does, because a folder x.key or credentials-service may hold code.
 std::string secret_by_name(std::string_view path);
 
-/// Why `text` is a secret: the header of a private key on a line of its own, or nothing but one
-/// token with a prefix that services give. Empty if it is none. Looks at kScannedBytesMax.
+/// Why `text` is a secret; empty if it is none. It is one with a private key and its header, on lines
+/// of their own or in a string. So is nothing but one token with a prefix that services give. Looks
+/// at kScannedBytesMax.
 std::string secret_by_content(std::string_view text);
 inline constexpr std::size_t kScannedBytesMax = std::size_t{1} << 20;
 

@@ -118,6 +118,13 @@ TEST_CASE("each name of a file with secrets is known") {
                            "passwd.txt",
                            ".gitlab-token",
                            ".github_token",
+                           "http_token",
+                           ".config/efimd/key",
+                           ".authinfo",
+                           ".msmtprc",
+                           ".smbcredentials",
+                           ".databrickscfg",
+                           "home.nmconnection",
                            ".zsh_history",
                            ".node_repl_history",
                            ".lesshst",
@@ -135,15 +142,20 @@ TEST_CASE("each name of a file with secrets is known") {
 }
 
 TEST_CASE("ordinary code is no secret, and a folder's name makes none") {
-  for (const char* name : {"id_map.cpp",          "id_generator.py", "credentials.h",
-                           "credentials_test.go", "id_tools/a.py",   "credentials-service/main.go",
-                           ".environment/a.py",   "x.key/a.cpp",     "token.cpp",
-                           "tokenizer.py",        "secrets.cpp",     "password.go",
-                           "shadow.glsl",         "config.json",     "settings.xml",
-                           "hosts.yml",           "database.py",     "env.ts",
-                           "my.ssh/a.c",          "kube/config.go",  ".environment.ts",
-                           ".envoy.py",           "private_key.rs",  "token_history.py",
-                           "gcloud/a.py",         "op/config"}) {
+  for (const char* name : {"id_map.cpp",        "id_generator.py",
+                           "credentials.h",     "credentials_test.go",
+                           "id_tools/a.py",     "credentials-service/main.go",
+                           ".environment/a.py", "x.key/a.cpp",
+                           "token.cpp",         "tokenizer.py",
+                           "secrets.cpp",       "password.go",
+                           "shadow.glsl",       "config.json",
+                           "settings.xml",      "hosts.yml",
+                           "database.py",       "env.ts",
+                           "my.ssh/a.c",        "kube/config.go",
+                           ".environment.ts",   ".envoy.py",
+                           "private_key.rs",    "token_history.py",
+                           "gcloud/a.py",       "op/config",
+                           "next_token.py",     "key"}) {
     INFO(name);
     CHECK(reason_of("/p/" + std::string(name)) == Reason::kNone);
   }
@@ -184,6 +196,20 @@ TEST_CASE("a private key is known by its text, code that names its header is not
   CHECK(secret_by_content("-----BEGIN CERTIFICATE-----\nMIIDazCCAlOgAwIBAgIUc\n").empty());
   CHECK(secret_by_content("-----BEGIN PRIVATE KEY-----").empty());
   CHECK(secret_by_content("").empty());
+}
+
+TEST_CASE("a private key in a string of one line is known, as in a service account's JSON") {
+  const std::string header = std::string("-----BEGIN ") + "PRIVATE KEY-----";
+  CHECK_FALSE(secret_by_content("{\n  \"private_key\": \"" + header +
+                                R"(\nMIIEvQIBADANBgkqhkiG9w0BAQEF\nAASC)" + "\"\n}\n")
+                  .empty());
+  CHECK_FALSE(
+      secret_by_content("KEY=" + header + R"(\r\nMIIEvQIBADANBgkqhkiG9w0BAQEF\r\n)").empty());
+  CHECK_FALSE(
+      secret_by_content("key = '" + header + R"(\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES)").empty());
+  CHECK(secret_by_content("key = \"" + header + R"(\n" + lines + "\n")").empty());
+  CHECK(secret_by_content("key = \"" + header + R"(\n...\n";)").empty());
+  CHECK(secret_by_content(R"("-----BEGIN CERTIFICATE-----\nMIIDazCCAlOgAwIBAgIUc\n")").empty());
 }
 
 TEST_CASE("a text made of headers is read once, however long its line is") {
