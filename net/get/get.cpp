@@ -235,6 +235,10 @@ Result<Got> Getting::from_address() {
     report_.note(path.string() + " has this name already; if it is of another address, remove it");
     return ready(path, true);
   }
+  if (is_on("HF_HUB_OFFLINE"))
+    return fail(Fault::kNotFound,
+                "HF_HUB_OFFLINE is set, and " + asked_.file + " is not in " + folder.string(),
+                "unset it, or see `efimd model list`");
   Offer offer;
   offer.name = asked_.url;
   offer.folder = folder.string();

@@ -114,6 +114,16 @@ class WhatIsSaid(GetTest):
         self.assertIn(f"your token has no access to it; accept its terms at {page}", self.refused(kName, HF_TOKEN="hf_other"))
         self.assertEqual(self.run_get(kName, HF_TOKEN="hf_secret").returncode, 0)
 
+    def test_offline_an_address_is_not_asked_either(self):
+        self.hub.plain["/files/coder.gguf"] = (kModel, '"one"')
+        address = f"http://localhost:{self.hub.hub.server_port}/files/coder.gguf"  # no hub's
+        self.assertIn("HF_HUB_OFFLINE is set, and coder.gguf is not in", self.refused(address, HF_HUB_OFFLINE="1"))
+        self.assertEqual(self.hub.requests, [])
+        path = self.get(address)
+        self.hub.requests.clear()
+        self.assertEqual(self.get(address, HF_HUB_OFFLINE="1"), path)
+        self.assertEqual(self.hub.requests, [])
+
     def test_what_the_hub_wants_to_be_waited_for_is_said(self):
         self.hub.api_faults.append(hub_server.status(429, RateLimit='"api";r=0;t=1'))
         done = self.run_get()
