@@ -11,10 +11,8 @@ using lsp::json_text;
 
 namespace {
 
-Told told_of(const CompletionRequest& request, const Completed& completed, std::string_view model,
-             std::int64_t created_s) {
-  Told told{request,  completed, {}, {}, request.model.empty() ? std::string(model) : request.model,
-            created_s};
+Told told_of(const CompletionRequest& request, const Completed& completed, std::string_view model) {
+  Told told{request, completed, {}, {}, request.model.empty() ? std::string(model) : request.model};
   told.text = before_stops(completed.text, request.stops, told.stop);
   return told;
 }
@@ -96,13 +94,13 @@ const char* stream_type(Form form) {
 }
 
 std::string stream_piece(const CompletionRequest& request, std::string_view text,
-                         std::string_view model, std::int64_t created_s) {
-  return piece_of(told_of(request, {}, model, created_s), text);
+                         std::string_view model) {
+  return piece_of(told_of(request, {}, model), text);
 }
 
 std::string stream_end(const CompletionRequest& request, const Completed& completed,
-                       std::string_view said, std::string_view model, std::int64_t created_s) {
-  Told told = told_of(request, completed, model, created_s);
+                       std::string_view said, std::string_view model) {
+  Told told = told_of(request, completed, model);
   std::string rest;
   if (told.text.size() > said.size() && told.text.starts_with(said))
     rest = piece_of(told, std::string_view(told.text).substr(said.size()));
@@ -115,12 +113,11 @@ std::string stream_error(std::string_view message, unsigned status, Form form) {
 }
 
 Answer answer_of(const CompletionRequest& request, const Completed& completed,
-                 std::string_view model, std::int64_t created_s) {
+                 std::string_view model) {
   if (request.stream)
-    return {200, stream_type(request.form), stream_end(request, completed, {}, model, created_s),
+    return {200, stream_type(request.form), stream_end(request, completed, {}, model),
             request.ignored};
-  return {200, Answer().type, whole_of(told_of(request, completed, model, created_s)),
-          request.ignored};
+  return {200, Answer().type, whole_of(told_of(request, completed, model)), request.ignored};
 }
 
 Answer refusal(unsigned status, std::string_view message, std::optional<Form> form) {

@@ -39,17 +39,17 @@ std::string_view before_stops(std::string_view text, const std::vector<std::stri
 std::size_t sayable(std::string_view text, const std::vector<std::string>& stops);
 
 /// The answer in the form that the request's clients parse. `model`: the name of the model in use,
-/// for requests that name none. `created_s`: seconds since 1970. A stream is in one piece here.
+/// for requests that name none. A stream is in one piece here.
 Answer answer_of(const CompletionRequest& request, const Completed& completed,
-                 std::string_view model, std::int64_t created_s);
+                 std::string_view model);
 
 // The same in pieces, of which the first come before the answer is known.
 const char* stream_type(Form form);
 std::string stream_piece(const CompletionRequest& request, std::string_view text,
-                         std::string_view model, std::int64_t created_s);
+                         std::string_view model);
 /// What follows the pieces, whose text is `said`.
 std::string stream_end(const CompletionRequest& request, const Completed& completed,
-                       std::string_view said, std::string_view model, std::int64_t created_s);
+                       std::string_view said, std::string_view model);
 /// In place of stream_end(), if the answer failed after a piece.
 std::string stream_error(std::string_view message, unsigned status, Form form);
 

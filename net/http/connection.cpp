@@ -40,12 +40,6 @@ std::optional<std::string> field(const Fields& fields, beast::string_view name) 
   return std::string(found->value());
 }
 
-std::int64_t now_s() {
-  return std::chrono::duration_cast<std::chrono::seconds>(
-             std::chrono::system_clock::now().time_since_epoch())
-      .count();
-}
-
 std::string joined(const std::vector<std::string>& names) {
   std::string text;
   for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
@@ -159,7 +153,7 @@ void Connection::complete(const Route& route) {
   // Without text Ollama's clients have the model loaded.
   if (request_->tokens_max == 0 || request_->text.is_empty()) {
     completer_.wake();
-    return answer(answer_of(*request_, {}, completer_.pages().name(), now_s()));
+    return answer(answer_of(*request_, {}, completer_.pages().name()));
   }
   watch();
   said_.clear();
@@ -191,13 +185,13 @@ void Connection::begun(const std::string& text) {
   }
   const std::string more = text.substr(said_.size(), size - said_.size());
   said_ = text.substr(0, size);
-  send(stream_piece(*request_, more, completer_.pages().name(), now_s()));
+  send(stream_piece(*request_, more, completer_.pages().name()));
 }
 
 void Connection::end_stream(const Outcome& outcome) {
   const bool whole = outcome.kind == Outcome::Kind::kCompleted;
   const unsigned status = outcome.kind == Outcome::Kind::kTooLate ? 504 : 503;
-  send(whole ? stream_end(*request_, outcome.completed, said_, completer_.pages().name(), now_s())
+  send(whole ? stream_end(*request_, outcome.completed, said_, completer_.pages().name())
              : stream_error(outcome.why, status, request_->form));
   send({});
 }
@@ -208,7 +202,7 @@ void Connection::completed(const Outcome& outcome) {
   const Form form = request_->form;
   switch (outcome.kind) {
     case Outcome::Kind::kCompleted:
-      return answer(answer_of(*request_, outcome.completed, completer_.pages().name(), now_s()));
+      return answer(answer_of(*request_, outcome.completed, completer_.pages().name()));
     case Outcome::Kind::kNotReady:
     case Outcome::Kind::kFailed:
       return answer(refusal(503, outcome.why, form));

@@ -141,11 +141,11 @@ Json open_ai_object(const Told& told, const char* kind, Json choice, bool last) 
   choice["index"] = 0;
   choice["logprobs"] = nullptr;
   Json object = {{"choices", Json::array({std::move(choice)})},
-                 {"created", told.created_s},
+                 {"created", told.request.created_s},
                  {"model", told.model},
                  {"system_fingerprint", "efimd"},
                  {"object", kind},
-                 {"id", "cmpl-efimd-" + std::to_string(told.created_s)}};
+                 {"id", told.request.id}};
   if (last) {
     object["usage"] = usage(told);
     object["timings"] = timings(told);
@@ -195,7 +195,7 @@ std::string mistral_whole(const Told& told) {
 
 Json ollama_object(const Told& told, std::string_view text, bool done) {
   Json object = {{"model", told.model},
-                 {"created_at", timestamp(told.created_s)},
+                 {"created_at", timestamp(told.request.created_s)},
                  {"response", text},
                  {"done", done}};
   if (!done) return object;

@@ -15,7 +15,6 @@ struct Told {
   std::string text;
   std::string stop;  ///< of the request's, that ended the text
   std::string model;
-  std::int64_t created_s;
 };
 
 // The request's form of it: whole, or some text of it and then its end.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <utility>
 
@@ -186,6 +188,14 @@ Result<void> take_text(Fields& fields, CompletionRequest& request,
   return {};
 }
 
+void name_answer(CompletionRequest& request) {
+  using namespace std::chrono;
+  const auto now = system_clock::now().time_since_epoch();
+  static std::atomic<std::int64_t> last = duration_cast<microseconds>(now).count();
+  request.created_s = duration_cast<seconds>(now).count();
+  request.id = "cmpl-efimd-" + std::to_string(++last);
+}
+
 }  // namespace
 
 Result<CompletionRequest> completion_request(Form form, std::string_view body,
@@ -195,6 +205,7 @@ Result<CompletionRequest> completion_request(Form form, std::string_view body,
   if (!parsed->is_object()) return fail(Fault::kBadInput, "the body must be a JSON object");
   CompletionRequest request;
   request.form = form;
+  name_answer(request);
   Fields fields(*parsed);
   if (auto taken = take_text(fields, request, model); !taken) return tl::unexpected(taken.error());
   // Ollama streams unless it is told otherwise.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -25,7 +26,9 @@ enum class Form {
 /// A request for a completion, as far as efimd honours it.
 struct CompletionRequest {
   Form form = Form::kInfill;
-  Surroundings text;
+  std::int64_t created_s = 0;  ///< when it was read, in seconds since 1970
+  std::string id = {};         ///< of its answer and each piece of it, and of no other answer
+  Surroundings text = {};
   std::optional<int> tokens_max;  ///< 0: a client warms up its server; nothing is to be written
   std::optional<double> temperature;
   std::vector<std::string> stops;  ///< the text ends before the first of these

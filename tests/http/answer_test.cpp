@@ -16,7 +16,8 @@ const Json kReceipt =
   "generatedTokens": 5, "queueMs": 1.0, "firstTokenMs": 11.0, "totalMs": 31.0})");
 
 Answer answered(CompletionRequest request, const std::string& text = "x + 1;") {
-  return answer_of(request, {text, kReceipt, 40}, "the model", 1'000'000'000);
+  request.created_s = 1'000'000'000;
+  return answer_of(request, {text, kReceipt, 40}, "the model");
 }
 Json body_of(const Answer& answer) { return test::json_of(answer.body); }
 /// The data of each event of a stream; "[DONE]" as a string.
@@ -93,6 +94,24 @@ TEST_CASE("OpenAI's answer, whole and as a stream") {
   CHECK(chunks[1]["choices"][0]["finish_reason"] == "stop");
   CHECK(chunks[2] == "[DONE]");
   CHECK(events(answered(request, "").body).size() == 2);
+}
+
+TEST_CASE("all pieces of an answer have its id and time, and no other answer has that id") {
+  const auto ask = [] {
+    return *completion_request(Form::kOpenAi, R"({"prompt": "x = ", "stream": true})",
+                               std::nullopt);
+  };
+  const CompletionRequest request = ask();
+  std::vector<Json> all = events(stream_piece(request, "1", "the model") +
+                                 stream_end(request, {"1;", kReceipt, 40}, "1", "the model"));
+  REQUIRE(all.size() == 4);
+  all.pop_back();  // [DONE]
+  for (const Json& each : all) {
+    CHECK(each["id"] == request.id);
+    CHECK(each["created"] == request.created_s);
+  }
+  CHECK(request.created_s > 1'700'000'000);
+  CHECK(ask().id != request.id);
 }
 
 TEST_CASE("Mistral's fill-in-the-middle has deltas") {
