@@ -70,7 +70,11 @@ bool Doors::has_changed() const {
   const service::Config now = service::load_config(paths_.config_file);
   if (!now.file_read && !now.warnings.empty()) return false;  // malformed: as the daemon does (D-7)
   if (now.remote != config_.remote) return true;
-  return http_lock_ && (now.http != config_.http || now.completion != config_.completion);
+  if (!http_lock_) return false;
+  if (now.http != config_.http || now.completion != config_.completion) return true;
+  if (!token_) return false;
+  const auto token = http::token_in(paths_.http_token_file().string());
+  return token && *token != *token_;
 }
 
 Result<void> Doors::take_http() {
@@ -118,7 +122,7 @@ void Doors::drop_engine() {
   engine_lock_.reset();
 }
 
-Result<http::Server::Settings> Doors::http_settings(const service::Config& config) const {
+Result<http::Server::Settings> Doors::http_settings(const service::Config& config) {
   auto plan = service::SpawnPlan::beside(paths_, "efimd");
   if (!plan) return tl::unexpected(plan.error());
   http::Server::Settings settings;
@@ -128,6 +132,7 @@ Result<http::Server::Settings> Doors::http_settings(const service::Config& confi
     if (!token) return tl::unexpected(token.error());
     settings.token = std::move(*token);
   }
+  token_ = settings.token;
   settings.defaults = {config.completion.tokens_max, config.completion.temperature,
                        std::chrono::duration_cast<std::chrono::seconds>(
                            std::chrono::system_clock::now().time_since_epoch())

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "daemon/client/client.h"
 #include "daemon/config/config.h"
@@ -30,7 +31,7 @@ class Doors {
   /// Reads the configuration and takes what it names. kNotReady if another process has it,
   /// kNotFound if there is nothing to serve.
   Result<Serve> prepare();
-  /// Whether the configuration asks for something else to be served than what prepare() read.
+  /// Whether the configuration or the token is another one than what prepare() read.
   bool has_changed() const;
   /// For who waits: why it did not come to listen.
   void report(const Error& error);
@@ -42,7 +43,7 @@ class Doors {
   Result<void> take_http();
   Result<void> take_engine(const service::Config& config);
   void drop_engine();
-  Result<http::Server::Settings> http_settings(const service::Config& config) const;
+  Result<http::Server::Settings> http_settings(const service::Config& config);
   int serve(const std::optional<http::Server::Settings>& http, pid_t starter);
 
   service::Paths paths_;
@@ -51,6 +52,7 @@ class Doors {
   std::optional<service::LockFile> http_lock_, engine_lock_;
   service::UniqueFd engine_listener_;
   service::Config config_;  ///< as it was read
+  std::optional<std::string> token_;
   std::optional<remote::Server::Settings> engine_;
 };
 

@@ -4,12 +4,15 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "daemon/config/config.h"
+#include "daemon/config/local_socket.h"
 #include "daemon/config/program.h"
 #include "daemon/config/this_system.h"
 #include "daemon/config/version.h"
@@ -62,6 +65,20 @@ int serve(const service::Paths& paths, const Options& options) {
   return ended.status;
 }
 
+int print_token(const service::Paths& paths) {
+  const std::filesystem::path file = paths.http_token_file();
+  std::error_code error;
+  const bool was_here = std::filesystem::exists(file, error);
+  const auto token = http::token_in(file.string());
+  if (!token) return failed(token.error());
+  std::printf("%s\n", token->c_str());
+  // One that runs takes the token before this one until it looks.
+  if (was_here || !service::LockFile::is_held(paths.http_lock())) return 0;
+  const auto pid = service::LockFile::last_holder(paths.http_lock());
+  if (pid && *pid > 1) ::kill(*pid, SIGUSR1);
+  return 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{
       "Serves llama-server's, OpenAI's and Ollama's completion requests on loopback, and asks the "
@@ -95,11 +112,7 @@ int run(int argc, char** argv) {
     if (!config.http.enable && config.remote.url.empty()) return 0;
     options.doors.engine_only = !config.http.enable;
   }
-  if (!options.print_token) return serve(*paths, options);
-  const auto token = http::token_in(paths->http_token_file().string());
-  if (!token) return failed(token.error());
-  std::printf("%s\n", token->c_str());
-  return 0;
+  return options.print_token ? print_token(*paths) : serve(*paths, options);
 }
 
 }  // namespace

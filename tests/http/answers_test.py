@@ -143,6 +143,15 @@ class Start(HttpTest):
         for command in ("status", "doctor"):
             self.assertIn(here, self.run_efimd(command).stdout)
 
+    def test_a_new_token_takes_the_place_of_the_one_before_it(self):
+        before = self.token
+        self.assertEqual(self.run_efimd("http", "--print-token").stdout.strip(), before)
+        (self.folder / "state" / "http_token").unlink()
+        self.token = self.run_efimd("http", "--print-token").stdout.strip()
+        self.assertNotEqual(self.token, before)
+        poll(lambda: self.reached() == 200, "the new token's use")
+        self.assertEqual(self.request("GET", "/v1/models", headers={"Authorization": f"Bearer {before}"})[0], 401)
+
     def test_a_taken_port_is_told(self):
         self.assertEqual(self.run_efimd("http", "--stop").returncode, 0)
         with socket.create_server(("127.0.0.1", 0)) as taken:
