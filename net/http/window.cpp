@@ -16,6 +16,9 @@ namespace {
 constexpr std::size_t kSeedsMax = 8;
 /// More runs than this are not looked for; one edit rarely leaves more than two.
 constexpr std::size_t kRunsMax = 64;
+/// Nor in a long window once its lines were gone through so often: what is left is one edit.
+constexpr std::size_t kPassesMax = 8;
+constexpr std::size_t kLongLines = 32768;
 /// Windows over one text with fewer bytes than this may delete as much.
 constexpr std::size_t kDeletedBytesMin = 4096;
 
@@ -59,7 +62,8 @@ class Aligner {
   std::vector<Run> runs() {
     std::vector<Gap> open = {{{0, known_.count()}, {0, window_.count()}}};
     std::vector<Run> found;
-    while (!open.empty() && found.size() < kRunsMax) {
+    const std::size_t work_max = kPassesMax * std::max(window_.count(), kLongLines);
+    while (!open.empty() && found.size() < kRunsMax && compared_ <= work_max) {
       const Gap gap = open.back();
       open.pop_back();
       const Run run = longest_in(gap);
@@ -82,6 +86,7 @@ class Aligner {
     // By diagonal, where the last run ended. Its other seeds would find it again, each as slowly.
     std::unordered_map<std::ptrdiff_t, std::size_t> ends;
     for (std::size_t line = gap.window.begin; line < gap.window.end; ++line) {
+      ++compared_;
       const auto places = places_.find(window_[line]);
       if (places == places_.end() || places->second.size() > kSeedsMax) continue;
       for (const std::size_t place : places->second) {

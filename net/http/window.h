@@ -31,7 +31,8 @@ struct Laid {
   /// Of the window's bytes, how many the known text had, from 0 to 1; 0 also if laying it over would
   /// delete much more than the window shows.
   double likeness = 0;
-  std::size_t compared = 0;  ///< pairs of lines that it took, the most of the work
+  /// Lines that were looked up and pairs of them that were compared, the most of the work.
+  std::size_t compared = 0;
 };
 
 /// Finds what was edited, if `window` shows a part of `known` after an edit. A window moves with the

@@ -119,6 +119,17 @@ TEST_CASE("a run is followed once, however often its lines break off") {
   CHECK(laid_over.compared < 10 * kParagraphs);
 }
 
+TEST_CASE("a long text with edits in every third line is not gone through for each run") {
+  constexpr int kLines = 60'000;
+  std::string now;
+  for (int line = 0; line < kLines; ++line)
+    now += line % 3 == 0 ? "other " + std::to_string(line) + "\n" : lines(line, line + 1);
+  const std::string known = lines(0, kLines);
+  const Laid laid_over = lay_over(known, {now, now.size(), false, false});
+  CHECK(edited(known, laid_over.edits) == now);
+  CHECK(laid_over.compared < 12 * std::size_t{kLines});
+}
+
 TEST_CASE("whatever was edited, the window's text is in the new text, with its cursor") {
   std::mt19937 random(7);
   const auto below = [&](std::size_t end) {
