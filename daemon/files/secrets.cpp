@@ -57,6 +57,20 @@ std::string lower_case(std::string_view text) {
   return out;
 }
 
+/// The name of what a file is a copy of: editors, tools and people leave "token~", ".netrc.bak".
+std::string_view without_copy_endings(std::string_view path) {
+  constexpr auto kEndings =
+      std::to_array<std::string_view>({"~", ".bak", ".backup", ".old", ".orig", ".save", ".copy"});
+  for (std::size_t i = 0; i < kEndings.size();)
+    if (path.ends_with(kEndings[i])) {
+      path.remove_suffix(kEndings[i].size());
+      i = 0;
+    } else {
+      ++i;
+    }
+  return path;
+}
+
 bool matches(std::string_view pattern, std::string_view path, std::string_view name) {
   if (pattern.find('/') == std::string_view::npos) return glob_match(pattern, name);
   return path.ends_with(pattern) && path.size() > pattern.size() &&
@@ -154,14 +168,16 @@ bool is_token(std::string_view text) {
 }  // namespace
 
 std::string secret_by_name(std::string_view given) {
-  const std::string path = lower_case(given);
-  const std::size_t slash = path.rfind('/');
-  const std::string_view name = std::string_view(path).substr(slash + 1);  // npos + 1 is 0
+  const std::string whole = lower_case(given);
   const std::span<const std::string_view> all = kPatterns;
-  for (const std::string_view pattern : all.first(all.size() - kFolders))
-    if (matches(pattern, path, name)) return std::string(pattern);
+  for (const std::string_view path : {std::string_view(whole), without_copy_endings(whole)}) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+    for (const std::string_view pattern : all.first(all.size() - kFolders))
+      if (matches(pattern, path, name)) return std::string(pattern);
+  }
   for (const std::string_view folder : all.last(kFolders))
-    if (path.find("/" + std::string(folder) + "/") != std::string::npos) return std::string(folder);
+    if (whole.find("/" + std::string(folder) + "/") != std::string::npos)
+      return std::string(folder);
   return {};
 }
 

@@ -9,8 +9,8 @@ namespace efimd::service {
 
 // Finds files that hold keys and passwords, by name and by content.
 
-/// The pattern that matches this path, absolute or a name after "/"; empty if none does. A pattern
-/// is for the file's name, in any case. Folders count only if they hold nothing but secrets, as
+/// The pattern that matches this path, absolute or a name after "/", or what it is a copy of
+/// ("token~", ".netrc.bak"); empty if none does. A pattern is for the file's name, in any case. Folders count only if they hold nothing but secrets, as
 /// .ssh does, because a folder x.key or credentials-service may hold code.
 std::string secret_by_name(std::string_view path);
 

@@ -119,6 +119,11 @@ TEST_CASE("each name of a file with secrets is known") {
                            ".gitlab-token",
                            ".github_token",
                            "http_token",
+                           "server.key~",
+                           "id_rsa~",
+                           ".netrc.bak",
+                           ".npmrc.old.bak",
+                           ".docker/config.json.orig",
                            ".config/efimd/key",
                            ".authinfo",
                            ".msmtprc",
@@ -155,7 +160,8 @@ TEST_CASE("ordinary code is no secret, and a folder's name makes none") {
                            ".environment.ts",   ".envoy.py",
                            "private_key.rs",    "token_history.py",
                            "gcloud/a.py",       "op/config",
-                           "next_token.py",     "key"}) {
+                           "next_token.py",     "key",
+                           "token.py.bak",      "~"}) {
     INFO(name);
     CHECK(reason_of("/p/" + std::string(name)) == Reason::kNone);
   }
