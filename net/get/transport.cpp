@@ -85,6 +85,20 @@ bool is_spared(const std::string& url) {
   return false;
 }
 
+/// Certificates that the user trusts, by the variables of curl's own program. libcurl does not look at
+/// them.
+void trust_named_certificates(CURL* handle) {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+  };
+  const char* file = variable("CURL_CA_BUNDLE");
+  if (file == nullptr) file = variable("SSL_CERT_FILE");
+  if (file != nullptr) curl_easy_setopt(handle, CURLOPT_CAINFO, file);
+  if (const char* const folder = variable("SSL_CERT_DIR"))
+    curl_easy_setopt(handle, CURLOPT_CAPATH, folder);
+}
+
 std::string host_text(const std::string& url) {
   const std::string proxy = proxy_host(url);
   const std::string origin = origin_of(url);
@@ -223,8 +237,11 @@ HttpFailure failure_of(CURLcode code, const std::string& url, const char* detail
   switch (code) {
     case CURLE_PEER_FAILED_VERIFICATION:
     case CURLE_SSL_CACERT_BADFILE:
-      return {Kind::kOther,
-              {Fault::kIo, what, "check the clock, ca-certificates and the proxy's certificate"}};
+      return {
+          Kind::kOther,
+          {Fault::kIo, what,
+           "check the clock, ca-certificates and the proxy's certificate, or name one to trust in "
+           "SSL_CERT_FILE"}};
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_URL_MALFORMAT:
       return {Kind::kOther, {Fault::kBadInput, what, "give an https address"}};
@@ -262,6 +279,7 @@ tl::expected<HttpAnswer, HttpFailure> Transport::once(const HttpRequest& request
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_NOPROXY, spared.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  trust_named_certificates(handle);
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

@@ -19,6 +19,20 @@ std::string spared_hosts() {
   return named == "*" ? named : named + ",localhost,127.0.0.1,127.0.0.0/8,::1";
 }
 
+/// Certificates that the user trusts, by the variables of curl's own program. libcurl does not look at
+/// them.
+void trust_named_certificates(CURL* easy) {
+  const auto variable = [](const char* name) {
+    const char* const value = std::getenv(name);
+    return value != nullptr && *value != '\0' ? value : nullptr;
+  };
+  const char* file = variable("CURL_CA_BUNDLE");
+  if (file == nullptr) file = variable("SSL_CERT_FILE");
+  if (file != nullptr) curl_easy_setopt(easy, CURLOPT_CAINFO, file);
+  if (const char* const folder = variable("SSL_CERT_DIR"))
+    curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
+}
+
 }  // namespace
 
 Connections::Connections() {
@@ -71,6 +85,7 @@ Result<std::unique_ptr<Transfer>> Transfer::start(Connections& connections, Ask 
   curl_easy_setopt(easy, CURLOPT_NOPROXY,
                    spared_hosts().c_str());  // copied, as all texts but a body
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+  trust_named_certificates(easy);
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);

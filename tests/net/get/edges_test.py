@@ -114,6 +114,18 @@ class WhatIsSaid(GetTest):
         self.assertIn(f"your token has no access to it; accept its terms at {page}", self.refused(kName, HF_TOKEN="hf_other"))
         self.assertEqual(self.run_get(kName, HF_TOKEN="hf_secret").returncode, 0)
 
+    def test_certificates_that_the_user_names_are_trusted(self):
+        pair = self.home / "cert.pem", self.home / "key.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                               "subjectAltName=IP:127.0.0.1", "-keyout", pair[1], "-out", pair[0]], capture_output=True, check=False)
+        if made.returncode != 0:
+            self.skipTest("no openssl")
+        endpoint = self.hub.endpoint_with_tls(*pair)
+        self.assertIn("certificate", self.refused(kName, HF_ENDPOINT=endpoint))
+        for name in ("SSL_CERT_FILE", "CURL_CA_BUNDLE"):
+            done = self.run_get(kName, "--dry-run", HF_ENDPOINT=endpoint, **{name: str(pair[0])})
+            self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_offline_an_address_is_not_asked_either(self):
         self.hub.plain["/files/coder.gguf"] = (kModel, '"one"')
         address = f"http://localhost:{self.hub.hub.server_port}/files/coder.gguf"  # no hub's

@@ -29,7 +29,7 @@ class GetTest(unittest.TestCase):
         self.hub = Hub()
         self.addCleanup(self.hub.close)
         self.repository = self.hub.repositories[kName] = Repository({"README.md": b"# A model\n", kFile: kModel})
-        dropped = ("EFIMD_", "XDG_", "HF_", "HUGGING", "LLAMA_", "MODEL_ENDPOINT")
+        dropped = ("EFIMD_", "XDG_", "HF_", "HUGGING", "LLAMA_", "MODEL_ENDPOINT", "SSL_CERT_", "CURL_CA_")
         self.environment = {name: value for name, value in os.environ.items()
                             if not name.startswith(dropped) and "proxy" not in name.lower()}
         self.environment |= {"HOME": str(self.home), "HF_ENDPOINT": self.hub.endpoint,

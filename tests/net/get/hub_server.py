@@ -5,6 +5,7 @@ import http.server
 import json
 import re
 import socket
+import ssl
 import struct
 import sys
 import threading
@@ -63,12 +64,19 @@ class Hub:
     def __init__(self):
         self.repositories, self.requests, self.faults, self.api_faults = {}, [], [], []
         self.plain = {}  # path -> (content, etag)
-        self.ranges = True
+        self.ranges, self.secure = True, None
         self.hub, self.contents = self._start("hub"), self._start("contents")
         self.endpoint = f"http://127.0.0.1:{self.hub.server_port}"
         self.content_origin = f"http://127.0.0.1:{self.contents.server_port}"
 
-    def _start(self, name):
+    def endpoint_with_tls(self, certificate, key):
+        """Of another door to the hub."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        self.secure = self._start("hub", context)
+        return f"https://127.0.0.1:{self.secure.server_port}"
+
+    def _start(self, name, context=None):
         hub = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -87,11 +95,14 @@ class Hub:
 
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         server.daemon_threads = True
+        if context:
+            server.handle_error = lambda *_: None  # a client that does not trust it
+            server.socket = context.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
         return server
 
     def close(self):
-        for server in (self.hub, self.contents):
+        for server in filter(None, (self.hub, self.contents, self.secure)):
             server.shutdown()
             server.server_close()
 

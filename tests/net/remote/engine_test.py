@@ -252,19 +252,27 @@ class Off(UserTest):
 
 
 class Tls(Remote):
-    def test_a_certificate_that_the_system_does_not_know_is_refused(self):
-        pair = self.folder / "cert.pem", self.folder / "key.pem"
-        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-keyout", pair[1],
-                               "-out", pair[0]], capture_output=True, check=False)
+    def setUp(self):
+        super().setUp()
+        self.pair = self.folder / "cert.pem", self.folder / "key.pem"
+        made = subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                               "subjectAltName=IP:127.0.0.1", "-keyout", self.pair[1], "-out", self.pair[0]], capture_output=True, check=False)
         if made.returncode != 0:
             self.skipTest("no openssl")
         self.server.close()
-        self.server = EngineServer(certificate=pair)
+        self.server = EngineServer(certificate=self.pair)
         self.configure()
+
+    def test_a_certificate_that_the_system_does_not_know_is_refused(self):
         editor = self.start()
         self.assertEqual(self.ask(editor)[1]["source"], "engine")
         self.assertIn("certificate", self.elsewhere()["trouble"])
         self.assertEqual(self.server.paths, [])
+
+    def test_a_certificate_that_the_user_names_is_trusted(self):
+        self.environment.pop("CURL_CA_BUNDLE", None)  # which counts before it
+        self.environment["SSL_CERT_FILE"] = str(self.pair[0])
+        self.assertEqual(self.ask(self.start())[1]["source"], "elsewhere")
 
 
 class Ends(Remote):
