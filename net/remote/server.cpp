@@ -85,6 +85,8 @@ void Server::run() {
       if (client->ends) client->transfer.reset();
     end_late();
     look_at_closed();
+    if (std::exchange(check_ended_, false)) check_.reset();
+    if (std::exchange(has_connected_, false)) check_model();
     std::erase_if(clients_,
                   [this](const auto& client) { return !read(*client) || !write(*client); });
     if (!clients_.empty()) used = Clock::now();
@@ -142,7 +144,8 @@ void Server::take_request(Client& client) {
   client.input.clear();
   if (!client.request.is_object()) return give_up(client, "no request");
   if (!health_.is_open()) return give_up(client, health_.trouble());
-  if (client.request.contains("ask")) return ask(client);
+  if (client.request.contains("ask"))
+    return model_changed_ ? give_up(client, "it has another model now") : ask(client);
   look(client);
 }
 
@@ -184,6 +187,8 @@ void Server::ask(Client& client) {
 }
 
 void Server::take_text(Client& client, const std::vector<Piece>& pieces) {
+  if (!pieces.empty() && !client.has_text && client.transfer)
+    has_connected_ |= client.transfer->has_connected();
   for (const Piece& piece : pieces) {
     client.has_text = true;
     client.first_text_by = Clock::time_point::max();
@@ -254,7 +259,9 @@ void Server::look(Client& client) {
     if (status != 200)
       return give_up(client,
                      status == 0 ? why : "it answers " + std::to_string(status) + " to /v1/models");
-    client.model = settings_.model.empty() ? first_model(client.looked) : settings_.model;
+    model_ = first_model(client.looked);
+    model_changed_ = false;
+    client.model = settings_.model.empty() ? model_ : settings_.model;
     const std::string text = value_or<std::string>(client.request["look"], "text", "");
     // vLLM calls the text prompt, llama-server content.
     step(endpoint(settings_.url, "/tokenize"),
@@ -301,6 +308,27 @@ void Server::look_at_closed() {
                                   static_cast<long>(kLookMax.count())},
                                  std::move(ends));
   if (started) probe_ = std::move(*started);
+}
+
+void Server::check_model() {
+  if (check_ || model_.empty() || Clock::now() < check_at_) return;
+  check_at_ = Clock::now() + kCheckPause;
+  const auto body = std::make_shared<std::string>();
+  Transfer::Ends ends;
+  ends.take = [body](std::string_view bytes) {
+    *body += bytes;
+    return body->size() <= StreamReader::kTextBytesMax;
+  };
+  ends.done = [this, body](long status, const std::string&, const std::string&) {
+    check_ended_ = true;  // it is let go of in the next turn, not while it calls
+    const std::string now = status == 200 ? first_model(*body) : "";
+    if (!now.empty() && now != model_) model_changed_ = true;
+  };
+  auto started = Transfer::start(connections_,
+                                 {endpoint(settings_.url, "/v1/models"), settings_.key, "",
+                                  static_cast<long>(kLookMax.count())},
+                                 std::move(ends));
+  if (started) check_ = std::move(*started);
 }
 
 }  // namespace efimd::remote

@@ -27,6 +27,10 @@ namespace efimd::remote {
 ///       text as the server's vocabulary has it, if the server tells
 ///   Instead of these at any time: {"error": …}
 ///
+/// A server that was started again may have another model, with other tokens. So behind the first text
+/// of a new connection it is asked for its model, at most each kCheckPause. If that is another one,
+/// requests are refused until the next look.
+///
 /// Thread: one. Limits: kClientsMax, kRequestBytesMax, kQueuedBytesMax to a client that does not
 /// read.
 class Server {
@@ -35,6 +39,7 @@ class Server {
   static constexpr std::size_t kRequestBytesMax = std::size_t{16} << 20;
   static constexpr std::size_t kQueuedBytesMax = std::size_t{8} << 20;
   static constexpr auto kLookMax = std::chrono::milliseconds(2'000);
+  static constexpr auto kCheckPause = std::chrono::milliseconds(5'000);
 
   struct Settings {
     std::string url, model, key;
@@ -67,6 +72,7 @@ class Server {
   void say(Client& client, const std::string& line);
   void end_late();
   void look_at_closed();
+  void check_model();
 
   Settings settings_;
   service::UniqueFd listener_;
@@ -74,6 +80,12 @@ class Server {
   Health health_;
   std::unique_ptr<Transfer> probe_;
   bool probe_ended_ = false;
+  std::string model_;  ///< the server's first one, at the last look
+  bool model_changed_ = false;
+  bool has_connected_ = false;  ///< the text of a new connection came in this turn
+  std::unique_ptr<Transfer> check_;
+  bool check_ended_ = false;
+  Health::Clock::time_point check_at_;
   Clients clients_;
   bool with_chances_ = true;  ///< until a server refuses them
 };

@@ -110,6 +110,12 @@ Transfer::~Transfer() {
   curl_slist_free_all(headers_);
 }
 
+bool Transfer::has_connected() const {
+  long connections = 0;
+  curl_easy_getinfo(easy_, CURLINFO_NUM_CONNECTS, &connections);
+  return connections > 0;
+}
+
 void Transfer::ended(CURLcode code) {
   long status = 0;
   curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);

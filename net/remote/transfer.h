@@ -55,6 +55,8 @@ class Transfer {
   /// kNoMemory if libcurl cannot start it.
   static Result<std::unique_ptr<Transfer>> start(Connections& connections, Ask ask, Ends ends);
   ~Transfer();
+  /// Whether it made a connection, because none was open or the server had closed it.
+  bool has_connected() const;
   Transfer(const Transfer&) = delete;
   Transfer& operator=(const Transfer&) = delete;
 

@@ -157,6 +157,22 @@ class Troubles(Remote):
         self.server = EngineServer(port=port)
         self.recover(editor, "killed")
 
+    def test_a_server_that_was_started_again_with_another_model_is_asked_in_its_words(self):
+        editor = self.start()
+        self.assertEqual(self.ask(editor)[1]["source"], "elsewhere")
+        self.assertTrue(self.server.requests[-1]["prompt"].startswith("<|fim_prefix|>"))
+        port = self.server.port
+        self.server.close()
+        self.server = EngineServer(port=port, model="starcoder2-3b")  # nobody asked meanwhile
+
+        def asked_anew():
+            asked_anew.count += 1
+            self.anew(editor, kText.replace("fibonacci", f"again{asked_anew.count}"))
+            self.ask(editor, (3, 21 + len(f"again{asked_anew.count}")))
+            return any(request["prompt"].startswith("<fim_prefix>") for request in self.server.requests)
+        asked_anew.count = 0
+        wait_until(asked_anew, "a prompt for the new model")
+
     def test_the_program_that_connects_is_killed_and_starts_again(self):
         editor = self.start()
         self.assertEqual(self.ask(editor)[1]["source"], "elsewhere")
