@@ -35,10 +35,10 @@ constexpr auto kPatterns = std::to_array<std::string_view>(
      "credentials.db", "secret.json", "secrets.json", "secrets.*.json", "secret.y*ml",
      "secrets.y*ml", "secrets.*.y*ml", "secrets.y*ml.*", "secret.toml", "secrets.toml",
      "secrets.ini", "secret.txt", "secrets.txt", "password.txt", "passwords.txt", "passwd.txt",
-     "*-token", "*_token", "token", ".token", "token.txt", "*.token", "api_key", "api_key.txt",
-     "api-key.txt", "apikey.txt", "application_default_credentials.json", "service-account*.json",
-     "service_account*.json", "client_secret*.json", "*.tfvars", "*.tfvars.json", "*.tfstate",
-     "*.tfstate.*",
+     ".*-token", ".*_token", "http_token", "token", ".token", "token.txt", "*.token", "api_key",
+     "api_key.txt", "api-key.txt", "apikey.txt", "application_default_credentials.json",
+     "service-account*.json", "service_account*.json", "client_secret*.json", "*.tfvars",
+     "*.tfvars.json", "*.tfstate", "*.tfstate.*",
      // What was typed
      ".*_history", ".lesshst", ".viminfo",
      // By the path's last parts

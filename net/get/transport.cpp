@@ -10,6 +10,7 @@
 #include <string>
 
 #include "daemon/config/version.h"
+#include "net/curl/environment.h"
 
 namespace efimd::get {
 
@@ -56,23 +57,14 @@ bool is_redirect(long status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// NO_PROXY for libcurl, with this machine's own names: a proxy is another machine, and would be sent
-/// in clear what is meant for this one.
-std::string spared_hosts() {
-  const char* value = std::getenv("no_proxy");
-  if (value == nullptr || *value == '\0') value = std::getenv("NO_PROXY");
-  const std::string named = value == nullptr ? "" : value;
-  return named == "*" ? named : named + ",localhost,127.0.0.1,127.0.0.0/8,::1";
-}
-
-/// Whether the list has the host, or a domain that it is in. Networks in it (10.0.0.0/8) are left to
+/// Whether no proxy is asked for the host, or a domain that it is in. Networks in it (10.0.0.0/8) are left to
 /// libcurl: only messages would be wrong.
 bool is_spared(const std::string& url) {
   const Url handle = parsed(url);
   if (handle == nullptr) return false;
   std::string host = lower(part(handle, CURLUPART_HOST));
   if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-  const std::string list = lower(spared_hosts());
+  const std::string list = lower(net::hosts_without_proxy());
   if (list == "*") return true;
   for (std::size_t at = 0; at < list.size();) {
     const std::size_t end = std::min(list.find_first_of(", \t", at), list.size());
@@ -83,20 +75,6 @@ bool is_spared(const std::string& url) {
     if (host.size() == name.size() || host[host.size() - name.size() - 1] == '.') return true;
   }
   return false;
-}
-
-/// Certificates that the user trusts, by the variables of curl's own program. libcurl does not look at
-/// them.
-void trust_named_certificates(CURL* handle) {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0' ? value : nullptr;
-  };
-  const char* file = variable("CURL_CA_BUNDLE");
-  if (file == nullptr) file = variable("SSL_CERT_FILE");
-  if (file != nullptr) curl_easy_setopt(handle, CURLOPT_CAINFO, file);
-  if (const char* const folder = variable("SSL_CERT_DIR"))
-    curl_easy_setopt(handle, CURLOPT_CAPATH, folder);
 }
 
 std::string host_text(const std::string& url) {
@@ -275,11 +253,9 @@ tl::expected<HttpAnswer, HttpFailure> Transport::once(const HttpRequest& request
     add_header("If-Range: " + request.if_range);
   if (request.from_byte > 0) curl_easy_setopt(handle, CURLOPT_RANGE, range.c_str());
   const std::string agent = std::string("efimd/") + service::version();
-  const std::string spared = spared_hosts();
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
-  curl_easy_setopt(handle, CURLOPT_NOPROXY, spared.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
-  trust_named_certificates(handle);
+  net::take_environment(handle);
   curl_easy_setopt(handle, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(handle, CURLOPT_DISALLOW_USERNAME_IN_URL, 1L);
   curl_easy_setopt(handle, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);

@@ -1,39 +1,12 @@
 #include "net/remote/transfer.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <utility>
 
 #include "daemon/config/version.h"
+#include "net/curl/environment.h"
 
 namespace efimd::remote {
-
-namespace {
-
-/// NO_PROXY for libcurl, with this machine's own names: a proxy is another machine, and would be sent
-/// the text in clear.
-std::string spared_hosts() {
-  const char* value = std::getenv("no_proxy");
-  if (value == nullptr || *value == '\0') value = std::getenv("NO_PROXY");
-  const std::string named = value == nullptr ? "" : value;
-  return named == "*" ? named : named + ",localhost,127.0.0.1,127.0.0.0/8,::1";
-}
-
-/// Certificates that the user trusts, by the variables of curl's own program. libcurl does not look at
-/// them.
-void trust_named_certificates(CURL* easy) {
-  const auto variable = [](const char* name) {
-    const char* const value = std::getenv(name);
-    return value != nullptr && *value != '\0' ? value : nullptr;
-  };
-  const char* file = variable("CURL_CA_BUNDLE");
-  if (file == nullptr) file = variable("SSL_CERT_FILE");
-  if (file != nullptr) curl_easy_setopt(easy, CURLOPT_CAINFO, file);
-  if (const char* const folder = variable("SSL_CERT_DIR"))
-    curl_easy_setopt(easy, CURLOPT_CAPATH, folder);
-}
-
-}  // namespace
 
 Connections::Connections() {
   curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -82,10 +55,8 @@ Result<std::unique_ptr<Transfer>> Transfer::start(Connections& connections, Ask 
   }
   const std::string agent = std::string("efimd/") + service::version();
   curl_easy_setopt(easy, CURLOPT_URL, self->ask_.url.c_str());
-  curl_easy_setopt(easy, CURLOPT_NOPROXY,
-                   spared_hosts().c_str());  // copied, as all texts but a body
   curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-  trust_named_certificates(easy);
+  net::take_environment(easy);
   curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
   curl_easy_setopt(easy, CURLOPT_TCP_NODELAY, 1L);
