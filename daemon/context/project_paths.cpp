@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
 namespace efimd::context {
@@ -70,14 +71,12 @@ ProjectPaths::ProjectPaths(std::string root, std::vector<std::string> files,
   std::ranges::stable_sort(aliases_, [](const Alias& a, const Alias& b) {
     return std::tuple(b.scope.size(), exactness(b)) < std::tuple(a.scope.size(), exactness(a));
   });
-  std::string_view last;
+  // Below a folder's files there may be those of other folders, so it may come again.
+  std::unordered_set<std::string_view> known;
   for (std::size_t at = 0; at < files_.size(); ++at) {
     by_name_[name_of(files_[at])].push_back(at);
     const std::string_view folder = folder_of(files_[at]);
-    if (folder == last) continue;
-    last = folder;
-    std::vector<std::string_view>& same = folders_by_name_[name_of(folder)];
-    if (std::ranges::find(same, folder) == same.end()) same.push_back(folder);
+    if (known.insert(folder).second) folders_by_name_[name_of(folder)].push_back(folder);
   }
 }
 
