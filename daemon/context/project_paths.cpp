@@ -88,10 +88,8 @@ std::vector<std::string_view> ProjectPaths::ending_with(std::string_view end) co
   std::vector<std::string_view> found;
   const auto same = by_name_.find(name_of(end));
   if (end.empty() || same == by_name_.end()) return found;
-  for (const std::size_t at : same->second) {
-    if (found.size() >= kFoundMax) break;
+  for (const std::size_t at : same->second)
     if (ends_with_parts(files_[at], end)) found.push_back(files_[at]);
-  }
   return found;
 }
 
@@ -109,7 +107,7 @@ std::vector<std::string_view> ProjectPaths::folders_ending_with(std::string_view
   const auto same = folders_by_name_.find(name_of(end));
   if (end.empty() || same == folders_by_name_.end()) return found;
   for (const std::string_view folder : same->second)
-    if (found.size() < kFoundMax && ends_with_parts(folder, end)) found.push_back(folder);
+    if (ends_with_parts(folder, end)) found.push_back(folder);
   return found;
 }
 
@@ -136,7 +134,7 @@ std::vector<std::string> ProjectPaths::by_alias(std::string_view folder,
     const auto part = matched(alias.pattern, path);
     if (!part) continue;
     for (const std::string& target : alias.targets) {
-      if (found.size() >= kFoundMax) return found;
+      if (found.size() >= kTargetsMax) return found;
       std::string leads = target;
       if (const std::size_t star = leads.find('*'); star != std::string::npos)
         leads.replace(star, 1, *part);

@@ -38,7 +38,8 @@ class ProjectPaths {
 
   const std::string& root() const { return root_; }
   bool has(std::string_view path) const;
-  /// The files whose last folders and name are `end`, such as "a/b.h"; kFoundMax at most.
+  /// The files whose last folders and name are `end`, such as "a/b.h". All of them: which one is meant
+  /// may depend on who asks, and large projects have hundreds of one name.
   std::vector<std::string_view> ending_with(std::string_view end) const;
   /// The files right in that folder, by name.
   std::vector<std::string_view> in_folder(std::string_view folder) const;
@@ -55,9 +56,10 @@ class ProjectPaths {
   bool has_packages(std::string_view manifest) const;
   /// Where the aliases lead that `path` matches and that are for texts in `folder`: those of the
   /// nearest settings first, of these the most exact pattern (as TypeScript chooses).
+  /// At most kTargetsMax.
   std::vector<std::string> by_alias(std::string_view folder, std::string_view path) const;
 
-  static constexpr std::size_t kFoundMax = 64;
+  static constexpr std::size_t kTargetsMax = 64;
 
  private:
   std::string root_;

@@ -55,6 +55,19 @@ TEST_CASE("Python's packages are followed from their root, relatively, and into 
         Paths{"src/pkg/a.py"});
 }
 
+TEST_CASE("of many files that end alike the nearest one is meant") {
+  Paths files;
+  for (int i = 100; i < 200; ++i) {
+    const std::string folder = "service" + std::to_string(i);
+    files.insert(files.end(),
+                 {folder + "/utils.py", folder + "/in/config.h", folder + "/a/b/C.java"});
+  }
+  CHECK(used("service180/m.py", "import utils\n", files) == Paths{"service180/utils.py"});
+  CHECK(used("service180/m.cpp", "#include \"config.h\"\n", files) ==
+        Paths{"service180/in/config.h"});
+  CHECK(used("service180/M.java", "import a.b.*;\n", files) == Paths{"service180/a/b/C.java"});
+}
+
 TEST_CASE("Go's imports are folders of the module, and its own package is seen without one") {
   const Paths files = {"go.mod",       "main.go",      "other.go",
                        "main_test.go", "in/tern/a.go", "in/tern/a_test.go"};
