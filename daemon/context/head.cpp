@@ -120,18 +120,23 @@ class Chooser {
   std::vector<Choice> choices_;
 };
 
-/// The lines of all slots.
-std::set<std::string_view> lines_of(const Head& head) {
-  std::set<std::string_view> lines;
-  for (const Slot& slot : head.slots) {
-    std::string_view text = slot.text;
-    while (!text.empty()) {
-      const std::size_t end = std::min(text.find('\n'), text.size());
-      lines.insert(text.substr(0, end));
-      text.remove_prefix(std::min(end + 1, text.size()));
-    }
+void add_lines(std::string_view text, std::unordered_set<std::string_view>& lines) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    lines.insert(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
   }
-  return lines;
+}
+
+/// Whether the file of the slot still declares all that it says.
+bool is_so(const Slot& slot, std::span<const Source> sources) {
+  const auto source = std::ranges::find(
+      sources, slot.path, [](const Source& each) { return std::string_view(each.file.path); });
+  if (source == sources.end()) return false;
+  std::unordered_set<std::string_view> said, declared;
+  add_lines(slot.text, said);
+  for (const syntax::Declaration& each : *source->declarations) add_lines(each.text, declared);
+  return std::ranges::all_of(said, [&](std::string_view line) { return declared.contains(line); });
 }
 
 }  // namespace
@@ -202,10 +207,11 @@ Head make_head(std::string_view text, std::span<const Source> sources, std::size
   return Chooser(text, sources, bytes_max).choose();
 }
 
-bool is_worth_changing(const Head& old, const Head& now, std::string_view text) {
+bool is_worth_changing(const Head& old, const Head& now, std::span<const Source> sources,
+                       std::string_view text) {
   if (old == now) return false;
-  const std::set<std::string_view> there = lines_of(old), wanted = lines_of(now);
-  if (!std::ranges::includes(wanted, there)) return true;
+  if (!std::ranges::all_of(old.slots, [&](const Slot& slot) { return is_so(slot, sources); }))
+    return true;
   const Words words = words_of(text);
   for (const Slot& slot : now.slots) {
     const auto same = std::ranges::find(old.slots, slot.path, &Slot::path);

@@ -73,7 +73,9 @@ struct Source {
 Head make_head(std::string_view text, std::span<const Source> sources, std::size_t bytes_max);
 
 /// Whether `now` is worth that everything behind the head is evaluated again: `old` says something that
-/// is not so any more, or lacks what the text mentions.
-bool is_worth_changing(const Head& old, const Head& now, std::string_view text);
+/// is not so any more, or lacks what the text mentions. `now` is the head of `text` and `sources`. What
+/// the text mentions no longer stays: else a word that is typed and deleted costs two evaluations.
+bool is_worth_changing(const Head& old, const Head& now, std::span<const Source> sources,
+                       std::string_view text);
 
 }  // namespace efimd::context

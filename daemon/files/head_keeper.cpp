@@ -61,6 +61,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
     HeadQuestion question;
     std::vector<std::string> uses = {};  ///< paths of other files
     context::HeadPtr head = nullptr;     ///< the last that was delivered
+    std::size_t window_begin = 0;        ///< for which that was made
     bool is_due = true;
     std::uint64_t asked = 0;  ///< order of asking
   };
@@ -91,7 +92,7 @@ struct HeadKeeper::State : std::enable_shared_from_this<HeadKeeper::State> {
     std::vector<std::string> paths = {};
     std::map<std::string, std::string> by_name = {};
   };
-  void finish(const Due& due, Uses uses, context::Head head);
+  void finish(const Due& due, Uses uses, std::span<const context::Source> sources);
 
   const Settings settings_;
   std::mutex calling_;  ///< held while files or deliver run, so that stop() outlasts them
@@ -289,13 +290,15 @@ void HeadKeeper::State::make(const Due& due) {
     uses.by_name.emplace(file.path, read.file.path);
     sources.push_back({std::move(file), &read.parts->declarations});
   }
-  finish(due, std::move(uses),
-         context::make_head(window_of(question), sources,
-                            std::min(kHeadBytesMax, question.bytes_max)));
+  finish(due, std::move(uses), sources);
 }
 
-void HeadKeeper::State::finish(const Due& due, Uses uses, context::Head head) {
+void HeadKeeper::State::finish(const Due& due, Uses uses,
+                               std::span<const context::Source> sources) {
   const HeadQuestion& question = due.question;
+  const std::string_view window = window_of(question);
+  context::Head head =
+      context::make_head(window, sources, std::min(kHeadBytesMax, question.bytes_max));
   context::HeadPtr made;
   std::vector<std::string> shown;
   for (const context::Slot& slot : head.slots)
@@ -311,7 +314,12 @@ void HeadKeeper::State::finish(const Due& due, Uses uses, context::Head head) {
     if (purged_meanwhile) return;
     known.uses = std::move(uses.paths);
     // The first answer is always delivered: the document may show a head of an earlier time.
-    if (known.head && !context::is_worth_changing(*known.head, head, window_of(question))) return;
+    // Where the window moved, all behind the head is new anyway.
+    const bool moved =
+        std::exchange(known.window_begin, question.window_begin) != question.window_begin;
+    if (known.head && (moved ? *known.head == head
+                             : !context::is_worth_changing(*known.head, head, sources, window)))
+      return;
     made = known.head = std::make_shared<const context::Head>(std::move(head));
   }
   const std::lock_guard calling(calling_);

@@ -1,6 +1,7 @@
 #include "daemon/context/head.h"
 
 #include <catch2/catch.hpp>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,9 +22,10 @@ Source source(std::string path, const Declarations& declarations, bool beside = 
   return {{std::move(path), "imported", {}, beside}, &declarations};
 }
 
+const std::vector<Source> kSources = {source("others.h", kOthers), source("shapes.h", kShapes)};
+
 Head head(std::string_view text, std::size_t bytes = 4096) {
-  const std::vector<Source> sources = {source("others.h", kOthers), source("shapes.h", kShapes)};
-  return make_head(text, sources, bytes);
+  return make_head(text, kSources, bytes);
 }
 
 }  // namespace
@@ -133,15 +135,27 @@ TEST_CASE("editing a text changes its head only at a first mention") {
 
 TEST_CASE("a head is changed for what is wrong in it or mentioned, and not for what might help") {
   const Head now = head("area(s);");
+  const auto is_worth = [&](const Head& old, std::string_view text) {
+    return is_worth_changing(old, now, kSources, text);
+  };
   Head old = now;
-  CHECK_FALSE(is_worth_changing(old, now, "area(s);"));
+  CHECK_FALSE(is_worth(old, "area(s);"));
   old.slots[0].text += "int gone();\n";
-  CHECK(is_worth_changing(old, now, "area(s);"));
+  CHECK(is_worth(old, "area(s);"));
   old = now;
   old.slots[0].text = "int area(const Shape& shape);\n";
   old.slots[0].names = {"area"};
-  CHECK_FALSE(is_worth_changing(old, now, "area(s);"));
-  CHECK(is_worth_changing(old, now, "area(s); draw();"));
-  CHECK(is_worth_changing({}, now, "area(s);"));
-  CHECK(is_worth_changing(now, {}, ""));
+  CHECK_FALSE(is_worth(old, "area(s);"));
+  CHECK(is_worth(old, "area(s); draw();"));
+  CHECK(is_worth({}, "area(s);"));
+}
+
+TEST_CASE("a head stays while what it says is so, also if the text mentions it no longer") {
+  const Head both = head("area(s); never_used();"), one = head("area(s);");
+  REQUIRE(both.slots.size() == 2);
+  CHECK_FALSE(is_worth_changing(both, one, kSources, "area(s);"));
+  CHECK_FALSE(is_worth_changing(both, {}, kSources, ""));
+  CHECK(is_worth_changing(one, both, kSources, "area(s); never_used();"));
+  const std::span<const Source> without_others = std::span(kSources).last(1);
+  CHECK(is_worth_changing(both, one, without_others, "area(s);"));
 }

@@ -45,11 +45,12 @@ class Project {
   }
   void changed() { keeper_.project_changed(folder_.path().string()); }
   void open(const std::string& name, const std::string& text,
-            std::size_t window_end = std::string::npos) {
+            std::size_t window_end = std::string::npos, std::size_t window_begin = 0) {
     keeper_.ask({.document = {1, "file://" + path(name)},
                  .snapshot = text::Document(text).snapshot(),
                  .file = {"repository", name},
                  .home = {folder_.path().string(), path(name)},
+                 .window_begin = window_begin,
                  .window_end = window_end});
   }
   void close(const std::string& name) {
@@ -214,6 +215,22 @@ TEST_CASE("what a text mentions outside of its window brings no head") {
   project.open("src/main.c", text, std::string_view("#include \"shape.h\"\n").size());
   CHECK(project.next() == "none");
   project.open("src/main.c", text + "\n");
+  CHECK(project.next() == "src/shape.h:int area(int a);\n");
+}
+
+TEST_CASE("a head stays when its last mention is deleted, until the window moves") {
+  if (!has_grammars()) return;
+  Project project;
+  project.write("src/shape.h", "int area(int a);\n");
+  project.write("src/more.h", "int volume(int a);\n");
+  const std::string includes = "#include \"shape.h\"\n#include \"more.h\"\n";
+  project.open("src/main.c", includes + "int a = area(1) + volume(2);\n");
+  CHECK(project.next() == "src/shape.h:int area(int a);\nsrc/more.h:int volume(int a);\n");
+  project.open("src/main.c", includes + "int a = area(1);\n");
+  // Its answer would come before that of a document that is asked for later.
+  project.open("src/main.cpp", "int b = 1;\n");
+  CHECK(project.next() == "none");
+  project.open("src/main.c", includes + "int a = area(1);\n", std::string::npos, includes.size());
   CHECK(project.next() == "src/shape.h:int area(int a);\n");
 }
 
