@@ -69,6 +69,16 @@ std::size_t open_conditions(std::string_view text) {
   return open;
 }
 
+/// Braces that the text leaves open; those in strings and comments are few and mostly closed there.
+std::size_t open_braces(std::string_view text) {
+  std::size_t open = 0;
+  for (const char c : text) {
+    if (c == '{') ++open;
+    if (c == '}' && open > 0) --open;
+  }
+  return open;
+}
+
 }  // namespace
 
 std::string import_part(Grammar grammar, std::string_view text) {
@@ -79,6 +89,8 @@ std::string import_part(Grammar grammar, std::string_view text) {
   std::string part(text.substr(0, statement_end(text, end)));
   if (grammar == Grammar::kC || grammar == Grammar::kCpp)
     for (std::size_t left = open_conditions(part); left > 0; --left) part += "#endif\n";
+  // In which of the text's modules an import stands is lost if they stay open.
+  if (grammar == Grammar::kRust) part.append(open_braces(part), '}');
   return part;
 }
 

@@ -1,5 +1,6 @@
 #include "daemon/syntax/imports.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -61,7 +62,11 @@ class ImportReader {
   void walk(TSNode node, int depth) {
     if (depth > kDepthMax) return;
     for_each_child(node, [&](TSNode child) {
-      if (!take(child) && is_block(type_of(child))) walk(child, depth + 1);
+      if (take(child) || !is_block(type_of(child))) return imports_.size() < kImportsMax;
+      const std::size_t is_module = type_of(child) == "mod_item" ? 1 : 0;
+      modules_ += is_module;
+      walk(child, depth + 1);
+      modules_ -= is_module;
       return imports_.size() < kImportsMax;
     });
   }
@@ -152,6 +157,24 @@ class ImportReader {
     return true;
   }
 
+  /// In a module of the text, such as that of tests, "super" begins at this module and may lead to no
+  /// other file.
+  void add_use(std::string path) {
+    constexpr std::string_view kSelf = "self", kSuper = "super";
+    const auto begins_with = [&](std::string_view word) {
+      return path.starts_with(word) && (path.size() == word.size() || path[word.size()] == ':');
+    };
+    std::size_t above = 0;
+    for (; above < modules_ && begins_with(kSuper); ++above)
+      path.erase(0, std::min(path.size(), kSuper.size() + kColons.size()));
+    if (above < modules_ && (above > 0 || begins_with(kSelf))) return;
+    if (above > 0 && !begins_with(kSuper)) {
+      if (path.empty()) return;
+      path.insert(0, std::string(kSelf).append(kColons));
+    }
+    add({Import::Kind::kModule, std::move(path)});
+  }
+
   /// crate::a::{B, c::D} is two imports.
   void take_use(TSNode node, const std::string& front, int depth) {
     if (depth > kDepthMax || ts_node_is_null(node)) return;
@@ -159,7 +182,7 @@ class ImportReader {
     const auto joined = [&](TSNode tail) {
       if (ts_node_is_null(tail)) return front;
       const std::string text(tree_.text_of(tail));
-      return front.empty() ? text : front + "::" + text;
+      return front.empty() ? text : std::string(front).append(kColons).append(text);
     };
     if (type == "scoped_use_list") {
       take_use(field_of(node, "list"), joined(field_of(node, "path")), depth + 1);
@@ -169,16 +192,16 @@ class ImportReader {
         return imports_.size() < kImportsMax;
       });
     } else if (type == "use_as_clause") {
-      add({Import::Kind::kModule, joined(field_of(node, "path"))});
+      add_use(joined(field_of(node, "path")));
     } else if (type == "use_wildcard") {
       TSNode path = {};
       for_each_child(node, [&](TSNode child) {
         path = child;
         return false;
       });
-      add({Import::Kind::kModule, joined(path)});
+      add_use(joined(path));
     } else {
-      add({Import::Kind::kModule, joined(node)});
+      add_use(joined(node));
     }
   }
 
@@ -249,9 +272,12 @@ class ImportReader {
     return true;
   }
 
+  static constexpr std::string_view kColons = "::";
+
   const Grammar grammar_;
   const Tree& tree_;
   std::vector<Import> imports_;
+  std::size_t modules_ = 0;  ///< of the text, around the node that is read
 };
 
 }  // namespace

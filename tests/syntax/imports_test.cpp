@@ -116,7 +116,7 @@ TEST_CASE("what stands after the last import is not read, and what it leaves ope
   CHECK(imports_of(Grammar::kPython, inner) ==
         std::vector<Import>{{Kind::kModule, "a"}, {Kind::kModule, "b", {"c"}}});
   CHECK(imports_of(Grammar::kRust, "use a::b;\nmod t {\n    use super::c;\n    fn f() {}\n}\n") ==
-        std::vector<Import>{{Kind::kModule, "a::b"}, {Kind::kModule, "super::c"}});
+        std::vector<Import>{{Kind::kModule, "a::b"}, {Kind::kModule, "self::c"}});
   CHECK(imports_of(Grammar::kTypescript, "import a from \"./a\"").size() == 1);
   CHECK(imports_of(Grammar::kGo, "package p\n\nimport (\n\t\"a\"") ==
         std::vector<Import>{{Kind::kQuoted, "a"}});
@@ -141,4 +141,20 @@ TEST_CASE("an import that the limit of a text cuts is none") {
     CHECK(imports_of(Grammar::kPython, text) == std::vector<Import>{{Kind::kModule, "a"}});
   }
   CHECK(imports_of(Grammar::kPython, "import " + std::string(kTextBytesMax, 'a')).empty());
+}
+
+TEST_CASE("in modules of a text in Rust, super begins at these") {
+  CHECK(imports_of(Grammar::kRust,
+                   "use super::a;\n#[cfg(test)]\nmod tests {\n    use super::*;\n"
+                   "    use super::{b::C, super::d::E};\n    use self::own;\n    mod deep {\n"
+                   "        use super::fixture;\n        use super::super::f;\n"
+                   "        use super::super::super::g;\n        use crate::superb;\n"
+                   "        fn check() {\n            use super::super::h as i;\n") ==
+        std::vector<Import>{{Kind::kModule, "super::a"},
+                            {Kind::kModule, "self::b::C"},
+                            {Kind::kModule, "super::d::E"},
+                            {Kind::kModule, "self::f"},
+                            {Kind::kModule, "super::g"},
+                            {Kind::kModule, "crate::superb"},
+                            {Kind::kModule, "self::h"}});
 }
