@@ -1,6 +1,7 @@
 #include "daemon/context/head.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <unordered_set>
 #include <utility>
@@ -159,6 +160,14 @@ std::vector<UsedFile> passed_on(const UsedFile& file, const FileParts& parts,
   std::vector<syntax::Import> imports = parts.imports;
   std::erase_if(imports,
                 [](const auto& each) { return each.kind == syntax::Import::Kind::kChild; });
+  // Who imports from this file knows them by the names that it gives them.
+  std::map<std::string, std::string> named_there;
+  for (syntax::Import& import : imports)
+    for (const auto& [name, as] : import.renamed) {
+      import.names.push_back(as);
+      // A default most often has the name that is given to it.
+      if (name != "default") named_there.emplace(as, name);
+    }
   std::vector<UsedFile> named, others;
   for (UsedFile& used : used_files(imports, file.path, syntax::grammar_of(file.path), project)) {
     if (used.is_beside) continue;
@@ -174,6 +183,10 @@ std::vector<UsedFile> passed_on(const UsedFile& file, const FileParts& parts,
   }
   for (const UsedFile& used : named)
     for (const std::string& name : used.names) std::erase(missing, name);
+  for (UsedFile& used : named)
+    for (std::string& name : used.names)
+      if (const auto there = named_there.find(name); there != named_there.end())
+        name = there->second;
   if (missing.empty() && !all) return named;
   for (UsedFile& used : others) {
     if (!all) used.names = missing;

@@ -115,6 +115,13 @@ class ImportReader {
     return std::string(tree_.text_of(ts_node_is_null(name) ? node : name));
   }
 
+  void add_name(TSNode node, Import& import) const {
+    import.names.push_back(name_of(node));
+    const TSNode alias = field_of(node, "alias");
+    if (!ts_node_is_null(alias))
+      import.renamed.push_back({import.names.back(), std::string(tree_.text_of(alias))});
+  }
+
   bool take_python(TSNode node) {
     const std::string_view type = type_of(node);
     if (type == "import_statement") {
@@ -131,7 +138,7 @@ class ImportReader {
     for_each_child(node, [&](TSNode child) {
       const std::string_view kind = type_of(child);
       if (!ts_node_eq(child, module) && (kind == "dotted_name" || kind == "aliased_import"))
-        import.names.push_back(name_of(child));
+        add_name(child, import);
       return import.names.size() < kImportsMax;
     });
     add(std::move(import));
@@ -252,7 +259,7 @@ class ImportReader {
     for_each_child(node, [&](TSNode child) {
       const std::string_view type = type_of(child);
       if (type == "import_specifier" || type == "export_specifier")
-        import.names.push_back(name_of(child));
+        add_name(child, import);
       else if (type == "import_clause" || type == "named_imports" || type == "export_clause")
         take_script_names(child, import, depth + 1);
       return import.names.size() < kImportsMax;

@@ -18,8 +18,14 @@ struct Import {
     kChild,   ///< Rust's mod a;
   };
   Kind kind = Kind::kModule;
+  /// A name of what is imported, and what the text calls it.
+  struct Renamed {
+    std::string name, as;
+    bool operator==(const Renamed&) const = default;
+  };
   std::string what;
   std::vector<std::string> names = {};  ///< what it names of that; empty: all of it
+  std::vector<Renamed> renamed = {};    ///< of these, such as `a as b`
   bool operator==(const Import&) const = default;
 };
 

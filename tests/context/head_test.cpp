@@ -120,6 +120,12 @@ TEST_CASE("what a file does not declare itself is sought in those that it passes
   CHECK(passed("/p/pkg/__init__.py", "from .shape import Shape\n", {}) == "pkg/shape.py Shape\n");
   CHECK(passed("/p/ui/index.ts", "export * from './a';\nexport { B } from './b';\n", {"B"}) ==
         "ui/b.ts B\n");
+  const std::string renamed =
+      "export { default as C, A as D } from './a';\nexport { default as E } from './b';\n";
+  CHECK(passed("/p/ui/index.ts", renamed, {"C"}) == "ui/a.ts C\n");
+  CHECK(passed("/p/ui/index.ts", renamed, {"D", "E"}) == "ui/a.ts A\nui/b.ts E\n");
+  CHECK(passed("/p/pkg/__init__.py", "from .shape import Shape as Form\n", {"Form"}) ==
+        "pkg/shape.py Shape\n");
   CHECK(passed("/p/src/lib.rs", "mod io;\nmod net;\npub use net::Peer;\npub fn f() {}\n",
                {"Peer"}) == "src/net.rs Peer\n");
   CHECK(passed("/p/all/all.h",

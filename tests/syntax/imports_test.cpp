@@ -29,7 +29,7 @@ TEST_CASE("Python's imports keep their dots and names") {
         std::vector<Import>{{Kind::kModule, "os"},
                             {Kind::kModule, "sys"},
                             {Kind::kModule, ".", {"util"}},
-                            {Kind::kModule, "..pkg.mod", {"A", "B"}},
+                            {Kind::kModule, "..pkg.mod", {"A", "B"}, {{"B", "C"}}},
                             {Kind::kModule, "x", {"Y", "Z"}},
                             {Kind::kModule, "a.b"}});
 }
@@ -66,7 +66,7 @@ TEST_CASE("TypeScript's and JavaScript's imports, re-exports and requires are re
   const std::string text =
       "import { a, b as c } from \"./x\";\nimport D from '../d';\nexport * from \"./re\";\n"
       "const q = require(\"./req\");\nconst n = 1;\n";
-  const std::vector<Import> wanted{{Kind::kQuoted, "./x", {"a", "b"}},
+  const std::vector<Import> wanted{{Kind::kQuoted, "./x", {"a", "b"}, {{"b", "c"}}},
                                    {Kind::kQuoted, "../d"},
                                    {Kind::kQuoted, "./re"},
                                    {Kind::kQuoted, "./req"}};
@@ -157,4 +157,16 @@ TEST_CASE("in modules of a text in Rust, super begins at these") {
                             {Kind::kModule, "super::g"},
                             {Kind::kModule, "crate::superb"},
                             {Kind::kModule, "self::h"}});
+}
+
+TEST_CASE("what an import calls its names is known") {
+  using Renamed = std::vector<Import::Renamed>;
+  const auto renamed = [](Grammar grammar, std::string_view text) {
+    return imports_of(grammar, text).at(0).renamed;
+  };
+  CHECK(renamed(Grammar::kPython, "from .a import A, B as C\n") == Renamed{{"B", "C"}});
+  CHECK(renamed(Grammar::kTsx, "export { default as D, E } from './d';\n") ==
+        Renamed{{"default", "D"}});
+  CHECK(renamed(Grammar::kTypescript, "import { type F as G } from './f';\n") ==
+        Renamed{{"F", "G"}});
 }
