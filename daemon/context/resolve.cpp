@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include "daemon/context/conventions.h"
+
 namespace efimd::context {
 
 namespace {
@@ -51,6 +53,7 @@ class Resolver {
       why_ = "of the same package";
       is_beside_ = true;
       add_package(folder_, {});
+      if (const auto tested = tested_folder(folder_); !tested.empty()) add_package(tested, {});
     }
     return std::move(found_);
   }
@@ -148,12 +151,16 @@ class Resolver {
       for (std::size_t up = 1; up < dots; ++up) base = folder_of(base);
       return add_python(parts.empty() ? std::string(base) : joined(base, inside), import.names);
     }
-    // A package's root is a folder without __init__.py; there may be several of that name.
+    // A package's root is a folder without __init__.py; there may be several of that name. Before the
+    // standard library come only the folder of a program and that from which it is run.
+    const bool is_standard = !parts.empty() && is_standard_in_python(parts.front());
     for (const std::string& end : {inside + ".py", inside + ".pyi", inside + "/__init__.py"}) {
       std::vector<std::string_view> paths = project_.ending_with(end);
       std::erase_if(paths, [&](std::string_view path) {
         const std::string root(path.substr(0, path.size() - end.size()));
-        return project_.has(root + "__init__.py");
+        const std::string_view folder = folder_of(root);
+        return project_.has(root + "__init__.py") ||
+               (is_standard && folder != folder_ && folder != project_.root());
       });
       const auto path = nearest(paths);
       if (!path) continue;

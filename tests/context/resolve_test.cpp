@@ -68,6 +68,14 @@ TEST_CASE("of many files that end alike the nearest one is meant") {
   CHECK(used("service180/M.java", "import a.b.*;\n", files) == Paths{"service180/a/b/C.java"});
 }
 
+TEST_CASE("Python's own modules are not sought in other folders of the project") {
+  const Paths files = {"api/main.py", "api/queue.py", "web/types.py", "web/json/__init__.py",
+                       "platform/__init__.py"};
+  CHECK(used("api/main.py",
+             "import types\nimport json.decoder, json\nfrom queue import Q\nimport platform\n",
+             files) == Paths{"api/queue.py", "platform/__init__.py"});
+}
+
 TEST_CASE("Go's imports are folders of the module, and its own package is seen without one") {
   const Paths files = {"go.mod",       "main.go",      "other.go",
                        "main_test.go", "in/tern/a.go", "in/tern/a_test.go"};
@@ -179,6 +187,14 @@ TEST_CASE("Java's classes are files of their package") {
              "package a;\nimport a.b.C;\nimport static a.e.F.g;\nimport java.util.List;\n",
              files) == Paths{"src/a/b/C.java", "src/a/e/F.java"});
   CHECK(used("src/a/b/D.java", "package a.b;\n", files) == Paths{"src/a/b/C.java"});
+}
+
+TEST_CASE("tests in Java see the package that they are for") {
+  const Paths files = {"src/app/src/main/java/a/b/C.java", "src/app/src/test/java/a/b/CTest.java",
+                       "src/app/src/test/java/a/b/Help.java", "src/lib/src/main/java/a/b/C.java"};
+  CHECK(used("src/app/src/test/java/a/b/CTest.java", "package a.b;\n", files) ==
+        Paths{"src/app/src/test/java/a/b/Help.java", "src/app/src/main/java/a/b/C.java"});
+  CHECK(used("src/app/src/main/java/a/b/C.java", "package a.b;\n", files).empty());
 }
 
 TEST_CASE("a path that leaves the root, and an import of itself, mean no file") {
