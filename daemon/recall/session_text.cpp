@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/utf8.h"
+
 namespace efimd::recall {
 
 namespace {
@@ -12,6 +14,16 @@ constexpr std::size_t kWorthBytesMin = 6;
 std::string_view before(std::string_view text, std::size_t begin) {
   const std::size_t bytes = std::min(begin, SessionText::kBeforeBytes);
   return text.substr(begin - bytes, bytes);
+}
+
+/// The text, or the whole lines of its first kDeletedBytesMax bytes: what goes on after a cut is
+/// offered. Of one long line, whole code points.
+std::string_view part_kept(std::string_view text) {
+  if (text.size() <= SessionText::kDeletedBytesMax) return text;
+  const std::string_view kept = text.substr(0, SessionText::kDeletedBytesMax);
+  const std::size_t line_end = kept.rfind('\n');
+  return line_end != std::string_view::npos ? kept.substr(0, line_end)
+                                            : kept.substr(0, utf8::floor(text, kept.size()));
 }
 
 }  // namespace
@@ -40,20 +52,19 @@ void SessionText::deleted(std::string_view path, std::string_view text, std::siz
   begin = std::min(begin, text.size());
   removed = std::min(removed, text.size() - begin);
   if (removed == 0 || join(path, text, begin, removed)) return;
-  removed = std::min(removed, kDeletedBytesMax);
   const std::string_view context = before(text, begin);
-  keep({std::string(path), std::string(context).append(text, begin, removed), context.size(), begin,
-        Source::kDeleted});
+  keep({std::string(path), std::string(context).append(part_kept(text.substr(begin, removed))),
+        context.size(), begin, Source::kDeleted});
 }
 
 void SessionText::accepted(std::string_view path, std::string_view text, std::size_t begin,
                            std::size_t inserted) {
   begin = std::min(begin, text.size());
-  inserted = std::min({inserted, text.size() - begin, kDeletedBytesMax});
+  inserted = std::min(inserted, text.size() - begin);
   if (inserted == 0) return;
   const std::string_view context = before(text, begin);
-  keep({std::string(path), std::string(context).append(text, begin, inserted), context.size(),
-        begin, Source::kAccepted});
+  keep({std::string(path), std::string(context).append(part_kept(text.substr(begin, inserted))),
+        context.size(), begin, Source::kAccepted});
 }
 
 void SessionText::keep(Newest newest) {

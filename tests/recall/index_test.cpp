@@ -6,6 +6,9 @@
 #include <span>
 #include <string>
 
+#include "base/utf8.h"
+#include "daemon/recall/session_text.h"
+
 using namespace efimd;
 using namespace efimd::recall;
 
@@ -108,6 +111,28 @@ TEST_CASE("the rest of the cursor's line is not doubled") {
   Index index;
   index.add_file({"project", "/project/a.c"}, "call_of(first_thing, second_thing);\n");
   CHECK(offers(index, "call_of(first^);\n", "_thing, second_thing"));
+}
+
+TEST_CASE("a long deleted text is kept up to the end of a line, and of a code point") {
+  const std::string sharp = "\xc3\x9f";
+  for (const bool is_one_line : {false, true}) {
+    CAPTURE(is_one_line);
+    std::string block = "auto name_of_it = \"";
+    if (!is_one_line) block = std::string(SessionText::kDeletedBytesMax - 60, '\n') + block;
+    while (block.size() <= SessionText::kDeletedBytesMax) block += sharp;
+    block += "\";\n";
+    REQUIRE(utf8::floor(block, SessionText::kDeletedBytesMax) < SessionText::kDeletedBytesMax);
+    Index index;
+    text::Document document(block);
+    index.set_document({"project", "/project/b.c"}, document.snapshot());
+    REQUIRE(document.replace(0, block.size(), ""));
+    index.set_document({"project", "/project/b.c"}, document.snapshot());
+    const std::string typed =
+        is_one_line ? "x = \"" + sharp + sharp + "^\n" : "auto name_of_it = ^\n";
+    for (const Candidate& candidate : find(index, typed))
+      CHECK(utf8::valid_prefix(candidate.text) == candidate.text.size());
+    CHECK(find(index, "auto name_of_it = ^\n").empty() == !is_one_line);
+  }
 }
 
 TEST_CASE("projects never see each other's text") {
