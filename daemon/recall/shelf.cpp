@@ -84,22 +84,19 @@ void Shelf::note_deleted(std::string_view path, const text::Snapshot& old,
                          const text::Snapshot& now) {
   const auto since = now.edits_since(old.serial());
   if (!since.complete) return;
-  std::vector<text::Edit> before;
-  for (const text::Edit& edit : since.edits) {
+  for (std::size_t at = 0; at < since.edits.size(); ++at) {
+    const text::Edit& edit = since.edits[at];
     if (replaces_all(edit, old.bytes().size())) return;
-    std::ptrdiff_t moved = 0;
-    for (const text::Edit& earlier : before) {
-      if (edit.begin < earlier.begin + earlier.inserted &&
-          earlier.begin < edit.begin + edit.removed)
+    // Back over the edits before it, the last one first.
+    std::size_t begin = edit.begin;
+    for (std::size_t back = at; back-- > 0;) {
+      const text::Edit& earlier = since.edits[back];
+      if (begin >= earlier.begin + earlier.inserted)
+        begin = begin - earlier.inserted + earlier.removed;
+      else if (begin + edit.removed > earlier.begin)
         return;
-      if (earlier.begin <= edit.begin)
-        moved += static_cast<std::ptrdiff_t>(earlier.inserted) -
-                 static_cast<std::ptrdiff_t>(earlier.removed);
     }
-    const auto begin = static_cast<std::ptrdiff_t>(edit.begin) - moved;
-    if (begin < 0) return;
-    session_.deleted(path, old.bytes(), static_cast<std::size_t>(begin), edit.removed);
-    before.push_back(edit);
+    session_.deleted(path, old.bytes(), begin, edit.removed);
   }
 }
 
