@@ -58,6 +58,8 @@ constexpr auto kMembers =
                                      "type_alias",          "class_specifier",
                                      "struct_specifier"});
 
+constexpr std::string_view kError = "ERROR";
+
 class OutlineReader {
  public:
   OutlineReader(Grammar grammar, const Tree& tree) : grammar_(grammar), tree_(tree) {}
@@ -73,22 +75,42 @@ class OutlineReader {
   void walk(TSNode node, int depth) {
     if (depth > kDepthMax) return;
     bool of_tests = false;  // what Rust's #[cfg(test)] stands before
+    TSNode last = {};
     for_each_child(node, [&](TSNode child) {
+      const TSNode before = std::exchange(last, child);
       const std::string_view type = type_of(child);
       if (type.ends_with("comment")) return true;
       if (type == "attribute_item") {
         of_tests |= tree_.text_of(child).find("cfg(test)") != std::string_view::npos;
         return true;
       }
-      if (std::exchange(of_tests, false) || is_guard(node, child)) return true;
-      // Python's assignments stand in a statement each.
-      if (is_among(type, kDeclared) || is_exported_function(child, type)) {
+      if (std::exchange(of_tests, false) || is_guard(node, before, child)) return true;
+      const bool in_error = type_of(node) == kError;
+      if (in_error && may_be_of_body(child, type)) return true;
+      // Python's assignments stand in a statement each; methods alone, if their class is cut.
+      if (is_among(type, kDeclared) || is_exported_function(child, type) ||
+          (in_error && type == "method_definition")) {
         take(child);
-      } else if (is_among(type, kAround) && !is_own(child, type)) {
+      } else if (type == kError || (is_among(type, kAround) && !is_own(child, type))) {
         walk(child, depth + 1);
       }
       return has_room();
     });
+  }
+
+  /// Where a text is cut, half typed or beyond the grammar, all around the place may be an error: a
+  /// header from its guard on, or a function. What is in a function's body is not for others; it is
+  /// indented, and no function.
+  static bool may_be_of_body(TSNode node, std::string_view type) {
+    constexpr auto kStatements = std::to_array<std::string_view>(
+        {"declaration", "assignment", "expression_statement", "block", "if_statement",
+         "try_statement", "lexical_declaration", "variable_declaration", "var_declaration",
+         "const_declaration"});
+    if (!is_among(type, kStatements) || ts_node_start_point(node).column == 0) return false;
+    TSNode declared = field_of(node, "declarator");
+    while (!ts_node_is_null(declared) && type_of(declared) != "function_declarator")
+      declared = field_of(declared, "declarator");
+    return ts_node_is_null(declared);
   }
 
   /// What only the file itself sees.
@@ -105,9 +127,11 @@ class OutlineReader {
   }
 
   /// "#ifndef A_H", "#define A_H" say nothing of what is in a header.
-  bool is_guard(TSNode around, TSNode node) const {
+  bool is_guard(TSNode around, TSNode before, TSNode node) const {
     if (type_of(node) != "preproc_def" || !ts_node_is_null(field_of(node, "value"))) return false;
-    const TSNode guarded = field_of(around, "name"), name = field_of(node, "name");
+    // Of a guard that is not closed only the name is left.
+    const TSNode guarded = type_of(around) == kError ? before : field_of(around, "name");
+    const TSNode name = field_of(node, "name");
     return !ts_node_is_null(guarded) && !ts_node_is_null(name) &&
            tree_.text_of(guarded) == tree_.text_of(name);
   }

@@ -182,6 +182,23 @@ TEST_CASE("a broken text is outlined as far as it can be read") {
   CHECK(outline_of(Grammar::kNone, "int f();").empty());
 }
 
+TEST_CASE(
+    "a text that is cut within a class or a header's guard is outlined as far as it is read") {
+  std::string members;
+  for (int i = 0; members.size() <= kTextBytesMax; ++i)
+    members += "  int get_" + std::to_string(i) + "() {\n    int own = 1;\n    return own;\n  }\n";
+  const std::string header =
+      "#ifndef A_H\n#define A_H\nint counted;\nnamespace n {\nstruct S { int a; };\nclass C {\n "
+      "public:\n";
+  const std::string cut = outline(Grammar::kCpp, header + members + "};\n}\n#endif\n");
+  CHECK(cut.starts_with("int counted;\nstruct S { int a; };\nint get_0();\nint get_1();\n"));
+  CHECK(cut.find("own") == std::string::npos);
+  std::string script = "export class C extends B {\n";
+  for (int i = 0; script.size() <= kTextBytesMax; ++i)
+    script += "  get_" + std::to_string(i) + "(a: number) {\n    const own = a;\n  }\n";
+  CHECK(outline(Grammar::kTypescript, script + "}\n").starts_with("get_0(a: number);\n"));
+}
+
 TEST_CASE("generated, deeply nested and invalid texts take no more than their time") {
   // Twice the time of one parse, for the outline and the imports; and what a look at the tree takes.
 #ifdef EFIMD_SANITIZED
