@@ -17,10 +17,6 @@ using syntax::Import;
 /// Files of one package that one import may mean.
 constexpr std::size_t kPackageFilesMax = 24;
 
-std::size_t common_front(std::string_view a, std::string_view b) {
-  return static_cast<std::size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
-
 std::vector<std::string> split(std::string_view text, std::string_view by) {
   std::vector<std::string> parts;
   for (std::size_t begin = 0; begin <= text.size();) {
@@ -44,12 +40,16 @@ class Resolver {
       : from_(from), folder_(folder_of(from)), grammar_(grammar), project_(project) {}
 
   std::vector<UsedFile> resolve(const std::vector<Import>& imports) {
+    const bool has_package = grammar_ == Grammar::kGo || grammar_ == Grammar::kJava;
+    // Imports of large packages leave room for the text's own.
+    if (has_package) room_ -= package_of(folder_).size();
     for (const Import& import : imports) {
       why_ = "imported as " + import.what;
       follow(import);
     }
     // Of these only what the text mentions is shown, so that tests and the like do no harm.
-    if (grammar_ == Grammar::kGo || grammar_ == Grammar::kJava) {
+    if (has_package) {
+      room_ = kUsedFilesMax;
       why_ = "of the same package";
       is_beside_ = true;
       add_package(folder_, {});
@@ -91,7 +91,7 @@ class Resolver {
         known->names.insert(known->names.end(), names.begin(), names.end());
       return true;
     }
-    if (path != from_ && found_.size() < kUsedFilesMax)
+    if (path != from_ && found_.size() < room_)
       found_.push_back({std::string(path), why_, names, is_beside_});
     return true;
   }
@@ -103,8 +103,9 @@ class Resolver {
   /// Of several files that end so, the one that is nearest to the importing one.
   std::optional<std::string_view> nearest(const std::vector<std::string_view>& paths) const {
     if (paths.empty()) return std::nullopt;
-    return *std::ranges::max_element(
-        paths, {}, [&](std::string_view path) { return common_front(path, from_); });
+    return *std::ranges::max_element(paths, {}, [&](std::string_view path) {
+      return std::ranges::mismatch(path, from_).in1 - path.begin();
+    });
   }
 
   bool add_nearest(std::string_view end, const std::vector<std::string>& names) {
@@ -113,13 +114,17 @@ class Resolver {
   }
 
   /// The files of that folder in the text's language, but for tests.
+  std::vector<std::string_view> package_of(std::string_view folder) const {
+    std::vector<std::string_view> files = project_.in_folder(folder);
+    std::erase_if(files, [&](std::string_view path) {
+      return syntax::grammar_of(path) != grammar_ || path.ends_with("_test.go");
+    });
+    if (files.size() > kPackageFilesMax) files.resize(kPackageFilesMax);
+    return files;
+  }
+
   void add_package(std::string_view folder, const std::vector<std::string>& names) {
-    std::size_t count = 0;
-    for (const std::string_view path : project_.in_folder(folder)) {
-      if (syntax::grammar_of(path) != grammar_ || path.ends_with("_test.go")) continue;
-      if (++count > kPackageFilesMax) return;
-      add(path, names);
-    }
+    for (const std::string_view path : package_of(folder)) add(path, names);
   }
 
   void follow_include(const Import& import) {
@@ -330,6 +335,7 @@ class Resolver {
   const Grammar grammar_;
   const ProjectPaths& project_;
   std::vector<UsedFile> found_;
+  std::size_t room_ = kUsedFilesMax;
   std::string why_;
   bool is_beside_ = false;
 };

@@ -1,5 +1,6 @@
 #include "daemon/context/resolve.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
 #include <string_view>
@@ -92,6 +93,16 @@ TEST_CASE("Go's imports begin with the name of their module, with or without a h
              "package main\nimport (\n\"shop/store\"\n\"net/http\"\n\"github.com/pkg/errors\"\n"
              "\"example.org/shop/tools/v2/gen\"\n\"shop\"\n)\n",
              files, modules) == Paths{"store/s.go", "tools/gen/g.go", "main.go"});
+}
+
+TEST_CASE("imports of large packages in Go leave room for the text's own") {
+  Paths files = {"go.mod", "main.go", "own.go"};
+  for (const char* package : {"a/", "b/", "c/"})
+    for (int i = 0; i < 30; ++i) files.push_back(package + std::to_string(i) + ".go");
+  const Paths found = used("main.go", "package main\nimport (\n\"m/a\"\n\"m/b\"\n\"m/c\"\n)\n",
+                           files, {{"m", "go.mod"}});
+  CHECK(found.size() <= kUsedFilesMax);
+  CHECK(std::ranges::count(found, "own.go") == 1);
 }
 
 TEST_CASE("Rust's paths are followed as far as modules have files") {
