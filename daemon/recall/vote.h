@@ -8,7 +8,7 @@
 namespace efimd::recall {
 
 /// The candidates that judged matches vote for, the most worth showing first, at most `most`. Left
-/// out: what the next line says already, and what the rest of the cursor's line repeats.
+/// out: what the line below or above says already, and what the rest of the cursor's line repeats.
 std::vector<Candidate> candidates_of(const Asked& asked, std::vector<Match> heard,
                                      std::size_t most);
 

@@ -73,6 +73,23 @@ TEST_CASE("a line that stands below is not offered to its half-typed copy, but o
   CHECK(offers(index, "lock_the_door(house);\n  }^\n});\n", ");"));
 }
 
+TEST_CASE("a line that stands above is not offered once more, but one of signs is") {
+  Index index;
+  index.add_file(
+      {"project", "/project/a.c"},
+      "set_the_color(lamp);\nset_the_color(lamp);\nset_the_color(door);\n  });\n  });\n");
+  CHECK_FALSE(offers(index, "  set_the_color(lamp);\n  set_the_^\n", "color(lamp);"));
+  CHECK(offers(index, "  set_the_color(lamp);\n  set_the_^\n", "color(door);"));
+  CHECK(offers(index, "  set_the_color(wall);\n  set_the_^\n", "color(lamp);"));
+  CHECK_FALSE(offers(index, "  set_the_color(lamp);\n  ^\n", "set_the_color(lamp);"));
+  CHECK(offers(index, "set_the_color(door);\n  });\n  }^\n", ");"));
+  index.add_file({"project", "/project/b.lua"},
+                 "do_it()\n    end\n  end\n    end_of_it()\n  end_of_it()\n");
+  const Where lua{"project", "/project/c.lua"};
+  CHECK(offers(index, "do_it()\n    end\n  ^\n", "end", lua));
+  CHECK(offers(index, "do_it()\n    end_of_it()\n  end_^\n", "of_it()", lua));
+}
+
 TEST_CASE("the cursor's own line is no evidence for itself") {
   const Index index;
   for (const Candidate& candidate : find(index, "some_long_name = ano^ther_long_name;\n"))
