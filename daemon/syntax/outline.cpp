@@ -174,8 +174,11 @@ class OutlineReader {
       const TSNode child = may_name ? field_of(node, field) : TSNode{};
       if (!ts_node_is_null(child)) add_identifiers(child, names, 0);
     }
+    // Go's "var a, b = 1, 2" has several names of its own.
+    const bool is_spec = type_of(node) == "var_spec" || type_of(node) == "const_spec";
     for_each_child(node, [&](TSNode child) {
       const std::string_view type = type_of(child);
+      if (is_spec && type == "identifier") add_identifiers(child, names, 0);
       if (type == "compound_statement" || type == "statement_block") return true;
       const bool goes_on =
           type.ends_with("_list") || type.ends_with("body") || type == "block" ||

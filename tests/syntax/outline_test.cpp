@@ -169,6 +169,8 @@ TEST_CASE("a declaration has its own name first, then those of what is in it") {
   CHECK(names(Grammar::kRust, "impl<T> Tr for S<T> { fn f() {} }") ==
         std::vector<std::string>{"S", "f"});
   CHECK(names(Grammar::kPython, "type A[K] = dict[str, K]\n") == std::vector<std::string>{"A"});
+  CHECK(names(Grammar::kGo, "package p\nvar a, b = 1, f(c)\n") ==
+        std::vector<std::string>{"a", "b"});
   CHECK(names(Grammar::kPython, "x, y = 1, 2\n") == std::vector<std::string>{"x", "y"});
   CHECK(names(Grammar::kTypescript, "export const { a, b: c, d } = e;") ==
         std::vector<std::string>{"a", "b", "c", "d"});
