@@ -1,7 +1,9 @@
 #include "daemon/syntax/class_macros.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
+#include <utility>
 
 namespace efimd::syntax {
 
@@ -56,6 +58,43 @@ std::size_t name_behind_macros(std::string_view text, std::size_t at) {
   return name > first && is_defined ? name : at;
 }
 
+/// Past blanks and comments.
+std::size_t next_code(std::string_view text, std::size_t at) {
+  for (at = blanks_end(text, at); at < text.size(); at = blanks_end(text, at)) {
+    const std::string_view rest = text.substr(at);
+    const bool is_line = rest.starts_with("//");
+    if (!is_line && !rest.starts_with("/*")) break;
+    const std::size_t end = is_line ? rest.find('\n') : rest.find("*/", 2);
+    at += end == std::string_view::npos ? rest.size() : end + (is_line ? 0 : 2);
+  }
+  return at;
+}
+
+/// Whether the line that ends at `end` leaves a declaration open: it is none of the preprocessor's, no
+/// comment, and ends no statement or block.
+bool leaves_open(std::string_view text, std::size_t end) {
+  const std::size_t last = text.substr(0, end).find_last_not_of(" \t\r\n");
+  if (last == std::string_view::npos || text[last] == ';' || text[last] == '}') return false;
+  if (text.substr(0, last + 1).ends_with("*/")) return false;
+  const std::size_t line = text.rfind('\n', last) + 1;  // 0 if it is the first
+  const std::string_view begun = text.substr(text.find_first_not_of(" \t", line));
+  return !begun.starts_with('#') && !begun.starts_with("//");
+}
+
+/// Whether the word is a macro alone on its line before a declaration, such as QT_BEGIN_NAMESPACE. A
+/// macro before other words may be the type of a function.
+bool stands_alone(std::string_view text, std::size_t begin, std::size_t end) {
+  constexpr auto kDeclares = std::to_array<std::string_view>(
+      {"class", "struct", "union", "enum", "template", "typedef", "namespace", "using"});
+  if (!is_macro(text.substr(begin, end - begin))) return false;
+  const std::size_t next = next_code(text, end);
+  if (text.substr(end, next - end).find('\n') == std::string_view::npos) return false;
+  const std::string_view word = text.substr(next, name_end(text, next) - next);
+  if (std::ranges::find(kDeclares, word) == kDeclares.end()) return false;
+  const std::size_t line = text.substr(0, begin).rfind('\n') + 1;
+  return blanks_end(text, line) == begin && !leaves_open(text, line);
+}
+
 }  // namespace
 
 std::string without_class_macros(std::string_view text) {
@@ -64,7 +103,11 @@ std::string without_class_macros(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = name_end(text, at);
     const std::string_view word = text.substr(at, end - at);
-    at = std::max(end, at + 1);
+    const std::size_t begin = std::exchange(at, std::max(end, at + 1));
+    if (stands_alone(text, begin, end)) {
+      plain.append(text, copied, begin - copied);
+      copied = end;
+    }
     if (word != "class" && word != "struct" && word != "union") continue;
     const std::size_t name = name_behind_macros(text, end);
     if (name == end) continue;

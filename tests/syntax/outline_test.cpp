@@ -128,6 +128,17 @@ TEST_CASE("a class is outlined as one if a macro stands before its name") {
     static_cast<void>(text(cut));
 }
 
+TEST_CASE("a macro alone on the line before a class or type is left out") {
+  CHECK(outline(Grammar::kCpp,
+                "#include <a>\n\nQT_BEGIN_NAMESPACE\n\n/** A. */ // b\nclass A : public B {\n  int "
+                "a();\n};\n"
+                "// more\nG_BEGIN_DECLS\ntypedef struct C C;\nG_END_DECLS\n") ==
+        "class A : public B {\n  int a();\n};\ntypedef struct C C;\n");
+  CHECK(outline(Grammar::kCpp,
+                "enum E {\n  FIRST,\n  LAST\n};\nDWORD\nf(int a);\nint x =\n  MOST;\n") ==
+        "enum E {\n  FIRST,\n  LAST\n};\nDWORD\nf(int a);\nint x =\n  MOST;\n");
+}
+
 TEST_CASE("what is not for other files is left out") {
   CHECK(
       outline(Grammar::kCpp,
