@@ -33,13 +33,24 @@ bool is_word(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/// Past the word where it stands last; 0 if nowhere.
+/// Where an import goes on behind such a word that ends at `end`. "from" is a name, too, as in
+/// Array.from(): in an import a path follows, maybe on the next line. npos: it is none.
+std::size_t goes_on_at(std::string_view text, std::string_view word, std::size_t end) {
+  if (word != "from") return end;
+  const std::size_t path = text.find_first_not_of(" \t\r\n", end);
+  const bool is_path = path < text.size() && (text[path] == '"' || text[path] == '\'');
+  return is_path ? path : std::string_view::npos;
+}
+
+/// Where the import goes on behind the last such word; 0 if there is none.
 std::size_t last_end(std::string_view text, std::string_view word) {
   for (std::size_t at = text.rfind(word); at != std::string_view::npos;
        at = text.rfind(word, at - 1)) {
     const std::size_t end = at + word.size();
-    if ((at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end])))
-      return end;
+    const bool is_whole =
+        (at == 0 || !is_word(text[at - 1])) && (end == text.size() || !is_word(text[end]));
+    const std::size_t goes_on = is_whole ? goes_on_at(text, word, end) : std::string_view::npos;
+    if (goes_on != std::string_view::npos) return goes_on;
     if (at == 0) break;
   }
   return 0;

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <string>
 
+#include "daemon/syntax/import_part.h"
+
 using namespace efimd::syntax;
 using Kind = Import::Kind;
 
@@ -141,6 +143,12 @@ TEST_CASE("an import that the limit of a text cuts is none") {
     CHECK(imports_of(Grammar::kPython, text) == std::vector<Import>{{Kind::kModule, "a"}});
   }
   CHECK(imports_of(Grammar::kPython, "import " + std::string(kTextBytesMax, 'a')).empty());
+}
+
+TEST_CASE("a name that is a word of imports does not make more of a text be read") {
+  const std::string imports = "import { a } from './a';\nexport * from\n  \"./b\";\n";
+  for (const char* more : {"const c = Array.from(a);\n", "// from here\n", "from"})
+    CHECK(import_part(Grammar::kTypescript, imports + "let x;\n" + more) == imports);
 }
 
 TEST_CASE("in modules of a text in Rust, super begins at these") {
