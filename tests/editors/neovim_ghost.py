@@ -36,6 +36,18 @@ class Drawing(Plugin):
             self.assertEqual(rows, ["a" * 36, "a" * 14, "b"])
 
 
+class Leaving(Plugin):
+    def test_control_c_leaves_no_ghost_text(self):
+        self.start_ready()
+        self.neovim.type("Go    def set(self, name")
+        before = self.neovim.ghost_at_cursor()
+        self.neovim.type("<C-c>")  # no InsertLeave comes
+        self.neovim.wait_for("no ghost text", lambda state: state["mode"] == "n" and not state["ghosts"])
+        self.neovim.type("a, v")
+        self.neovim.wait_for("the typed text", lambda state: state["lines"][-1] == before["lines"][-1] + ", v")
+        self.neovim.ghost_at_cursor()
+
+
 class Undo(Plugin):
     def test_undo_takes_a_suggestion_back_before_what_was_typed(self):
         self.start_ready()

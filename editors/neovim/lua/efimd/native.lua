@@ -113,7 +113,15 @@ function M.set_enabled(buf, enabled)
     buffer = buf,
     callback = function() hide_what_is_old(buf) end,
   })
-  vim.api.nvim_create_autocmd('InsertLeave', { group = group, buffer = buf, callback = function() suggestion.clear(buf) end })
+  vim.api.nvim_create_autocmd('ModeChanged', { -- <C-c> leaves insert mode without InsertLeave, for which Neovim waits
+    group = group,
+    buffer = buf,
+    callback = function()
+      if again.inserting(buf) then return end
+      M.forget(buf)
+      hide_what_is_old(buf)
+    end,
+  })
   if not enabled then suggestion.clear(buf) end
 end
 

@@ -136,8 +136,9 @@ function M.start(buf)
     M.dismiss(buf)
   end
   on('InsertLeave', leave)
-  -- Until 0.9 a floating window that opens beside the cursor, as help for a call, leaves the buffer and comes back.
-  on('BufLeave', function()
+  -- <C-c> leaves insert mode without InsertLeave, and in 0.7 without ModeChanged; it moves the cursor. Until 0.9 a
+  -- floating window that opens beside the cursor, as help for a call, leaves the buffer and comes back.
+  on({ 'ModeChanged', 'CursorMoved', 'BufLeave' }, function()
     vim.schedule(function()
       if not inserting(buf) then leave() end
     end)
