@@ -15,7 +15,14 @@ function M.get() return client_id and vim.lsp.get_client_by_id(client_id) end
 
 function M.attached(buf) return client_id ~= nil and vim.lsp.buf_is_attached(buf, client_id) end
 
-local function on_exit(code)
+local function attach_all()
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if require('efimd').is_enabled(buf) then M.attach(buf) end
+  end
+end
+
+local function on_exit(code, id)
+  if id ~= client_id then return end -- of a client that restart() has replaced
   client_id = nil
   if code == 0 or vim.v.exiting ~= vim.NIL then return state.set('stopped') end
   ended = true
@@ -25,6 +32,7 @@ local function on_exit(code)
 end
 
 local function on_init(client)
+  if client.id ~= client_id then return end
   local capabilities = client.server_capabilities or {}
   if not capabilities.inlineCompletionProvider then
     state.set('failed', 'no inline completion')
@@ -46,8 +54,9 @@ local function client_config()
     init_options = { efim = vim.tbl_extend('keep', { receipts = true, state = true }, config.values.server) },
     handlers = state.handlers,
     on_init = on_init,
-    on_exit = function(code) vim.schedule(function() on_exit(code) end) end,
+    on_exit = vim.schedule_wrap(function(code, _, id) on_exit(code, id) end),
     on_attach = function(client, buf)
+      if client.id ~= client_id then return end -- restart() came before it had started
       for _, hook in ipairs(on_attach_hooks) do hook(client, buf) end
     end,
   }
@@ -120,7 +129,7 @@ function M.restart()
   if client then compat.call(client, 'stop') end
   client_id, ended = nil, false
   state.forget()
-  for _, buf in ipairs(vim.api.nvim_list_bufs()) do M.attach(buf) end
+  attach_all()
 end
 
 return M

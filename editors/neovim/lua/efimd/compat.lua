@@ -19,7 +19,8 @@ function M.attach(config, buf, client_id)
     vim.lsp.buf_attach_client(buf, client_id)
     return client_id
   end
-  if vim.lsp.start then return vim.lsp.start(config, { bufnr = buf }) end
+  local another = function() return false end -- not the one that is ending still, which has the same name
+  if vim.lsp.start then return vim.lsp.start(config, { bufnr = buf, reuse_client = another }) end
   local id = vim.lsp.start_client(config)
   if id then vim.lsp.buf_attach_client(buf, id) end
   return id
