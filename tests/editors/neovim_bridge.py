@@ -1,6 +1,13 @@
 """The end of `efimd lsp` under a Neovim, and its next start, for neovim_plugin_test.py."""
 
+import os
+import pathlib
+import signal
+
 from neovim_plugin import Plugin
+from private_daemon import processes_of
+
+kRestartsMax = 3  # client.lua
 
 
 class Bridge(Plugin):
@@ -8,8 +15,20 @@ class Bridge(Plugin):
         self.neovim.type(f"<Esc>Go    def set_{name}(self, {name}")
         self.neovim.ghost_at_cursor()
 
+    def bridges(self):
+        """Pids of those that Neovim has started."""
+        def is_one(pid):
+            try:
+                return b"lsp_recorder.py" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            except OSError:
+                return False
+        return [pid for pid in processes_of(self.home) if is_one(pid)]
+
     def clients(self):
         return self.neovim.lua("vim.tbl_map(function(client) return client.id end, (vim.lsp.get_clients or vim.lsp.get_active_clients)())")
+
+    def serving(self):
+        return self.neovim.lua("(require('efimd.client').get() or {}).initialized == true")
 
     def test_after_a_restart_suggestions_come_from_the_new_bridge(self):
         self.start_ready()
@@ -36,3 +55,21 @@ class Bridge(Plugin):
         self.neovim.type("iprint(")
         self.neovim.wait_for("a question", state=None, holds=lambda: self.recorded().requests)
         self.assertEqual([uri.rpartition("/")[2] for uri in opened()[2:]], ["notes.lua"])
+
+    def test_a_bridge_that_is_killed_is_followed_by_another_but_not_for_ever(self):
+        self.start_ready()
+        self.show_another("name")
+        ended = set()
+        for _ in range(kRestartsMax + 1):
+            self.neovim.wait_for("one that serves", state=None, holds=lambda: self.serving() and set(self.bridges()) - ended)
+            bridge, = set(self.bridges()) - ended
+            os.kill(bridge, signal.SIGKILL)
+            ended.add(bridge)
+            self.neovim.wait_for("its end", state=None, holds=lambda bridge=bridge: bridge not in self.bridges())
+        failed = lambda: self.neovim.lua("require('efimd').statusline()") == "efimd!"
+        self.neovim.wait_for("the failure", state=None, holds=failed)
+        messages = self.neovim.wait_for("the message", lambda state: ":Efimd restart starts it again" in state["messages"])["messages"]
+        self.assertRegex(messages, r"efimd: \S+ ended by signal 9\. :Efimd doctor says what is wrong")
+        self.assertEqual(self.bridges(), [])
+        self.neovim.type("<Esc>:Efimd restart<CR>")
+        self.show_another("value")

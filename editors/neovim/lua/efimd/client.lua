@@ -6,7 +6,13 @@ local untitled = require('efimd.untitled')
 local M = {}
 
 local client_id
-local ended = false -- the bridge ended by itself; only :Efimd restart starts another
+local serves = false -- the bridge has answered initialize
+local ended = false -- it ended again and again; only :Efimd restart starts another
+
+-- One that ends by itself is started again so often within this time.
+local kRestartsMax, kRestartsWithinMs = 3, 60000
+local kSigTerm = 15 -- as Neovim ends a client that :LspStop ends at once
+local ends = {} -- their times, in ms
 
 local on_attach_hooks = {}
 function M.on_attach(hook) table.insert(on_attach_hooks, hook) end
@@ -21,18 +27,28 @@ local function attach_all()
   end
 end
 
-local function on_exit(code, id)
+local function may_start_again()
+  local now = compat.uv.now()
+  ends = vim.tbl_filter(function(time) return now - time < kRestartsWithinMs end, ends)
+  table.insert(ends, now)
+  return serves and #ends <= kRestartsMax
+end
+
+local function on_exit(code, signal, id)
   if id ~= client_id then return end -- of a client that restart() has replaced
   client_id = nil
-  if code == 0 or vim.v.exiting ~= vim.NIL then return state.set('stopped') end
+  local asked = code == 0 and (signal == 0 or signal == kSigTerm)
+  if asked or vim.v.exiting ~= vim.NIL then return state.set('stopped') end
+  if may_start_again() then return attach_all() end
   ended = true
-  state.set('failed', ('%s ended with %d'):format(config.values.cmd[1], code))
-  state.tell('ended', ('%s ended with %d. :Efimd doctor says what is wrong, :Efimd restart starts it again.')
-    :format(config.values.cmd[1], code), vim.log.levels.ERROR)
+  local how = ('%s ended %s %d'):format(config.values.cmd[1], signal ~= 0 and 'by signal' or 'with', signal ~= 0 and signal or code)
+  state.set('failed', how)
+  state.tell('ended', how .. '. :Efimd doctor says what is wrong, :Efimd restart starts it again.', vim.log.levels.ERROR)
 end
 
 local function on_init(client)
   if client.id ~= client_id then return end
+  serves = true
   local capabilities = client.server_capabilities or {}
   if not capabilities.inlineCompletionProvider then
     state.set('failed', 'no inline completion')
@@ -54,7 +70,7 @@ local function client_config()
     init_options = { efim = vim.tbl_extend('keep', { receipts = true, state = true }, config.values.server) },
     handlers = state.handlers,
     on_init = on_init,
-    on_exit = vim.schedule_wrap(function(code, _, id) on_exit(code, id) end),
+    on_exit = vim.schedule_wrap(on_exit),
     on_attach = function(client, buf)
       if client.id ~= client_id then return end -- restart() came before it had started
       for _, hook in ipairs(on_attach_hooks) do hook(client, buf) end
@@ -81,7 +97,10 @@ function M.attach(buf)
     return state.tell('missing', ("%s was not found. Put it on the PATH, or name it in setup{ cmd = { '/path/to/efimd', 'lsp' } }.")
       :format(config.values.cmd[1]), vim.log.levels.ERROR)
   end
-  if not client_id then state.set('starting') end
+  if not client_id then
+    serves = false
+    state.set('starting')
+  end
   untitled.take(buf)
   client_id = compat.attach(client_config(), buf, client_id)
 end
@@ -127,7 +146,7 @@ end
 function M.restart()
   local client = M.get()
   if client then compat.call(client, 'stop') end
-  client_id, ended = nil, false
+  client_id, ended, ends = nil, false, {}
   state.forget()
   attach_all()
 end

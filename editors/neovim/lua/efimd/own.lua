@@ -52,7 +52,7 @@ end
 ask = function(buf, kind)
   cancel(buf)
   local connection = client.get()
-  if not connection or not client.attached(buf) or not inserting(buf) then return end
+  if not connection or not connection.initialized or not client.attached(buf) or not inserting(buf) then return end
   local position = vim.lsp.util.make_position_params(0, connection.offset_encoding or 'utf-16').position
   local moment = moment_of(buf)
   asked[buf] = { moment = moment }
@@ -143,6 +143,7 @@ function M.start(buf)
       if not inserting(buf) then leave() end
     end)
   end)
+  last_moment = nil
   look_soon() -- at what was typed while efimd started
 end
 
