@@ -58,6 +58,18 @@ class Buffers(Plugin):
         self.show_another("value")
         self.assertNotIn("not open", (self.home / "state/efimd.log").read_text(encoding="utf-8"))
 
+    def test_a_buffer_whose_filetype_is_set_is_a_document_in_that_language(self):
+        buffer = self.begin_without_a_name()
+        languages = lambda: [params["textDocument"]["languageId"] for params in self.recorded().shows("textDocument/didOpen")][1:]
+        self.assertEqual(languages(), [""])
+        self.neovim.type("<Esc>:set filetype=python<CR>")
+        self.neovim.wait_for("the document in Python", state=None, holds=lambda: languages() == ["", "python"])
+        self.assertEqual(self.closed(), [f"untitled:nvim-{buffer}"])
+        self.neovim.type(":set filetype=python<CR>")
+        self.show_another("value")
+        self.assertEqual(languages(), ["", "python"])
+        self.assertNotIn("not open", (self.home / "state/efimd.log").read_text(encoding="utf-8"))
+
     def attached(self):
         return self.neovim.lua("vim.tbl_filter(function(buf) return require('efimd.client').attached(buf) end, vim.api.nvim_list_bufs())")
 

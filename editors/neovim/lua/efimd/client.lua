@@ -59,6 +59,8 @@ local function on_init(client)
   end
 end
 
+local languages = {} -- buf -> the language that its document was opened with
+
 local function client_config()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
@@ -73,6 +75,7 @@ local function client_config()
     on_exit = vim.schedule_wrap(on_exit),
     on_attach = function(client, buf)
       if client.id ~= client_id then return end -- restart() came before it had started
+      languages[buf] = vim.bo[buf].filetype
       for _, hook in ipairs(on_attach_hooks) do hook(client, buf) end
     end,
   }
@@ -113,8 +116,9 @@ end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end
 
---- The document `uri` ends, and that of the buffer's name of now begins.
+--- The document `uri` ends, and that of the buffer's name and language of now begins.
 local function open_again(buf, uri)
+  languages[buf] = vim.bo[buf].filetype
   M.notify('textDocument/didClose', { textDocument = { uri = uri } })
   M.notify('textDocument/didOpen', { textDocument = {
     uri = vim.uri_from_bufnr(buf),
@@ -130,6 +134,11 @@ end
 function M.written(buf)
   local uri = M.attached(buf) and untitled.was(buf)
   if uri then open_again(buf, uri) end
+end
+
+--- The filetype of `buf` was set; Neovim's own client tells of it only when it opens the document.
+function M.filetype_set(buf)
+  if M.attached(buf) and languages[buf] and languages[buf] ~= vim.bo[buf].filetype then open_again(buf, vim.uri_from_bufnr(buf)) end
 end
 
 local renamed = {} -- buf -> its URI before `:file NAME`, which Neovim's own client follows only when the buffer is written

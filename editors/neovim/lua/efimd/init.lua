@@ -142,7 +142,10 @@ local function look_at(buf, filetype_is_new)
   end
   if M.is_enabled(buf) then client.attach(buf) end
   if not client.attached(buf) then return end
-  if filetype_is_new then way().set_enabled(buf, M.is_enabled(buf)) end
+  if filetype_is_new then
+    client.filetype_set(buf)
+    way().set_enabled(buf, M.is_enabled(buf))
+  end
   tell_focus(buf)
 end
 
