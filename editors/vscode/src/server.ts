@@ -1,5 +1,6 @@
 import * as vscode from 'vscode';
 import { RevealOutputChannelOn, type LanguageClientOptions } from 'vscode-languageclient/node';
+import { Followed } from './followed';
 import { plain } from './plain';
 import { findProgram } from './program';
 import type { EfimReceipt, EfimState, EfimStatus } from './protocol';
@@ -33,6 +34,7 @@ export class Server implements vscode.Disposable {
   private stops = 0;
   private told = false;
   private ends: number[] = [];
+  private readonly followed = new Followed();
   private readonly healthChanged = new vscode.EventEmitter<Health>();
   private readonly receiptCame = new vscode.EventEmitter<EfimReceipt>();
   private readonly asked = new vscode.EventEmitter<Question>();
@@ -117,11 +119,14 @@ export class Server implements vscode.Disposable {
         provideInlineCompletionItems: async (document, position, context, token, next) => {
           const settings = this.settings();
           const automatic = context.triggerKind === vscode.InlineCompletionTriggerKind.Automatic;
-          if (!this.switches.asksFor(document) || (automatic && settings.trigger === 'key')) return [];
+          if (!this.switches.asksFor(document)) return [];
+          if (automatic && settings.trigger === 'key' && !this.followed.isBy(document, position)) return [];
           if (automatic && settings.debounceMs > 0) await new Promise((done) => setTimeout(done, settings.debounceMs));
           if (token.isCancellationRequested) return [];
           const answer = Promise.resolve(next(document, position, context, token));
-          this.asked.fire({ uri: document.uri.toString(), version: document.version, position, answer });
+          const uri = document.uri.toString();
+          this.asked.fire({ uri, version: document.version, position, answer });
+          if (!automatic) void answer.then((items) => this.followed.suggested(uri, items), () => undefined);
           return answer;
         },
       },

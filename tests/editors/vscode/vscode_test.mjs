@@ -181,15 +181,22 @@ test('all are switched off and on from the menu of the status item', async () =>
   vscode.configure({});
 });
 
-test('by key only nothing is asked before the key', async () => {
+test('by key only nothing is asked before the key, and what it brings stays while it is typed', async () => {
   await vscode.edit('by_key.py', kPython);
   await configured({ 'efimd.trigger': 'key' });
   const before = asked();
   await vscode.press('Control+End');
   await vscode.type('    def set(self, na');
   await vscode.press('Alt+Backslash');
-  await vscode.waitForGhost();
+  const { ghost } = await vscode.waitForGhost();
   assert.deepEqual(kindsSince(before), [kInvoked]);
+  await vscode.type(ghost[0]);
+  const followed = await until('the question for its rest', () => asked() > before + 1 && allAnswered() && asked());
+  assert.equal((await vscode.waitForGhost(`set(self, na${ghost[0]}`)).ghost, ghost.slice(1));
+  await vscode.type('~');
+  await until('no ghost text', async () => await vscode.ghost() === null);
+  await vscode.waitForText('by_key.py', /set\(self, na.~/);
+  assert.equal(asked(), followed, 'something else was typed');
 });
 
 test('keystrokes can be waited for, and who asks by hand does not wait', async () => {
