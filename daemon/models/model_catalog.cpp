@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <system_error>
 
@@ -98,6 +99,12 @@ std::optional<fs::path> source_tree_above(const fs::path& program) {
 
 std::optional<fs::path> absolute_variable(const char* name) {
   const char* value = std::getenv(name);
+  // VS Code's snap gives what it starts another XDG_DATA_HOME, of this version of its own, and keeps
+  // the user's.
+  const char* kept = std::getenv((std::string(name) + "_VSCODE_SNAP_ORIG").c_str());
+  if (value != nullptr && kept != nullptr &&
+      std::string_view(value).find("/snap/") != std::string_view::npos)
+    value = kept;
   if (value == nullptr || *value != '/') return std::nullopt;
   return fs::path(value);
 }

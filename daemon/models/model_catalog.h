@@ -20,7 +20,8 @@ struct ModelPlaces {
   std::vector<SharedFolder> shared = {};  ///< other programs'; searched last
 };
 ModelPlaces find_model_places();
-/// A path from the process's environment; nullopt if the variable is unset or no absolute path.
+/// A path from the process's environment, the user's also under VS Code's snap; nullopt if the
+/// variable is unset or no absolute path.
 std::optional<std::filesystem::path> absolute_variable(const char* name);
 
 /// Sorted by name within each place; of two paths to one file only the first. Limits: kModelsMax

@@ -1,6 +1,7 @@
 #include "daemon/models/model_catalog.h"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <string>
@@ -191,4 +192,21 @@ TEST_CASE(
   places.put("state/model", "no path\n");
   service::take_chosen_model(plain, paths);
   CHECK_FALSE(plain.model);
+}
+
+TEST_CASE("models are in the user's folder, also under VS Code's snap") {
+  const auto own = [](const char* data, const char* kept) {
+    setenv("XDG_DATA_HOME", data, 1);
+    if (kept != nullptr) setenv("XDG_DATA_HOME_VSCODE_SNAP_ORIG", kept, 1);
+    const fs::path found = service::find_model_places().own;
+    unsetenv("XDG_DATA_HOME");
+    unsetenv("XDG_DATA_HOME_VSCODE_SNAP_ORIG");
+    return found;
+  };
+  const fs::path home = std::getenv("HOME");
+  const char* snap = "/home/me/snap/code/190/.local/share";
+  CHECK(own(snap, "") == home / ".local/share/efimd/models");
+  CHECK(own(snap, "/data") == "/data/efimd/models");
+  CHECK(own("/mine", "/data") == "/mine/efimd/models");
+  CHECK(own(snap, nullptr) == fs::path(snap) / "efimd/models");
 }
