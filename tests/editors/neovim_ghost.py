@@ -29,6 +29,21 @@ class Drawing(Plugin):
         # "x" is in column 3, so the tab behind it is four cells wide; at the line's start it would be three.
         self.assertEqual(self.drawn("abcx\ty", 3, "z\nb"), ["z" + " " * 5, "bx\ty"])
 
+    def test_tabs_between_the_text_are_drawn_as_blanks(self):
+        if self.mode == "old":
+            self.skipTest("there is no text between the text before 0.10")
+        self.assertEqual(self.drawn("abc", 3, "\tdef\t日\tg\n\tb"), [" def 日  g", "\tb"])
+        # Neovim's own drawing, as it is after each of its answers.
+        marks = self.neovim.lua("""(function()
+          local space = vim.api.nvim_create_namespace('nvim.lsp.inline_completion')
+          vim.api.nvim_buf_set_extmark(0, space, 0, 3, { virt_text = { { '\\tdef', 'ComplHint' }, { ' (1/2)', 'ComplHintMore' } },
+            virt_lines = { { { '\\tb', 'ComplHint' } } }, virt_text_pos = 'inline' })
+          require('efimd.ghost').expand_tabs(0, space)
+          return vim.api.nvim_buf_get_extmarks(0, space, 0, -1, { details = true })
+        end)()""")
+        self.assertEqual([(mark[3]["virt_text"], mark[3]["virt_lines"]) for mark in marks],
+                         [([[" def", "ComplHint"], [" (1/2)", "ComplHintMore"]], [[["\tb", "ComplHint"]]])])
+
     def test_nothing_is_lost_of_a_long_line_with_others_below(self):
         rows = self.drawn("x = ", 4, "a" * 50 + "\nb")
         self.assertEqual("".join(rows), "a" * 50 + "b")

@@ -10,6 +10,17 @@ end
 
 local function width_of(text, column) return vim.fn.strdisplaywidth(text, column) end
 
+--- `text` with blanks for its tabs. Neovim gives those of inline text to the terminal as they are: they end at the terminal's
+--- own tab stops, and what was drawn behind them stays on the screen.
+local function without_tabs(text, column)
+  local parts = vim.split(text, '\t', { plain = true })
+  local made = parts[1]
+  for i = 2, #parts do
+    made = made .. (' '):rep(width_of('\t', column + width_of(made, column))) .. parts[i]
+  end
+  return made
+end
+
 --- `text` as far as `room` cells hold it, and the rest in rows of `width` cells. It begins at screen column `column`.
 local function rows_of(text, column, room, width)
   if width_of(text, column) <= room then return { text } end
@@ -37,7 +48,9 @@ local function layout(rest, before, behind, tail)
   local lines = vim.split(rest, '\n', { plain = true })
   local kept = behind:sub(tail + 1)
   local first = table.remove(lines, 1)
-  if compat.has_inline_text and (behind == '' or (#lines == 0 and tail == 0)) then return first, lines, 'inline' end
+  if compat.has_inline_text and (behind == '' or (#lines == 0 and tail == 0)) then
+    return without_tabs(first, width_of(before, 0)), lines, 'inline'
+  end
   if #lines == 0 then
     first = first .. kept
   else
@@ -69,6 +82,23 @@ function M.show(buf, rest, tail)
     virt_text_pos = position,
     virt_lines = #below > 0 and below or nil,
     hl_mode = 'combine',
+  })
+end
+
+--- The same for the suggestion that Neovim itself has drawn in `namespace`.
+function M.expand_tabs(buf, namespace)
+  local mark = vim.api.nvim_buf_get_extmarks(buf, namespace, 0, -1, { details = true })[1]
+  local text = mark and mark[4].virt_text and mark[4].virt_text[1]
+  if not text or not text[1]:find('\t') or mark[4].virt_text_pos ~= 'inline' then return end
+  local id, row, column, drawn = unpack(mark)
+  local before = vim.api.nvim_buf_get_lines(buf, row, row + 1, false)[1]:sub(1, column)
+  text[1] = without_tabs(text[1], width_of(before, 0))
+  vim.api.nvim_buf_set_extmark(buf, namespace, row, column, {
+    id = id,
+    virt_text = drawn.virt_text,
+    virt_text_pos = 'inline',
+    virt_lines = drawn.virt_lines,
+    hl_mode = drawn.hl_mode,
   })
 end
 

@@ -32,7 +32,11 @@ end
 
 local function hide_what_is_old(buf)
   local rest, tail = M.rest(buf)
-  if not rest then vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1) end
+  if rest then
+    ghost.expand_tabs(buf, namespace)
+  else
+    vim.api.nvim_buf_clear_namespace(buf, namespace, 0, -1)
+  end
   if not left[buf] then return end
   if rest and again.inserting(buf) then ghost.show(buf, rest, tail) else hide_left(buf) end
 end
@@ -139,6 +143,7 @@ end
 function M.select(buf, count)
   if suggestion.select(buf, count) <= 1 then return M.trigger(buf) end -- there may be more for who asks
   vim.lsp.inline_completion.select({ bufnr = buf, count = count })
+  ghost.expand_tabs(buf, namespace)
 end
 
 --- Calls `insert` where Neovim forgets the item that it shows.
