@@ -72,6 +72,19 @@ class Offer(Plugin):
         self.neovim.wait_for("the offer", state=None, holds=lambda: self.neovim.lua("vim.g.tried == vim.fn.stdpath('data')"))
         self.assertNotIn("model.lua", self.neovim.state()["messages"])  # Neovim itself complains of that folder
 
+    def test_where_no_model_fits_and_where_there_is_no_efimd_that_is_said(self):
+        said = []
+        for text, command in (("#!/bin/sh\necho '{\"models\": [], \"recommended\": null}'\n", self.home / "small"), (None, "/no/efimd")):
+            if text:
+                command.write_text(text, encoding="utf-8")
+                command.chmod(0o755)
+            self.start(init=self.setup_lua().split("require")[0] + "require('efimd').setup({ filetypes = { ['*'] = false }, "
+                       f"cmd = {{ {json.dumps(str(command))} }} }})\n")
+            self.neovim.type(":Efimd model<CR>")
+            said.append(self.messages_when(lambda text: "efimd" in text).strip())
+            self.neovim.close()
+        self.assertEqual(said, ["efimd: none of the models that it knows fits into this machine's memory", "efimd: /no/efimd was not found"])
+
     def test_a_model_that_is_wanted_is_loaded_with_progress_and_used(self):
         self.start_ready(options="offer_model = false,")
         prompt = self.ask()

@@ -23,6 +23,7 @@ end
 --- Runs efimd; `on_line` gets each line of its stdout, `done` its exit code, both streams as texts.
 local function run(arguments, done, on_line)
   local command = vim.list_extend({ config.values.cmd[1] }, arguments)
+  if vim.fn.executable(command[1]) == 0 then return done(127, '', command[1] .. ' was not found') end
   local out, err, rest = {}, {}, ''
   local function on_stdout(_, data)
     -- The first piece goes on with the last line, which had no end yet.
@@ -50,10 +51,10 @@ function M.get(name)
   say('loading ' .. name)
   return run({ 'model', 'get', '--json', '--use', '--yes', '--no-speed', name }, function(code, _, err)
     if code == 0 then return say(name .. ' is in use') end
-    say(failure or err, vim.log.levels.ERROR)
+    say(failure or (err ~= '' and err or 'model get ended with ' .. code), vim.log.levels.ERROR)
   end, function(line)
     local event = decoded(line) or {}
-    if event.event == 'failed' then failure = event.reason .. '; ' .. event.remedy end
+    if event.event == 'failed' then failure = event.reason .. (event.remedy ~= '' and '; ' .. event.remedy or '') end
     if event.event ~= 'progress' or event.totalBytes <= 0 then return end
     local now = math.floor(10 * event.bytes / event.totalBytes)
     if now > tenth then say(('%s: %d %% of %.1f GiB'):format(name, 10 * now, event.totalBytes / kGiB)) end
@@ -64,8 +65,10 @@ end
 --- Names the best model for this machine, with its size and licence, and asks whether to get it.
 function M.recommend()
   run({ 'model', 'recommend', '--json' }, function(_, out, err)
-    local best = (decoded(out) or {}).recommended
-    if type(best) ~= 'table' then return say(err, vim.log.levels.ERROR) end
+    local found = decoded(out)
+    if not found then return say(err ~= '' and err or out, vim.log.levels.ERROR) end
+    local best = found.recommended
+    if type(best) ~= 'table' then return say("none of the models that it knows fits into this machine's memory") end
     local prompt = ('efimd recommends %s for this machine (%.1f GiB, %s): %s.'):format(
       best.name, best.bytes / kGiB, best.license, best.reason)
     vim.ui.select({ 'Get it', 'No' }, { prompt = prompt }, function(answer)
