@@ -57,7 +57,9 @@ export class Server implements vscode.Disposable {
     const program = this.program();
     if (!program) {
       const named = this.settings().path;
-      return this.fail(named ? `${named} (the setting efimd.path) is not a program.` : 'efimd was not found on this machine.', 'Open Settings');
+      const what = named ? `${named} (the setting efimd.path) is not a program. Change the setting, or put efimd there`
+        : 'efimd was not found on this machine. Name it in the setting efimd.path, or install it';
+      return this.fail(`${what} and run the command "efimd: Restart".`, 'Open Settings');
     }
     this.set({ name: 'starting', progress: 0, message: '' });
     const run: Run = new Run(program, this.options(), () => this.ended(run));

@@ -77,6 +77,18 @@ test('a program that cannot be run is told once', async () => {
   assert.deepEqual(await vscode.toasts(), []);
 });
 
+test('one that is installed later is used after the command that the message names', async () => {
+  vscode.configure({ 'efimd.path': join(HOME, 'later') });
+  await vscode.waitForStatus(/later/);
+  await vscode.theToast(/\/later \(the setting efimd\.path\) is not a program\. .*"efimd: Restart"/);
+  program('later', `#!/bin/sh\nexec '${EFIMD_RECORDED}' "$@"\n`);
+  await vscode.command('efimd: Restart');
+  await vscode.waitForStatus(/efimd.*Ready/);
+  await isServed('later.py');
+  vscode.configure({});
+  await vscode.waitForStatus(/efimd.*Ready/);
+});
+
 test('one that never answers is ended when the setting changes, and the next is not blamed for it', async () => {
   const pids = join(HOME, 'silent-pid');
   vscode.configure({ 'efimd.path': program('silent', `#!/bin/sh\necho $$ > '${pids}.new'\nmv '${pids}.new' '${pids}'\nexec sleep 600\n`) });
