@@ -43,6 +43,19 @@ class Bridge(Plugin):
         self.assertEqual(len(self.clients()), 1)
         self.assert_no_complaints()
 
+    def test_what_is_typed_while_there_is_no_bridge_is_known_to_the_next(self):
+        self.start_ready()
+        self.show_another("name")
+        self.neovim.type("<Esc>")
+        self.neovim.lua("vim.lsp.stop_client(require('efimd.client').get().id)")
+        self.neovim.wait_for("its end", state=None, holds=lambda: self.clients() == [])
+        self.neovim.type("Go<Esc>0C# typed meanwhile<Esc>:Efimd restart<CR>")
+        self.neovim.wait_for("the next one", state=None, holds=self.serving)
+        self.neovim.type("o<Esc>0C    def set_value(self, value")
+        before = self.neovim.ghost_at_cursor()
+        uri, text, _ = list(self.recorded().requests.values())[-1]
+        self.assertEqual(text.split("\n")[:-1], before["lines"], uri)
+
     def test_a_restart_leaves_alone_what_is_switched_off(self):
         self.start_ready()
         other = self.home / "notes.lua"

@@ -59,6 +59,28 @@ local function on_init(client)
   end
 end
 
+-- Neovim ends its telling of a buffer's changes with the first one that no client hears, and does not begin again for
+-- another client. M.tell_changes() does it then.
+local unheard = {} -- buf -> whether there was such a change; nil: nobody listens for one
+
+local function has_client(buf)
+  local others = vim.lsp.get_clients and vim.lsp.get_clients({ bufnr = buf }) or vim.lsp.buf_get_clients(buf)
+  return M.attached(buf) or next(others) ~= nil
+end
+
+local function listen(buf)
+  if unheard[buf] ~= nil then return end
+  unheard[buf] = false
+  vim.api.nvim_buf_attach(buf, false, {
+    on_lines = function() unheard[buf] = unheard[buf] or not has_client(buf) end,
+    on_detach = function() unheard[buf] = nil end,
+  })
+end
+
+local function text_of(buf)
+  return table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. (vim.bo[buf].endofline and '\n' or '')
+end
+
 local languages = {} -- buf -> the language that its document was opened with
 
 local function client_config()
@@ -76,6 +98,7 @@ local function client_config()
     on_attach = function(client, buf)
       if client.id ~= client_id then return end -- restart() came before it had started
       languages[buf] = vim.bo[buf].filetype
+      listen(buf)
       for _, hook in ipairs(on_attach_hooks) do hook(client, buf) end
     end,
   }
@@ -116,6 +139,17 @@ end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end
 
+--- Comes before each question.
+function M.tell_changes(buf)
+  local now = vim.api.nvim_buf_get_changedtick(buf)
+  if not unheard[buf] or vim.lsp.util.buf_versions[buf] == now then return end
+  M.notify('textDocument/didChange', {
+    textDocument = { uri = vim.uri_from_bufnr(buf), version = now },
+    contentChanges = { { text = text_of(buf) } },
+  })
+  vim.lsp.util.buf_versions[buf] = now
+end
+
 --- The document `uri` ends, and that of the buffer's name and language of now begins.
 local function open_again(buf, uri)
   languages[buf] = vim.bo[buf].filetype
@@ -124,7 +158,7 @@ local function open_again(buf, uri)
     uri = vim.uri_from_bufnr(buf),
     version = vim.lsp.util.buf_versions[buf] or 0,
     languageId = vim.bo[buf].filetype,
-    text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, true), '\n') .. (vim.bo[buf].endofline and '\n' or ''),
+    text = text_of(buf),
   } })
   for _, hook in ipairs(on_attach_hooks) do hook(M.get(), buf) end
 end

@@ -85,6 +85,7 @@ local function watch(connection)
       by_hand[buf] = nil
       local automatic = config.values.trigger == 'auto' and require('efimd').is_enabled(buf)
       if not is_by_hand and not automatic then return false end
+      client.tell_changes(buf)
       if is_by_hand then params.context.triggerKind = kInvoked end
       handler = checked(connection, buf, is_by_hand, handler)
     end

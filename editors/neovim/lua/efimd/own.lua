@@ -55,6 +55,7 @@ ask = function(buf, kind)
   if not connection or not connection.initialized or not client.attached(buf) or not inserting(buf) then return end
   local position = vim.lsp.util.make_position_params(0, connection.offset_encoding or 'utf-16').position
   local moment = moment_of(buf)
+  client.tell_changes(buf)
   asked[buf] = { moment = moment }
   local sent, request = compat.call(connection, 'request', 'textDocument/inlineCompletion', {
     textDocument = client.document(buf),
