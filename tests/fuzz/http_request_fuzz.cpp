@@ -53,7 +53,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   check_window(request->text);
   const Completed completed{insertable(request->text.after, request->text.before), nullptr, 1};
-  check_answer(answer_of(*request, completed, "model", 0));
+  check_answer(answer_of(*request, completed, "model"));
   static_cast<void>(route_of("POST", request->model));
   static_cast<void>(
       refused({"POST", body, request->model, {}, {}, body, {}, body}, {1, "0123456789abcdef"}));

@@ -8,7 +8,7 @@
 
 #include "daemon/recall/analogy/alignment.h"
 #include "daemon/recall/analogy/renaming.h"
-#include "daemon/recall/index.h"
+#include "tests/recall/offers.h"
 
 using namespace efimd;
 using namespace efimd::recall;
@@ -16,12 +16,11 @@ using namespace efimd::recall;
 namespace {
 
 /// What lines that are built as the one at "^" say comes there, the weightiest first.
-std::vector<std::string> analogies_at(std::string text) {
-  const std::size_t cursor = text.find('^');
-  text.erase(cursor, 1);
+std::vector<std::string> analogies_at(const std::string& text) {
+  const Marked at = marked(text);
   Analogies analogies;
   std::vector<std::string> found;
-  for (const Match& match : analogies.find(Asked(text, cursor), "typed.py"))
+  for (const Match& match : analogies.find(Asked(at.text, at.cursor), kTyped.path))
     found.emplace_back(match.continuation);
   return found;
 }
@@ -29,12 +28,6 @@ std::vector<std::string> analogies_at(std::string text) {
 std::string first_at(const std::string& text) {
   const std::vector<std::string> found = analogies_at(text);
   return found.empty() ? "" : found.front();
-}
-
-std::vector<Candidate> candidates_at(std::string text) {
-  const std::size_t cursor = text.find('^');
-  text.erase(cursor, 1);
-  return Index().find({{"project", "/project/typed.py"}, text, cursor});
 }
 
 Renaming renaming_of(std::string_view theirs, std::string_view ours) {
@@ -59,11 +52,11 @@ TEST_CASE("blanks that are typed already are not typed again") {
 }
 
 TEST_CASE("the index offers what lines built alike say, as any other text") {
-  const std::vector<Candidate> found = candidates_at(kFields + "        self.height = ^\n");
+  const std::vector<Candidate> found = find(Index(), kFields + "        self.height = ^\n");
   REQUIRE(!found.empty());
   CHECK(found.front().text == "height");
   CHECK(found.front().shown == found.front().text.size());
-  CHECK(found.front().path == "/project/typed.py");
+  CHECK(found.front().path == kTyped.path);
   CHECK(found.front().next.empty());
 }
 
@@ -137,7 +130,7 @@ TEST_CASE("lines built alike do not say what stands under them") {
   const std::string body = "  get(pear)\n  look_at(it)\n";
   const std::string twice = "void a() {\n" + body + "}\n\nvoid b() {\n" + body + "}\n\n";
   const std::string alike = "void apple() {\n  get(apple)\n}\n\n";
-  const std::vector<Candidate> found = candidates_at(twice + alike + "void pear() {\n  get(^\n");
+  const std::vector<Candidate> found = find(Index(), twice + alike + "void pear() {\n  get(^\n");
   const auto pear = std::ranges::find(found, "pear)", &Candidate::text);
   REQUIRE(pear != found.end());
   REQUIRE(!pear->next.empty());
