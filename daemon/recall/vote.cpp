@@ -46,6 +46,8 @@ std::vector<Ballot> ballots_of(std::span<const Match> matches) {
     } else {
       found->weight += match.weight;
       ++found->votes;
+      // Text that stands somewhere says more: where that is, and what comes under it.
+      if (found->best->is_analogy) found->best = &match;
     }
   }
   std::ranges::stable_sort(ballots,

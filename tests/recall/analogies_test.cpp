@@ -137,6 +137,16 @@ TEST_CASE("lines built alike do not say what stands under them") {
   CHECK(pear->next.front().text == "  look_at(it)");
 }
 
+TEST_CASE("a draft goes on over lines where text that stands somewhere says the same") {
+  const std::string stands = "b = of(c, height)\nnext_of_it()\n\n";
+  const Marked at = marked(stands + "self.width = of(c, width)\nself.height = of(c, ^\n");
+  Analogies analogies;
+  const auto alike = analogies.find(Asked(at.text, at.cursor), kTyped.path);
+  REQUIRE(alike.size() == 1);
+  CHECK(alike.front().continuation == "height)");
+  CHECK(Index().draft({kTyped, at.text, at.cursor}, 100).text.starts_with("height)\nnext_of_it()"));
+}
+
 TEST_CASE("names are renamed part by part, in the case of what they replace") {
   const Renaming renaming = renaming_of("width", "max_height");
   CHECK(renaming.word("width") == "max_height");
