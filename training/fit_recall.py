@@ -9,8 +9,8 @@
     python3 -m training.fit_recall --next next.txt > daemon/recall/next_table.h
 
 Each line of places.txt is a boundary of a candidate; its label is whether the text before it is what stood there. For each kind of
-place a logistic regression with a little shrinking is fitted. Then it chooses the cuts that save most characters, among those
-with few enough wrong suggestions. The result is printed on stderr.
+place a small network is fitted (recall_net.py), for other tables a logistic regression with a little shrinking. Then the cuts are
+chosen that save most characters, among those with few enough wrong suggestions. The result is printed on stderr.
 """
 import argparse
 import re
@@ -19,10 +19,15 @@ from pathlib import Path
 
 import numpy as np
 
+from training import recall_net
+
 PLACES = ["inside", "start", "finished"]
 COLUMNS = ["place", "kind", "cursor", "truth", "candidate", "text", "right", "bytes"]
 # Of the suggestions shown, how many may be wrong from the first character; at finished lines, how many cursors may show one.
-RECALL_LIMITS = {"wrong": {0: 0.12, 1: 0.24}, "finished": 0.07}
+RECALL_LIMITS = {"wrong": {0: 0.08, 1: 0.21}, "finished": 0.055}
+FOLDS = 6
+# By place. Behind finished lines few are right, and a network says of others no better than the straight sum.
+EPOCHS_AND_DECAY = [(8, 0.05), (8, 0.05), (0, 0)]
 JUDGED_LIMITS = {"wrong": {0: 0.12, 1: 0.22}, "finished": 0.035}
 
 
@@ -145,21 +150,38 @@ def cuts_of(cuts: list) -> str:
     return ", ".join(f"{{{show:.2f}, {hold:.2f}}}" for show, hold in cuts)
 
 
-def table(weights: list, cuts: list, command: str) -> str:
+def net_of(net: recall_net.Net) -> str:
+    straight, hidden, out = net.parts
+    rows = ",\n        ".join(numbers(row) for row in hidden)
+    return f"""{{
+        {numbers(straight)},
+        {{{{
+        {rows},
+        }}}},
+        {numbers(out)},
+    }}"""
+
+
+def numbers(values: np.ndarray) -> str:
+    return "{{" + ", ".join(f"{value:#.4g}F" for value in values) + "}}"
+
+
+def table(nets: list, cuts: list, command: str) -> str:
+    written = ",\n    ".join(net_of(net) for net in nets)
     return f"""#pragma once
 
 #include <array>
 
 #include "daemon/recall/chance.h"
 
-// Written by training/fit_recall.py, from places in the training packages that stand there. Rows
-// follow Place, columns follow features_of().
+// Written by training/fit_recall.py, from places in the training packages that stand there. Nets
+// follow Place, columns of straight and rows of hidden follow features_of().
 // {command}
 namespace efimd::recall {{
 
 // clang-format off
-inline constexpr std::array<std::array<double, kFeatures>, 3> kChanceWeights = {{{{
-    {rows_of(weights)},
+inline constexpr std::array<ChanceNet, 3> kChanceNets = {{{{
+    {written},
 }}}};
 // clang-format on
 
@@ -385,6 +407,42 @@ def fit_drafts(path: str) -> None:
     print(drafts_table(weights, counts), end="")
 
 
+def fit_recalled(path: str) -> None:
+    columns, features, count, chars = read(path)
+    label = labels(columns)
+    _, inverse, number = np.unique(columns["cursor"], return_inverse=True, return_counts=True)
+    sample = 8.0 / np.maximum(8, number[inverse])
+    # Cursors come project by project: nearly all of what a part is judged by is fitted in other projects.
+    part = columns["cursor"] * FOLDS // (columns["cursor"].max() + 1)
+
+    def fitted(rows: np.ndarray, place: int) -> recall_net.Net:
+        return recall_net.fit(features[rows], label[rows], sample[rows], logistic, *EPOCHS_AND_DECAY[place])
+
+    nets, chance, straight = [], np.zeros(len(label)), np.zeros(len(label))
+    for place in range(3):
+        here = columns["place"] == place
+        for held_out in range(FOLDS):
+            kept, rest = here & (part != held_out), here & (part == held_out)
+            chance[rest] = fitted(kept, place).chances(features[rest])
+            straight[rest] = 1 / (1 + np.exp(-(features[rest] @ logistic(features[kept], label[kept], sample[kept]))))
+        nets.append(fitted(here, place))
+
+        def loss(said: np.ndarray) -> float:
+            said = np.clip(said[here], 1e-4, 1 - 1e-4)
+            losses = -(label[here] * np.log(said) + (1 - label[here]) * np.log(1 - said))
+            return float((sample[here] * losses).sum() / sample[here].sum())
+
+        print(f"{PLACES[place]}: {here.sum()} boundaries, right {label[here].mean():.3f}; held out: said {chance[here].mean():.3f}, "
+              f"loss {loss(chance):.4f}, of a logistic regression {loss(straight):.4f}", file=sys.stderr)
+    for name, said in (("straight", straight), ("net", chance)):
+        cursors = cursors_of(columns, said)
+        cuts = choose_cuts(cursors, count, RECALL_LIMITS)
+        for kind, (shown, exact, saved, wrong) in outcome(cursors, cuts).items():
+            print(f"{name}, {PLACES[kind]}: {count[kind]} cursors, shown {100 * shown / count[kind]:.1f} %, exact {100 * exact / count[kind]:.1f} %, "
+                  f"characters {100 * saved / max(1, chars[kind]):.1f} %, wrong {100 * wrong / max(1, shown):.1f} % of shown", file=sys.stderr)
+    print(table(nets, cuts, f"{count[0]} cursors inside lines, {count[1]} at starts, {count[2]} behind finished lines."), end="")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("places", help="what recall_places --dump wrote")
@@ -396,21 +454,7 @@ def main() -> int:
         if asked:
             fit(arguments.places)
             return 0
-    columns, features, count, chars = read(arguments.places)
-    label = labels(columns)
-    weights, chance = [], np.zeros(len(label))
-    for place in range(3):
-        rows = columns["place"] == place
-        _, inverse, number = np.unique(columns["cursor"][rows], return_inverse=True, return_counts=True)
-        weights.append(logistic(features[rows], label[rows], 8.0 / np.maximum(8, number[inverse])))
-        chance[rows] = 1 / (1 + np.exp(-(features[rows] @ weights[-1])))
-        print(f"{PLACES[place]}: {rows.sum()} boundaries, right {label[rows].mean():.3f}, said {chance[rows].mean():.3f}", file=sys.stderr)
-    cursors = cursors_of(columns, chance)
-    cuts = choose_cuts(cursors, count, RECALL_LIMITS)
-    for kind, (shown, exact, saved, wrong) in outcome(cursors, cuts).items():
-        print(f"{PLACES[kind]}: {count[kind]} cursors, shown {100 * shown / count[kind]:.1f} %, exact {100 * exact / count[kind]:.1f} %, "
-              f"characters {100 * saved / max(1, chars[kind]):.1f} %, wrong {100 * wrong / max(1, shown):.1f} % of shown", file=sys.stderr)
-    print(table(weights, cuts, f"{count[0]} cursors inside lines, {count[1]} at starts, {count[2]} behind finished lines."), end="")
+    fit_recalled(arguments.places)
     return 0
 
 

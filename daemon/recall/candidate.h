@@ -38,7 +38,7 @@ struct Evidence {
 };
 
 /// The inputs of a chance, in the order of chance.h.
-inline constexpr std::size_t kFeatures = 17;
+inline constexpr std::size_t kFeatures = 18;
 using Features = std::array<float, kFeatures>;
 
 /// A place in a candidate's text where it may be cut, and how likely the text before it is right.

@@ -53,14 +53,22 @@ Features features_of(const Support& s) {
           s.in_word ? 1.0F : (s.same_indent_step ? 0.0F : -1.0F),
           static_cast<float>(s.weight_nothing / (s.weight + s.weight_others + kNobody)),
           s.open_bracket ? 1.0F : 0.0F,
-          s.after_closer ? 1.0F : 0.0F};
+          s.after_closer ? 1.0F : 0.0F,
+          s.is_analogy ? 1.0F : 0.0F};
 }
 
 double chance_of(const Features& features, Place place) {
-  double sum = 0;
-  for (std::size_t i = 0; i < kFeatures; ++i)
-    sum += static_cast<double>(features[i]) * kChanceWeights[row_of(place)][i];
-  return chance_of_odds(sum);
+  const ChanceNet& net = kChanceNets[row_of(place)];
+  float odds = 0;
+  std::array<float, kHidden> units{};
+  for (std::size_t i = 0; i < kFeatures; ++i) {
+    odds += features[i] * net.straight[i];
+    for (std::size_t unit = 0; unit < kHidden; ++unit)
+      units[unit] += features[i] * net.hidden[i][unit];
+  }
+  for (std::size_t unit = 0; unit < kHidden; ++unit)
+    odds += std::max(0.0F, units[unit]) * net.out[unit];
+  return chance_of_odds(static_cast<double>(odds));
 }
 
 double chance_if_edited(double chance, Place place) {

@@ -68,6 +68,7 @@ class Tally {
     support_.same_indent_step = false;
     support_.open_bracket = asked.has_open_bracket();
     support_.after_closer = asked.after_closer();
+    support_.is_analogy = ballot.best->is_analogy;
     first_.assign(text_.size() + 1, kNone);
     next_.assign(matches_.size(), kNone);
     for (std::size_t i = 0; i < matches_.size(); ++i) {

@@ -16,8 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kExtensions[] = {".c",  ".h",  ".cc",  ".cpp", ".hpp", ".py", ".go",
-                                            ".rs", ".ts", ".tsx", ".js",  ".mjs", ".lua"};
+constexpr std::string_view kExtensions[] = {".c",  ".h",  ".cc",  ".cpp", ".hpp", ".py",  ".go",
+                                            ".rs", ".ts", ".tsx", ".js",  ".mjs", ".lua", ".java"};
 
 struct Line {
   std::size_t file, begin, end;  ///< of its content, without indentation and blanks at its end
