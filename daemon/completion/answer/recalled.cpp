@@ -78,7 +78,7 @@ double chance_at(const recall::Candidate& candidate, std::size_t bytes) {
 
 /// From which chance on a further line is shown: that all of the text up to its end is right.
 double least_chance_of_lines(Eagerness eagerness) {
-  return by_eagerness(eagerness, 0.75, 0.5, 0.35);
+  return by_eagerness(eagerness, 0.65, 0.4, 0.3);
 }
 
 /// The text that is shown of a candidate, before it is fitted.
