@@ -120,6 +120,7 @@ int main(int argc, char** argv) {
   // An end that goes away is an error of the write to it, not the process's death.
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on files, too
+  efimd::service::settle_home();
   try {
     return efimd::service::flushed(efimd::service::run_command_line({argv + 1, argv + argc}));
   } catch (const std::bad_alloc&) {

@@ -45,7 +45,10 @@ fs::path runtime_dir(const Surroundings& from, std::vector<std::string>& notes) 
   const fs::path chosen = is_folder_of(run_user, from.user)
                               ? run_user / "efimd"
                               : from.temp_directory / ("efimd-" + user);
-  notes.push_back("$XDG_RUNTIME_DIR is not set: the socket lives in " + chosen.string());
+  notes.push_back(
+      "$XDG_RUNTIME_DIR " +
+      std::string(from.variable("XDG_RUNTIME_DIR") ? "is no absolute path" : "is not set") +
+      ": the socket lives in " + chosen.string());
   return chosen;
 }
 
@@ -82,7 +85,8 @@ Result<Paths> find_paths(const Surroundings& from) {
   if (!paths.runtime_dir.is_absolute())
     return fail(Fault::kBadInput, "no folder for the daemon's socket: no temporary directory",
                 "set EFIMD_RUNTIME_DIR or XDG_RUNTIME_DIR");
-  const fs::path home = from.variable("HOME").value_or(from.home.string());
+  fs::path home = from.variable("HOME").value_or("");
+  if (!home.is_absolute()) home = from.home;
   bool homeless = false;
   const auto place = [&](const char* own, const char* xdg, const char* below_home,
                          const char* file) {

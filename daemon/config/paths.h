@@ -69,7 +69,7 @@ struct Surroundings {
   uid_t user = 0;
   std::filesystem::path run_user_root;  ///< "/run/user"
   std::filesystem::path temp_directory;
-  std::filesystem::path home;  ///< if $HOME is unset; may be empty
+  std::filesystem::path home;  ///< if $HOME is no absolute path; may be empty
 
   static Surroundings of_this_process();
 };

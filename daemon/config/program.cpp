@@ -10,7 +10,10 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
+
+#include "daemon/config/paths.h"
 
 namespace efimd::service {
 
@@ -20,6 +23,13 @@ void keep_memory_private() {
 #if defined(__linux__) && !defined(EFIMD_SANITIZED)
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 #endif
+}
+
+void settle_home() {
+  const char* const home = std::getenv("HOME");
+  if (home != nullptr && *home == '/') return;
+  if (const auto known = Surroundings::of_this_process().home; known.is_absolute())
+    ::setenv("HOME", known.c_str(), 1);
 }
 
 bool output_was_lost() {
@@ -35,6 +45,7 @@ int run_program(const char* name, int (*run)(int argc, char** argv), int argc, c
   std::signal(SIGPIPE, SIG_IGN);
   std::signal(SIGXFSZ, SIG_IGN);
   keep_memory_private();
+  settle_home();
   try {
     const int code = run(argc, argv);
     if (!output_was_lost()) return code;

@@ -6,6 +6,10 @@ namespace efimd::service {
 /// core, and other programs of the user need not read them. LeakSanitizer has to read its own process.
 void keep_memory_private();
 
+/// Sets $HOME if it is no absolute path, as cron and service managers may leave it: to what the system's
+/// list of users says. To be called before other threads run.
+void settle_home();
+
 /// Flushes stdout, and says whether something that was printed did not reach it. A reader that left
 /// early, such as head, lost nothing that it wanted.
 bool output_was_lost();

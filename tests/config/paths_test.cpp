@@ -82,6 +82,21 @@ TEST_CASE("a folder too long for a socket's path is refused with what to set") {
   CHECK(paths.error().message().find("EFIMD_RUNTIME_DIR") != std::string::npos);
 }
 
+TEST_CASE("a relative HOME is none, so that each folder in which efimd runs has the same files") {
+  const auto paths = find_paths(surroundings({{"XDG_RUNTIME_DIR", "/r"}, {"HOME", "somewhere"}}));
+  REQUIRE(paths);
+  CHECK(paths->config_file == "/home/someone/.config/efimd/config.toml");
+  CHECK(paths->cache_dir == "/home/someone/.cache/efimd");
+  CHECK(paths->state_dir == "/home/someone/.local/state/efimd");
+}
+
+TEST_CASE("the note on a relative XDG_RUNTIME_DIR does not say that it is not set") {
+  const auto paths = find_paths(surroundings({{"XDG_RUNTIME_DIR", "run"}}));
+  REQUIRE(paths);
+  REQUIRE(paths->notes.size() == 1);
+  CHECK(paths->notes[0].starts_with("$XDG_RUNTIME_DIR is no absolute path: "));
+}
+
 TEST_CASE("a user without a home directory is told which variables to set") {
   Surroundings from = surroundings({{"XDG_RUNTIME_DIR", "/run/me"}});
   from.home.clear();

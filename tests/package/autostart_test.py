@@ -7,6 +7,7 @@
 import json
 import os
 import pathlib
+import pwd
 import plistlib
 import shutil
 import signal
@@ -106,6 +107,14 @@ class Autostart(OwnDaemon):
         self.assertEqual(done.returncode, 0)
         self.assertIn("the first editor starts the daemon", done.stdout)
         self.assertFalse((self.home / ".config/systemd").exists())
+
+    def test_without_home_the_units_are_where_the_system_has_the_users_home(self):
+        home = pwd.getpwuid(os.geteuid()).pw_dir
+        for value in (None, "", "somewhere"):
+            environment = {name: word for name, word in self.environment.items() if name != "HOME"}
+            done = subprocess.run([self.efimd, "autostart", "status"], env=environment | ({} if value is None else {"HOME": value}),
+                                  stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=kPatienceS, check=False)
+            self.assertIn(f"\n{home}/.config/systemd/user/efimd.socket: ", done.stdout)
 
     def manager(self, answer="exit 0"):
         """systemctl is the one part that needs a whole login; here it writes down what it was asked."""

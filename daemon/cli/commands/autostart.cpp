@@ -58,6 +58,8 @@ Result<void> must_run(const std::vector<std::string>& words) {
 }
 
 Result<void> write_file(const fs::path& path, const std::string& text) {
+  if (!path.is_absolute())
+    return fail(Fault::kBadInput, "this user has no home directory", "set $HOME");
   std::error_code error;
   fs::create_directories(path.parent_path(), error);
   std::ofstream file(path, std::ios::trunc);
@@ -111,7 +113,7 @@ bool has_manager() {
 
 bool has_files() {
   std::error_code error;
-  return fs::exists(unit_folder() / kSocketUnit, error);
+  return unit_folder().is_absolute() && fs::exists(unit_folder() / kSocketUnit, error);
 }
 
 /// The socket as the unit names it: by %t where it lies there, since the manager's own value
