@@ -8,15 +8,32 @@ namespace efimd::service {
 
 namespace {
 
-/// As systemd wants words with blanks, quotes or percents.
-std::string unit_word(std::string_view text) {
+/// Each of `special` twice.
+std::string doubled(std::string_view text, std::string_view special) {
+  std::string result;
+  for (const char c : text) result.append(special.find(c) == std::string_view::npos ? 1 : 2, c);
+  return result;
+}
+
+/// As systemd wants words with blanks, quotes or percents. `special`: what else begins something there.
+std::string unit_word(std::string_view text, std::string_view special) {
   std::string word = "\"";
-  for (const char c : text) {
+  for (const char c : doubled(text, special)) {
     if (c == '"' || c == '\\') word += '\\';
-    if (c == '%' || c == '$') word += c;
     word += c;
   }
   return word + "\"";
+}
+
+std::string command_word(const std::filesystem::path& path) {
+  return unit_word(path.string(), "%$");
+}
+
+std::string environment_lines(const UnitEnvironment& environment) {
+  std::string lines;
+  for (const auto& [name, value] : environment)
+    lines += fmt::format("Environment={}\n", unit_word(name + "=" + value, "%"));
+  return lines;
 }
 
 std::string xml_text(std::string_view text) {
@@ -34,7 +51,8 @@ std::string xml_text(std::string_view text) {
 
 }  // namespace
 
-std::string service_unit(const std::filesystem::path& program, Rights rights) {
+std::string service_unit(const std::filesystem::path& program, Rights rights,
+                         const UnitEnvironment& environment) {
   // A plain manager ignores what needs namespaces of mounts; with users of its own, it gives up.
   constexpr char kOwn[] =
       R"(# Users of its own: so a user's manager may take the capabilities that programs could still gain, too.
@@ -66,7 +84,7 @@ StartLimitBurst=30
 
 [Service]
 ExecStart={} serve --background
-{}Restart=on-failure
+{}{}Restart=on-failure
 RestartSec=1
 UMask=0077
 # What the daemon has no need of, from its first instruction on; it gives up more by itself (daemon.sandbox).
@@ -88,11 +106,12 @@ SystemCallFilter=~@privileged
 TasksMax=512
 )",
       own ? "" : ", without namespaces", kSocketUnit, kHttpUnit,
-      own ? fmt::format("OnFailure={}\n", kPlainUnit) : std::string(), unit_word(program.string()),
+      own ? fmt::format("OnFailure={}\n", kPlainUnit) : std::string(), command_word(program),
+      environment_lines(environment),
       own ? std::string() : fmt::format("Sockets={}\n", kSocketUnit), own ? kOwn : kPlain);
 }
 
-std::string http_unit(const std::filesystem::path& program) {
+std::string http_unit(const std::filesystem::path& program, const UnitEnvironment& environment) {
   return fmt::format(R"([Unit]
 Description=efimd: completions over HTTP, and an engine elsewhere
 Documentation=man:efimd(1)
@@ -100,7 +119,7 @@ Documentation=man:efimd(1)
 [Service]
 # It ends at once if config.toml wants neither.
 ExecStart={} --if-wanted
-Restart=on-failure
+{}Restart=on-failure
 RestartSec=1
 UMask=0077
 KeyringMode=private
@@ -117,7 +136,12 @@ SystemCallErrorNumber=EPERM
 SystemCallFilter=@system-service seccomp landlock_add_rule landlock_create_ruleset landlock_restrict_self
 SystemCallFilter=~@privileged
 )",
-                     unit_word((program.parent_path() / "efimd-http").string()));
+                     command_word(program.parent_path() / "efimd-http"),
+                     environment_lines(environment));
+}
+
+std::string socket_path(const std::filesystem::path& socket) {
+  return doubled(socket.string(), "%");
 }
 
 std::string socket_unit(const std::string& socket) {

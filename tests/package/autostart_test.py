@@ -50,8 +50,13 @@ class Autostart(OwnDaemon):
         (units / "efimd-plain.service").write_text(self.text("plain_service", str(self.efimd)), encoding="utf-8")
         (units / "efimd-http.service").write_text(self.text("http_service", str(self.efimd)), encoding="utf-8")
         (units / "efimd.socket").write_text(self.text("socket"), encoding="utf-8")
+        self.verify(units)
+
+    def verify(self, units):
+        if not shutil.which("systemd-analyze"):
+            return
         runtime = self.home / "runtime"
-        runtime.mkdir(mode=0o700)
+        runtime.mkdir(mode=0o700, exist_ok=True)
         environment = self.environment | {"SYSTEMD_UNIT_PATH": f"{units}:", "XDG_RUNTIME_DIR": str(runtime)}
         done = subprocess.run(["systemd-analyze", "--user", "verify", "--man=no", *sorted(units.iterdir())],
                               env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
@@ -130,6 +135,19 @@ class Autostart(OwnDaemon):
     def units(self):
         folder = self.home / ".config/systemd/user"
         return [path.name for path in folder.rglob("*") if not path.is_dir()] if folder.exists() else []
+
+    def test_the_units_name_the_folders_that_variables_named(self):
+        changed = self.manager() | {"EFIMD_RUNTIME_DIR": str(self.home / 'r "$HOME" %t'), "EFIMD_CACHE_DIR": "", "XDG_CACHE_HOME": "/x y"}
+        changed |= {"EFIMD_STATE_DIR": ""}
+        self.assertEqual(self.run_efimd("autostart", "enable", **changed).returncode, 0)
+        folder = self.home / ".config/systemd/user"
+        said = [line for line in (folder / "efimd.service").read_text().splitlines() if line.startswith("Environment=")]
+        self.assertEqual(said, [f'Environment="EFIMD_RUNTIME_DIR={self.home}/r \\"$HOME\\" %%t"',
+                                f'Environment="EFIMD_CONFIG={self.home}/config.toml"', 'Environment="EFIMD_CACHE_DIR=/x y/efimd"'])
+        for unit in ("efimd-plain.service", "efimd-http.service"):
+            self.assertTrue(set(said) <= set((folder / unit).read_text().splitlines()), unit)
+        self.assertIn(f'ListenStream={self.home}/r "$HOME" %%t/daemon.sock\n', (folder / "efimd.socket").read_text())
+        self.verify(folder)
 
     def test_a_folder_of_systemds_tools_is_no_manager(self):
         changed = self.manager()

@@ -122,15 +122,37 @@ std::string unit_socket(const Paths& paths) {
   const char* runtime = std::getenv("XDG_RUNTIME_DIR");
   const bool usual =
       runtime != nullptr && paths.socket() == fs::path(runtime) / "efimd/daemon.sock";
-  return usual ? kUserSocket : paths.socket().string();
+  return usual ? kUserSocket : socket_path(paths.socket());
+}
+
+bool is_set(const char* name) {
+  const char* const value = std::getenv(name);
+  return value != nullptr && *value != '\0';
+}
+
+/// The folders that this command uses, as far as variables say so: the manager may know none of them, and
+/// its daemon would have another socket, configuration and choice of a model.
+UnitEnvironment unit_environment(const Paths& paths) {
+  UnitEnvironment environment;
+  const auto add = [&](const char* own, const char* xdg, const fs::path& path) {
+    if (is_set(own) || is_set(xdg)) environment.emplace_back(own, path);
+  };
+  add("EFIMD_RUNTIME_DIR", "EFIMD_RUNTIME_DIR", paths.runtime_dir);
+  add("EFIMD_CONFIG", "XDG_CONFIG_HOME", paths.config_file);
+  add("EFIMD_CACHE_DIR", "XDG_CACHE_HOME", paths.cache_dir);
+  add("EFIMD_STATE_DIR", "XDG_STATE_HOME", paths.state_dir);
+  return environment;
 }
 
 Result<void> write_units(const Paths& paths, const fs::path& program) {
   const fs::path folder = unit_folder();
+  const UnitEnvironment environment = unit_environment(paths);
   for (const auto& [unit, rights] :
        {std::pair(kServiceUnit, Rights::kOwnUsers), std::pair(kPlainUnit, Rights::kPlain)})
-    if (auto done = write_file(folder / unit, service_unit(program, rights)); !done) return done;
-  if (auto done = write_file(folder / kHttpUnit, http_unit(program)); !done) return done;
+    if (auto done = write_file(folder / unit, service_unit(program, rights, environment)); !done)
+      return done;
+  if (auto done = write_file(folder / kHttpUnit, http_unit(program, environment)); !done)
+    return done;
   return write_file(folder / kSocketUnit, socket_unit(unit_socket(paths)));
 }
 
