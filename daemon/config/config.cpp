@@ -103,22 +103,36 @@ void warn(Config& config, int line, std::string message) {
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
+/// What stays off the disk is never guessed: a default would write what the user excluded.
+constexpr std::string_view kNothingKept = ", and nothing is kept on disk";
+
+bool excludes(std::string_view name) {
+  return name == "cache" || name == "cache.exclude" || name == "cache.gitignore";
+}
+
+void warn_of_whole_file(Config& config, int line, std::string message) {
+  config.exclusions_known = false;
+  warn(config, line, std::move(message) + std::string(kNothingKept));
+}
+
 /// One value of the file, by its full name; tables that no key lies in are reported as a whole.
 void take(Config& config, const std::string& name, const toml::node& node) {
   const ConfigKey* const key = find_config_key(name);
+  Config changed = config;
+  if (key != nullptr && key->set(changed, node)) {
+    config = std::move(changed);
+    return;
+  }
+  const std::string_view end = excludes(name) ? kNothingKept : "";
+  config.exclusions_known &= end.empty();
   if (key == nullptr)
     return warn(config, line_of(node),
                 is_config_table(name)
-                    ? fmt::format("{} is a table, as in [{}]; it is ignored", name, name)
+                    ? fmt::format("{} is a table, as in [{}]; it is ignored{}", name, name, end)
                     : fmt::format("unknown key {}; it is ignored", name));
-  Config changed = config;
-  if (key->set(changed, node)) {
-    config = std::move(changed);
-  } else {
-    warn(config, line_of(node),
-         fmt::format("{} must be {}; {} is used", name, key->type,
-                     key->default_value.empty() ? "the default" : key->default_value));
-  }
+  warn(config, line_of(node),
+       fmt::format("{} must be {}; {} is used{}", name, key->type,
+                   key->default_value.empty() ? "the default" : key->default_value, end));
 }
 
 void take_table(Config& config, const std::string& prefix, const toml::table& table) {
@@ -150,13 +164,13 @@ std::optional<std::string> read_text(const fs::path& file, Config& config) {
   std::error_code error;
   if (!fs::exists(file, error)) return std::nullopt;
   if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kConfigBytesMax) {
-    warn(config, 0, "not a file of at most 1 MiB; defaults are used");
+    warn_of_whole_file(config, 0, "not a file of at most 1 MiB; defaults are used");
     return std::nullopt;
   }
   std::ifstream stream(file, std::ios::binary);
   std::string text(std::istreambuf_iterator<char>(stream), {});
   if (!stream.is_open() || stream.bad()) {
-    warn(config, 0, "cannot be read; defaults are used");
+    warn_of_whole_file(config, 0, "cannot be read; defaults are used");
     return std::nullopt;
   }
   return text;
@@ -168,8 +182,9 @@ Config parse_config(std::string_view text, const fs::path& file) {
   Config config;
   config.file = file;
   if (has_endless_key(text)) {
-    warn(config, 0,
-         fmt::format("a key of more than {} parts; the whole file is ignored", kKeyPartsMax));
+    warn_of_whole_file(
+        config, 0,
+        fmt::format("a key of more than {} parts; the whole file is ignored", kKeyPartsMax));
     return config;
   }
   try {
@@ -177,8 +192,9 @@ Config parse_config(std::string_view text, const fs::path& file) {
     take_table(config, "", table);
     config.file_read = true;
   } catch (const toml::parse_error& error) {
-    warn(config, static_cast<int>(error.source().begin.line),
-         fmt::format("not valid TOML: {}; the whole file is ignored", error.description()));
+    warn_of_whole_file(
+        config, static_cast<int>(error.source().begin.line),
+        fmt::format("not valid TOML: {}; the whole file is ignored", error.description()));
   }
   return config;
 }

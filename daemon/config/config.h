@@ -63,6 +63,8 @@ struct Config {
   std::optional<std::size_t> cache_disk_mb;       ///< nullopt: automatic, see disk_budget_bytes()
   std::vector<std::string> cache_exclude;         ///< globs, see exclusions.h
   bool cache_gitignore = false;
+  /// false: the file is there, and what it excludes could not be read. Then nothing is kept on disk.
+  bool exclusions_known = true;
   bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;
   std::optional<int> window_tokens;  ///< nullopt: automatic, see completion::set_pace()
@@ -82,7 +84,7 @@ struct Config {
 };
 
 /// Reads `text`; unknown keys and wrong types become warnings and leave the default. Malformed TOML
-/// leaves all defaults. `file` is for messages.
+/// leaves all defaults, and exclusions_known is false then. `file` is for messages.
 Config parse_config(std::string_view text, const std::filesystem::path& file);
 
 /// Reads `file` (absent is fine), then EFIMD_MODEL and EFIMD_DEVICE through `environment`

@@ -74,8 +74,10 @@ void Daemon::Impl::cache(std::uint64_t session, CacheRequest request,
     service_->forget_taste();
   const bool purges = request.action == CacheRequest::Action::kPurge;
   if (!purges && !settings_.store)
-    return done(
-        fail(Fault::kUnsupported, "nothing is kept on disk", "set cache.disk_mb to more than 0"));
+    return done(fail(Fault::kUnsupported, "nothing is kept on disk",
+                     settings_.config.exclusions_known
+                         ? "set cache.disk_mb to more than 0"
+                         : "correct config.toml; 'efimd doctor' says where"));
   if (!request.uri.empty()) return find_spellings(std::move(request), std::move(done));
   if (!purges) return ask_store(request, std::move(done));
   if (heads_) heads_->forget_all();

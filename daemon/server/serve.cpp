@@ -115,7 +115,8 @@ Daemon::Settings settings_of(const Paths& paths, const Config& config,
     settings.model_path = model->path.string();
     settings.model_reason = model->reason;
   }
-  if (const std::size_t disk = disk_budget_bytes(config, paths.cache_dir); disk > 0) {
+  const std::size_t disk = disk_budget_bytes(config, paths.cache_dir);
+  if (disk > 0 && config.exclusions_known) {
     store::StoreService::Settings of_store;
     of_store.store.folder = paths.store_dir();
     of_store.store.budget_bytes = disk;

@@ -204,6 +204,22 @@ TEST_CASE("malformed TOML is one warning with its line, and all defaults") {
   CHECK(config.completion.tokens_max == 64);
 }
 
+TEST_CASE("what cannot be read of exclusions is never taken for none") {
+  CHECK(parsed("cache.exclude = [\"a\"]\ncompletion.stop = 1\nunknown = 1\n").exclusions_known);
+  for (const char* text : {"cache.exclude = [\"a\"]\n[log\n", "cache.exclude = \"*.sql\"\n",
+                           "cache.exclude = [\"*.sql\", 1]\n", "cache.gitignore = \"yes\"\n",
+                           "cache = [\"*.sql\"]\n"}) {
+    INFO(text);
+    const Config config = parsed(text);
+    CHECK_FALSE(config.exclusions_known);
+    REQUIRE(config.warnings.size() == 1);
+    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk"));
+  }
+  const test::TempDir folder;
+  CHECK(loaded(folder / "none.toml").exclusions_known);
+  CHECK_FALSE(loaded(folder.path()).exclusions_known);
+}
+
 TEST_CASE("an absent file is no reason for a warning; a folder in its place is") {
   const test::TempDir folder;
   CHECK(loaded(folder / "none.toml").warnings.empty());

@@ -210,6 +210,20 @@ class CacheTest(CacheUser):
         self.editor().initialize()
         poll(lambda: self.stored() == 0, "the excluded file is off the disk")
 
+    def test_exclusions_that_cannot_be_read_keep_everything_off_the_disk_and_what_is_there_on_it(self):
+        cold, _ = self.type_in()
+        self.wait_until_stored(cold)
+        self.run_efimd("stop")
+        before = self.stored()
+        for wrong in ("[cache]\nexclude = \"other.py\"\n", "[cache]\nexclude = [\"other.py\"]\n[log\n"):
+            (self.folder / "config.toml").write_text(self.config + wrong)
+            self.type_in((self.folder / "other.py").as_uri())
+            self.assertIsNone(self.status()["store"])
+            self.assert_fails(self.run_efimd("cache", "list"), "correct config.toml")
+            self.run_efimd("stop")
+            self.assertEqual(self.stored(), before)
+            self.assertEqual(self.stored((self.folder / "other.py").as_uri()), 0)
+
     def test_files_with_secrets_are_not_completed_and_say_why(self):
         uri = (self.folder / ".env").as_uri()
         receipt, items = self.type_in(uri)

@@ -37,10 +37,12 @@ double number(const Json& value, const char* key) {
 
 /// The answer of the store itself, which no daemon uses.
 Result<Json> ask_store(const Paths& paths, const CacheRequest& request) {
-  const std::size_t budget = disk_budget_bytes(load_config(paths.config_file), paths.cache_dir);
-  const bool purges = request.action == Action::kPurge;
-  // What no longer fits is evicted when the store is opened; a purge also overwrites it.
-  const std::size_t kept = purges ? std::numeric_limits<std::size_t>::max() : budget;
+  const Config config = load_config(paths.config_file);
+  const std::size_t budget = disk_budget_bytes(config, paths.cache_dir);
+  // What no longer fits is evicted when the store is opened; a purge also overwrites it. A configuration that
+  // cannot be read does not say what fits.
+  const bool keeps_all = request.action == Action::kPurge || !config.exclusions_known;
+  const std::size_t kept = keeps_all ? std::numeric_limits<std::size_t>::max() : budget;
   auto opened = store::Store::open({paths.store_dir(), kept, [](const std::string& message) {
                                       fmt::print(stderr, "efimd: {}\n", message);
                                     }});

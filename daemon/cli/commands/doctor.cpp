@@ -125,7 +125,7 @@ void examine_config(const Config& config, std::vector<Finding>& findings) {
 void examine_store(const Config& config, const Paths& paths, std::vector<Finding>& findings) {
   const std::size_t budget = disk_budget_bytes(config, paths.cache_dir);
   findings.push_back({Level::kGood, "KV on disk",
-                      budget == 0
+                      budget == 0 || !config.exclusions_known
                           ? "none is kept"
                           : fmt::format("at most {} in {}", bytes_text(static_cast<double>(budget)),
                                         paths.store_dir().string()),
