@@ -112,6 +112,23 @@ class RuntimeFolderTest(UserTest):
         self.assertIn(f"\n{said}", done.stdout)
         self.assertRegex(done.stdout, f"wrong  daemon +process [0-9]+: {said}")
 
+    @unittest.skipIf(os.getuid() != 0, "a file system is mounted by root only")
+    def test_folders_without_room_are_found_before_they_are_needed(self):
+        filled = self.folder / "filled"
+        filled.mkdir()
+        for name in ("RUNTIME", "STATE", "CACHE"):
+            self.environment[f"EFIMD_{name}_DIR"] = str(filled / name.lower())
+        for made in ("", f"mkdir -m 700 {filled}/runtime {filled}/state {filled}/cache && "):
+            # Room for folders, none for what is in them; and files up to a limit.
+            for options, fill in (("size=8k", f"cat /dev/zero >{filled}/zeros; "), ("nr_inodes=5", f"touch {filled}/1 {filled}/2 {filled}/3 {filled}/4; ")):
+                mounted = f"mount -t tmpfs -o {options} none {filled} && {made}{{ {fill} exec \"$@\"; }}"
+                done = subprocess.run(["unshare", "--mount", "sh", "-c", mounted, "sh", os.environ["EFIMD_BINARY"], "doctor", "--json"],
+                                      env=self.environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=kPatienceS, check=False)
+                found = {each["subject"]: each for each in json.loads(done.stdout)["findings"]}
+                self.assertEqual([found[subject]["level"] for subject in ("socket", "cache", "log")], ["wrong", "note", "note"], done.stderr)
+                self.assertIn("no space is left", found["socket"]["what"])
+                self.assertIn("make room", found["socket"]["remedy"])
+
     def test_relative_paths_mean_the_same_to_the_daemon(self):
         self.environment["EFIMD_RUNTIME_DIR"] = os.path.relpath(self.runtime)
         self.environment["EFIMD_STATE_DIR"] = os.path.relpath(self.folder / "state")

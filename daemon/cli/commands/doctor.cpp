@@ -1,12 +1,9 @@
 #include "daemon/cli/commands/doctor.h"
 
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
-#include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -58,50 +55,6 @@ void examine_devices(const Config& config, std::vector<Finding>& findings) {
   for (const engine::FoundDevice& device : engine::find_devices(config.device_kind))
     findings.push_back(finding_of(device, config.device_kind));
   findings.push_back({Level::kGood, "device", config.device_kind + " (device.kind)", ""});
-}
-
-/// A folder that is not there: whether the nearest one above it would take it.
-Finding examine_missing(const char* subject, const fs::path& folder, const fs::path& shown) {
-  fs::path there = folder.parent_path();
-  struct stat info {};
-  while (there.has_relative_path() && ::stat(there.c_str(), &info) != 0 && errno == ENOENT)
-    there = there.parent_path();
-  if (::access(there.c_str(), W_OK | X_OK) != 0)
-    return {Level::kWrong, subject,
-            fmt::format("{} cannot be made: {}: {}", folder.string(), there.string(),
-                        std::strerror(errno)),
-            "check its permissions, or set another folder (docs/configuration.md)"};
-  return {Level::kGood, subject, shown.string() + " (not made yet)", ""};
-}
-
-/// A folder that need not exist yet.
-Finding examine_folder(const char* subject, const fs::path& path) {
-  struct stat info {};
-  if (::stat(path.c_str(), &info) != 0) {
-    if (errno == ENOENT) return examine_missing(subject, path, path);
-    return {Level::kWrong, subject, path.string() + ": " + std::strerror(errno),
-            "check its permissions"};
-  }
-  if (!S_ISDIR(info.st_mode))
-    return {Level::kWrong, subject, path.string() + " is not a folder", "move it away"};
-  if (::access(path.c_str(), W_OK | X_OK) != 0)
-    return {Level::kWrong, subject, path.string() + " cannot be written", "check its permissions"};
-  return {Level::kGood, subject, path.string(), ""};
-}
-
-void examine_paths(const Paths& paths, std::vector<Finding>& findings) {
-  std::error_code error;
-  if (!fs::exists(fs::symlink_status(paths.runtime_dir, error))) {
-    findings.push_back(examine_missing("socket", paths.runtime_dir, paths.socket()));
-  } else if (const auto folder = ensure_private_directory(paths.runtime_dir); !folder) {
-    findings.push_back(wrong("socket", folder.error()));
-  } else {
-    findings.push_back({Level::kGood, "socket", paths.socket().string(), ""});
-  }
-  for (const std::string& note : paths.notes)
-    findings.push_back({Level::kNote, "socket", note, ""});
-  findings.push_back(examine_folder("cache", paths.cache_dir));
-  findings.push_back(examine_folder("log", paths.state_dir));
 }
 
 void examine_config(const Config& config, std::vector<Finding>& findings) {

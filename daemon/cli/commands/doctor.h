@@ -25,6 +25,10 @@ struct Finding {
 /// Opens and validates the model, but does not run it.
 std::vector<Finding> examine(const Paths& paths);
 
+/// The folders of the socket, the cache and the log: whether they are there, private and
+/// writable, and whether there is room.
+void examine_paths(const Paths& paths, std::vector<Finding>& findings);
+
 /// Whether the file is completed and its KV may be stored, and why not. Reads the file.
 std::vector<Finding> examine_file(const Config& config, const std::filesystem::path& file);
 
