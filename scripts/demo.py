@@ -7,6 +7,7 @@ Every keystroke is sent and answered. A suggestion is accepted if it is the text
 own: it starts with it, ends with it, and knows no file of the user's.
 """
 
+import os
 import pathlib
 import re
 import signal
@@ -27,12 +28,20 @@ kTty = sys.stdout.isatty()
 kKeystrokeS = 0.02 if kTty else 0  # so that the eye can follow
 
 
+def takes_styles(environment, tty):
+    """Whether who looks sees text in styles: not in a file, a plain terminal, or against $NO_COLOR (no-color.org)."""
+    return tty and environment.get("TERM", "dumb") != "dumb" and not environment.get("NO_COLOR")
+
+
+kStyled = takes_styles(os.environ, kTty)
+
+
 def styled(code, text):
-    return f"\033[{code}m{text}\033[0m" if kTty and text else text
+    return f"\033[{code}m{text}\033[0m" if kStyled and text else text
 
 
 def ghost(text):
-    return styled("2;3", text) if kTty else f"«{text}»" if text else ""
+    return styled("2;3", text) if kStyled else f"«{text}»" if text else ""
 
 
 class Typist:

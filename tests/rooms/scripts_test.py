@@ -25,10 +25,11 @@ class Script(unittest.TestCase):
         file.write_text(f'#!/bin/sh\necho "{name} $*" >> "{self.folder}/asked"\n{text}\n', encoding="utf-8")
         file.chmod(0o755)
 
-    def run_script(self, name, *arguments):
+    def run_script(self, name, *arguments, without=None):
         shutil.copy(kScripts / name, self.folder / "scripts" / name)
         (self.folder / "asked").write_text("", encoding="utf-8")
         environment = os.environ | {"PATH": f"{self.folder}/bin{os.pathsep}{os.environ['PATH']}"}
+        environment.pop(without, None)
         return subprocess.run([self.folder / "scripts" / name, *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                               text=True, check=False)
 
@@ -87,6 +88,13 @@ class Configure(Script):
         self.configured(self.folder)
         self.assertEqual(self.options(), "cmake --preset release")
 
+    def test_without_a_preset_it_says_what_it_takes(self):
+        self.program("cmake", "")
+        for arguments in ([], ["--help"]):
+            ran = self.run_script("configure", *arguments)
+            self.assertEqual((ran.returncode, ran.stderr), (2, "usage: scripts/configure PRESET [CMAKE OPTION ...]\n"))
+            self.assertEqual(self.asked(), "")
+
     def test_a_folder_of_another_place_is_configured_anew(self):
         for home in ("/no/longer/there", tempfile.gettempdir()):
             self.configured(home)
@@ -101,6 +109,23 @@ class Install(Script):
             self.assertEqual(ran.returncode, 2, arguments)
             self.assertIn("usage: scripts/install [PREFIX]", ran.stderr)
             self.assertEqual(self.asked(), "")
+
+    def test_without_a_home_folder_it_asks_for_a_prefix(self):
+        self.program("cmake", "")
+        ran = self.run_script("install", without="HOME")
+        self.assertEqual(ran.returncode, 2)
+        self.assertIn("name a PREFIX", ran.stderr)
+        self.assertEqual(self.asked(), "")
+
+
+class Demo(unittest.TestCase):
+    def test_styles_are_for_terminals_that_take_them_and_people_who_want_them(self):
+        sys.path.insert(0, str(kScripts))
+        from demo import takes_styles
+        self.assertTrue(takes_styles({"TERM": "xterm"}, True))
+        self.assertTrue(takes_styles({"TERM": "xterm", "NO_COLOR": ""}, True))
+        for environment, tty in (({"TERM": "xterm"}, False), ({"TERM": "dumb"}, True), ({}, True), ({"TERM": "xterm", "NO_COLOR": "1"}, True)):
+            self.assertFalse(takes_styles(environment, tty), (environment, tty))
 
 
 if __name__ == "__main__":
