@@ -73,6 +73,9 @@ Result<ModelChoice> configured(const Config& config, const ModelPlaces& places) 
   for (const ModelFile& model : models)
     if (offered != nullptr && model.name == fs::path(offered->file).filename())
       return ModelChoice{model.path, config.model_source};
+  // What is no model is not listed; opening it says what it is instead.
+  if (fs::exists(places.own / path, error))
+    return ModelChoice{places.own / path, config.model_source};
   return fail(
       Fault::kNotFound,
       config.model_source + ": no model named " + path.string() + " in " + places_text(places),

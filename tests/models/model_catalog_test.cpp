@@ -97,6 +97,15 @@ TEST_CASE("a bare name is looked for among the listed models") {
   CHECK(absent.error().message().find("other.gguf") != std::string::npos);
 }
 
+TEST_CASE("a file of that name that is no model is named, and not said to be nowhere") {
+  Places places;
+  const fs::path page = places.put("own/page.gguf", "<html>");
+  const auto choice = places.choose("page.gguf");
+  REQUIRE(choice);
+  CHECK(choice->path == page);
+  CHECK(service::list_models(places.places).empty());
+}
+
 TEST_CASE("a path is taken as it is, a relative one from the configuration's folder") {
   Places places;
   CHECK(places.choose("/models/x.gguf")->path == "/models/x.gguf");
