@@ -162,7 +162,11 @@ void take_environment(Config& config, const std::function<const char*(const char
 /// The file's text; nullopt when there is none or it cannot be used (then with a warning).
 std::optional<std::string> read_text(const fs::path& file, Config& config) {
   std::error_code error;
-  if (!fs::exists(file, error)) return std::nullopt;
+  if (!fs::exists(file, error)) {
+    if (fs::is_symlink(file, error))
+      warn_of_whole_file(config, 0, "a link to nothing; defaults are used");
+    return std::nullopt;
+  }
   if (!fs::is_regular_file(file, error) || fs::file_size(file, error) > kConfigBytesMax) {
     warn_of_whole_file(config, 0, "not a file of at most 1 MiB; defaults are used");
     return std::nullopt;

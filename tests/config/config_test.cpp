@@ -226,6 +226,15 @@ TEST_CASE("an absent file is no reason for a warning; a folder in its place is")
   CHECK(loaded(folder.path()).warnings.size() == 1);
 }
 
+TEST_CASE("a link to nothing is reported, as when the folder that it leads to is not mounted") {
+  const test::TempDir folder;
+  std::filesystem::create_symlink("away/config.toml", folder / "config.toml");
+  const Config config = loaded(folder / "config.toml");
+  REQUIRE(config.warnings.size() == 1);
+  CHECK(config.warnings[0].message.starts_with("a link to nothing"));
+  CHECK_FALSE(config.exclusions_known);
+}
+
 TEST_CASE("a huge file is refused instead of read") {
   const test::TempDir folder;
   std::ofstream(folder / "config.toml") << std::string((1 << 20) + 1, '#');
