@@ -225,6 +225,10 @@ class Watch(OwnDaemon):
         tmux("resize-window", "-x", "80", "-y", "24")
         tmux("send-keys", "q")
         poll(lambda: "before" in tmux("capture-pane", "-p"), "the shell")
+        tmux("send-keys", "efimd status --watch --why", "Enter")
+        poll(lambda: "no request was planned yet" in tmux("capture-pane", "-p"), "the live view of plans")
+        tmux("send-keys", "q")
+        poll(lambda: "before" in tmux("capture-pane", "-p"), "the shell again")
         self.assertNotIn("device  [", tmux("capture-pane", "-p"))
 
 

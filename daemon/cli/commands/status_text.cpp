@@ -260,6 +260,19 @@ std::string memory_bars(const Json& memory) {
   return listing(lines);
 }
 
+/// The lines of `shown` that `screen` has room for.
+std::vector<std::string> screen_of(const std::string& shown, Screen screen) {
+  std::vector<std::string> lines;
+  std::istringstream text(shown);
+  for (std::string line; std::getline(text, line);) lines.push_back(cropped(line, screen.columns));
+  if (lines.size() > screen.rows) {
+    const std::size_t left_out = lines.size() - screen.rows + 1;
+    lines.resize(screen.rows - 1);
+    lines.push_back(cropped(fmt::format("... {} more lines", left_out), screen.columns));
+  }
+  return lines;
+}
+
 }  // namespace
 
 std::string status_text(const Json& status) {
@@ -313,15 +326,11 @@ std::vector<std::string> status_screen(const Json& status, Screen screen) {
   if (const Json& sources = at(status, "sources"); sources.is_array() && !sources.empty())
     parts.push_back(sources_table(sources));
   parts.push_back(sessions_table(at(status, "sessions")));
-  std::vector<std::string> lines;
-  std::istringstream text(fmt::format("{}", fmt::join(parts, "\n")));
-  for (std::string line; std::getline(text, line);) lines.push_back(cropped(line, screen.columns));
-  if (lines.size() > screen.rows) {
-    const std::size_t left_out = lines.size() - screen.rows + 1;
-    lines.resize(screen.rows - 1);
-    lines.push_back(cropped(fmt::format("... {} more lines", left_out), screen.columns));
-  }
-  return lines;
+  return screen_of(fmt::format("{}", fmt::join(parts, "\n")), screen);
+}
+
+std::vector<std::string> plans_screen(const Json& status, Screen screen) {
+  return screen_of(plans_text(status), screen);
 }
 
 }  // namespace efimd::service

@@ -22,5 +22,6 @@ struct Screen {
 /// The same for a live view: bars for memory, no more lines and columns than `screen` has. The last
 /// line says how much does not fit.
 std::vector<std::string> status_screen(const nlohmann::json& status, Screen screen);
+std::vector<std::string> plans_screen(const nlohmann::json& status, Screen screen);
 
 }  // namespace efimd::service

@@ -131,11 +131,12 @@ std::string reason(const Error& error) {
                                          : error.message();
 }
 
-int watch_in_terminal(Asker& asker) {
+int watch_in_terminal(Asker& asker, bool why) {
   LiveScreen screen;
   do {
     const auto status = asker.status();
-    const auto lines = status ? status_screen(*status, LiveScreen::size())
+    const auto show = why ? plans_screen : status_screen;
+    const auto lines = status ? show(*status, LiveScreen::size())
                               : std::vector{"efimd: " + reason(status.error())};
     if (!LiveScreen::draw(lines)) break;
   } while (screen.wait());
@@ -150,15 +151,15 @@ bool is_screen() {
 }
 
 /// For a pipe or a file: one report after another, as `efimd status` prints them.
-int watch_plainly(Asker& asker, bool json) {
+int watch_plainly(Asker& asker, const CommandLine& line) {
   for (;; ::poll(nullptr, 0, kEveryMs)) {
     const auto status = asker.status();
     if (!status)
       fmt::print(stderr, "efimd: {}\n", reason(status.error()));
-    else if (json)
+    else if (line.json)
       fmt::print("{}\n", lsp::json_text(*status));
     else
-      fmt::print("{}\n", status_text(*status));
+      fmt::print("{}\n", line.why ? plans_text(*status) : status_text(*status));
     if (std::fflush(stdout) != 0) return 0;
   }
 }
@@ -167,8 +168,8 @@ int watch_plainly(Asker& asker, bool json) {
 
 int run_status_watch(const Paths& paths, const CommandLine& line) {
   Asker asker(paths);
-  if (line.json || !is_screen()) return watch_plainly(asker, line.json);
-  return watch_in_terminal(asker);
+  if (line.json || !is_screen()) return watch_plainly(asker, line);
+  return watch_in_terminal(asker, line.why);
 }
 
 }  // namespace efimd::service
