@@ -208,13 +208,14 @@ class CommandsTest(UserTest):
         self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "the daemon has finished\n", ""))
         self.assert_fails(self.run_efimd("status"), "no daemon is running")
 
-    def test_complete_says_that_the_daemon_does_not_answer(self):
+    def test_commands_say_that_the_daemon_does_not_answer(self):
         pid = self.running_daemon()
         os.kill(pid, signal.SIGSTOP)
         self.addCleanup(os.kill, pid, signal.SIGCONT)
-        begun = time.monotonic()
-        self.assert_fails(self.run_efimd("complete", self.place()), "did not answer in time; end it with 'efimd stop'")
-        self.assertLess(time.monotonic() - begun, kWholeCompletionS, "it was waited for as a model is")
+        for arguments in (["complete", self.place()], ["cache", "list"], ["cache", "purge", "--all"]):
+            begun = time.monotonic()
+            self.assert_fails(self.run_efimd(*arguments), "did not answer in time; end it with 'efimd stop'")
+            self.assertLess(time.monotonic() - begun, kWholeCompletionS, "it was waited for as a model, or all of the store, is")
 
     def test_a_daemon_that_does_not_answer_is_stopped_by_a_signal(self):
         pid = self.running_daemon()

@@ -71,6 +71,10 @@ Result<Json> ask_once(const Paths& paths, const CacheRequest& request) {
   auto socket = connect_to_daemon(paths);
   if (socket) {
     RpcClient client(std::move(*socket));
+    // The store may take its time; a daemon that answers nothing at all is not waited for that long.
+    const auto lives = client.request("efim/version", nullptr,
+                                      std::chrono::steady_clock::now() + kStatusAnswerMax);
+    if (!lives && lives.error().fault == Fault::kNotReady) return tl::unexpected(lives.error());
     Result<Json> answer = client.request("efim/cache", to_json(request),
                                          std::chrono::steady_clock::now() + kStoreAnswerMax);
     if (request.action != Action::kPurge || !answer ||
