@@ -129,6 +129,17 @@ class RuntimeFolderTest(UserTest):
                 self.assertIn("no space is left", found["socket"]["what"])
                 self.assertIn("make room", found["socket"]["remedy"])
 
+    def test_doctor_says_which_folders_others_could_open(self):
+        folders = [pathlib.Path(self.environment[f"EFIMD_{name}_DIR"]) for name in ("CACHE", "STATE")]
+        for mode, level, said in ((0o700, "good", ""), (0o750, "note", " is open to other users"), (0o707, "wrong", " can be written by other users")):
+            for folder in folders:
+                folder.mkdir(exist_ok=True)
+                folder.chmod(mode)
+            found = {each["subject"]: each for each in self.doctor()}
+            for subject, folder in zip(("cache", "log"), folders):
+                self.assertEqual((found[subject]["level"], found[subject]["what"]), (level, f"{folder}{said}"))
+                self.assertEqual(found[subject]["remedy"], f"chmod 700 {folder}" if said else "")
+
     def test_relative_paths_mean_the_same_to_the_daemon(self):
         self.environment["EFIMD_RUNTIME_DIR"] = os.path.relpath(self.runtime)
         self.environment["EFIMD_STATE_DIR"] = os.path.relpath(self.folder / "state")

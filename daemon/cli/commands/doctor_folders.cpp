@@ -51,6 +51,20 @@ Finding examine_missing(const char* subject, const fs::path& folder, const fs::p
   return {Level::kGood, subject, shown.string() + " (not made yet)", ""};
 }
 
+/// The daemon makes such folders for its user alone, but takes those that are there as they are. Who may
+/// write there may put another choice of a model, or another token, in the place of the user's.
+Finding examine_rights(const char* subject, const fs::path& path, const struct stat& info) {
+  const std::string remedy = "chmod 700 " + path.string();
+  if (info.st_uid != ::geteuid())
+    return {Level::kWrong, subject, path.string() + " belongs to another user",
+            "set another folder (docs/configuration.md)"};
+  if ((info.st_mode & S_IWOTH) != 0)
+    return {Level::kWrong, subject, path.string() + " can be written by other users", remedy};
+  if ((info.st_mode & 077U) != 0)
+    return {Level::kNote, subject, path.string() + " is open to other users", remedy};
+  return {Level::kGood, subject, path.string(), ""};
+}
+
 /// A folder that need not exist yet. The daemon lives without what it would write there.
 Finding examine_folder(const char* subject, const fs::path& path) {
   struct stat info {};
@@ -64,7 +78,7 @@ Finding examine_folder(const char* subject, const fs::path& path) {
   if (::access(path.c_str(), W_OK | X_OK) != 0)
     return {Level::kWrong, subject, path.string() + " cannot be written", "check its permissions"};
   if (!has_room(path)) return full(subject, path, Level::kNote);
-  return {Level::kGood, subject, path.string(), ""};
+  return examine_rights(subject, path, info);
 }
 
 }  // namespace
