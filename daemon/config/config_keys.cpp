@@ -201,8 +201,9 @@ constexpr std::array kKeys = {
               "10240; 0: nothing is kept",
               integer_or_auto<&Config::cache_disk_mb, 0, 1 << 24>},
     ConfigKey{"cache.exclude", "array of globs", "[]",
-              "files whose KV never goes to the disk, as in .gitignore: \"*.sql\", \"private/\", "
-              "\"/srv/client/**\", \"~/diary\"",
+              "files whose KV never goes to the disk, by globs: \"*.sql\", \"private/\" and "
+              "\"docs/*.md\" in "
+              "every folder, \"/srv/client/**\" and \"~/diary\" by the whole path",
               set_exclude},
     ConfigKey{"cache.gitignore", "boolean", "false",
               "whether KV of files that git ignores stays off the disk, too",

@@ -51,7 +51,10 @@ std::string with_home(const std::string& glob) {
 bool excludes(const std::string& glob, std::string_view path) {
   std::string pattern = with_home(glob);
   while (pattern.size() > 1 && pattern.ends_with('/')) pattern.pop_back();
+  if (pattern.starts_with("./")) pattern.erase(0, 2);
   const bool of_name = pattern.find('/') == std::string::npos;
+  // config.toml lies in no project whose folder "docs/*.md" could begin in: it begins in any.
+  if (!of_name && !pattern.starts_with('/')) pattern.insert(0, "**/");
   return any_leading(path, [&](std::string_view leading) {
     return glob_match(pattern, of_name ? name_of(leading) : leading);
   });

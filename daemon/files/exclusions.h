@@ -22,8 +22,8 @@ namespace efimd::service {
 ///              one may be
 ///
 /// A pattern without "/" matches any part of the path: the file's name, or a folder that it is in.
-/// A pattern with "/" matches the path from the root, or any leading folders of it; "~/" is the
-/// home folder.
+/// A pattern that begins with "/" matches the path from the root, or any leading folders of it; "~/"
+/// is the home folder. Another pattern with "/" may begin at any folder.
 ///
 /// Thread: any but io, since it asks the file system, which may stall. A value.
 class Exclusions {

@@ -111,6 +111,21 @@ TEST_CASE("the user's globs exclude names, folders and paths") {
   CHECK(reason(exclusions, "file:///p/a.sql.py") == Reason::kNone);
 }
 
+TEST_CASE("a glob of several parts that begins with none of a path excludes in every folder") {
+  const Exclusions exclusions({"docs/*.md", "./notes/own/", "**/keys/x.py", "a/**/b.py"}, false);
+  for (const char* uri :
+       {"file:///docs/a.md", "file:///home/p/docs/a.md", "file:///p/notes/own/x/a.py",
+        "file:///p/q/keys/x.py", "file:///p/a/b.py", "file:///p/a/c/d/b.py"}) {
+    INFO(uri);
+    CHECK(reason(exclusions, uri) == Reason::kExclude);
+  }
+  for (const char* uri : {"file:///p/mydocs/a.md", "file:///p/docs/deep/a.md", "file:///p/own/a.py",
+                          "file:///p/docs/a.py"}) {
+    INFO(uri);
+    CHECK(reason(exclusions, uri) == Reason::kNone);
+  }
+}
+
 TEST_CASE(".gitignore is read from the file's folder up to the repository's root") {
   const Repository repository;
   repository.write(".gitignore", "*.log\n# a comment\nbuild/\n/top.py\n!keep.log\ndocs/*.md  \n");
