@@ -103,8 +103,8 @@ void warn(Config& config, int line, std::string message) {
 
 int line_of(const toml::node& node) { return static_cast<int>(node.source().begin.line); }
 
-/// What stays off the disk is never guessed: a default would write what the user excluded.
-constexpr std::string_view kNothingKept = ", and nothing is kept on disk";
+/// What is excluded is never guessed: a default would write it to the disk, or send it to engine.url.
+constexpr std::string_view kNothingKept = ", and nothing is kept on disk or sent elsewhere";
 
 bool excludes(std::string_view name) {
   return name == "cache" || name == "cache.exclude" || name == "cache.gitignore";
@@ -194,6 +194,7 @@ Config parse_config(std::string_view text, const fs::path& file) {
   try {
     const toml::table table = toml::parse(text, file.string());
     take_table(config, "", table);
+    if (!config.exclusions_known) config.remote.url.clear();
     config.file_read = true;
   } catch (const toml::parse_error& error) {
     warn_of_whole_file(

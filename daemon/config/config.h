@@ -63,7 +63,8 @@ struct Config {
   std::optional<std::size_t> cache_disk_mb;       ///< nullopt: automatic, see disk_budget_bytes()
   std::vector<std::string> cache_exclude;         ///< globs, see exclusions.h
   bool cache_gitignore = false;
-  /// false: the file is there, and what it excludes could not be read. Then nothing is kept on disk.
+  /// false: the file is there, and what it excludes could not be read. Then nothing is kept on disk,
+  /// and remote.url is empty.
   bool exclusions_known = true;
   bool secret_files = false;  ///< whether files that may hold secrets are completed
   completion::Options completion;

@@ -210,10 +210,11 @@ TEST_CASE("what cannot be read of exclusions is never taken for none") {
                            "cache.exclude = [\"*.sql\", 1]\n", "cache.gitignore = \"yes\"\n",
                            "cache = [\"*.sql\"]\n"}) {
     INFO(text);
-    const Config config = parsed(text);
+    const Config config = parsed(std::string("engine.url = \"https://example.com\"\n") + text);
     CHECK_FALSE(config.exclusions_known);
+    CHECK(config.remote.url.empty());
     REQUIRE(config.warnings.size() == 1);
-    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk"));
+    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk or sent elsewhere"));
   }
   const test::TempDir folder;
   CHECK(loaded(folder / "none.toml").exclusions_known);
