@@ -89,11 +89,11 @@ void LastingEngine::ensure_open(Sequence& sequence) {
   engine_->set_shown(sequence.inner, sequence.shown);
 }
 
-Result<void> LastingEngine::ensure_held(Sequence& sequence) {
+Result<void> LastingEngine::ensure_held(Sequence& sequence, const std::stop_token& stop) {
   if (sequence.open) return {};
   ensure_open(sequence);
   if (sequence.tokens.empty()) return {};
-  auto held = engine_->prefill(sequence.inner, sequence.tokens, {});
+  auto held = engine_->prefill(sequence.inner, sequence.tokens, {.stop = stop});
   if (held) return {};
   // A failure does not forget the tokens that the sequence must hold.
   engine_->close_sequence(sequence.inner);
@@ -105,7 +105,8 @@ Result<SequenceId> LastingEngine::fork(SequenceId id) {
   if (find(id) == nullptr) return fail(Fault::kNotFound, "the sequence is closed");
   const auto inner = lasting([&]() -> Result<SequenceId> {
     Sequence& sequence = *find(id);
-    if (auto held = ensure_held(sequence); !held) return tl::unexpected(std::move(held).error());
+    if (auto held = ensure_held(sequence, {}); !held)
+      return tl::unexpected(std::move(held).error());
     return engine_->fork(sequence.inner);
   });
   if (!inner) return tl::unexpected(inner.error());
@@ -144,7 +145,7 @@ Result<void> LastingEngine::step(std::span<const BatchItem> items, std::stop_tok
     std::vector<BatchItem> inner(items.begin(), items.end());
     for (BatchItem& item : inner) {
       Sequence& sequence = *find(item.sequence);
-      if (auto held = ensure_held(sequence); !held) return held;
+      if (auto held = ensure_held(sequence, stop); !held) return held;
       item.sequence = sequence.inner;
     }
     return engine_->step(inner, stop);

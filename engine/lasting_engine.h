@@ -96,8 +96,8 @@ class LastingEngine final : public Engine {
   const Sequence* find(SequenceId sequence) const;
   /// Opens the sequence in the engine in use.
   void ensure_open(Sequence& sequence);
-  /// The same, with the tokens that it held.
-  Result<void> ensure_held(Sequence& sequence);
+  /// The same, with the tokens that it held. kStopped between steps; they are still its tokens then.
+  Result<void> ensure_held(Sequence& sequence, const std::stop_token& stop);
   /// Calls operation(), which returns a Result; if its device fails, calls it again on the next.
   template <class Operation>
   auto lasting(const Operation& operation) -> decltype(operation());

@@ -90,6 +90,26 @@ TEST_CASE("a device lost between generated tokens: the next one goes on behind t
 }
 
 TEST_CASE(
+    "a step whose text must be evaluated again ends when it is stopped, and forgets nothing") {
+  Devices devices;
+  const auto engine = engine_over(devices);
+  const auto sequence = engine->open_sequence();
+  REQUIRE(engine->prefill(sequence, kPrompt, {}));
+  engine->release_device();
+  const TokenId next = 7;
+  const engine::BatchItem item{.sequence = sequence, .tokens = {&next, 1}, .logits_rows = 1};
+  std::stop_source stop;
+  stop.request_stop();
+  const auto stopped = engine->step({&item, 1}, stop.get_token());
+  REQUIRE(!stopped);
+  CHECK(stopped.error().fault == Fault::kStopped);
+  CHECK(devices.opened.back()->steps == 0);
+  CHECK(engine->held(sequence).size() == kPrompt.size());
+  REQUIRE(engine->step({&item, 1}, {}));
+  check_logits(*engine, sequence);
+}
+
+TEST_CASE(
     "when the last device fails its error is the caller's, and nothing that was held is "
     "forgotten") {
   Devices devices;
