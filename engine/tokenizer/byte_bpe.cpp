@@ -91,6 +91,15 @@ Result<MergeTable> read_merges(const GgufFile& file, const Vocabulary& vocabular
   return merges;
 }
 
+/// The rule of a file that names none, as those from before May 2024 do: llama.cpp gave the key its meaning then.
+/// "default" is no model's own, so it is for those of which nothing tells more.
+std::string_view unnamed_rule(const GgufFile& file, const Vocabulary& vocabulary) {
+  const std::string_view architecture = file.string("general.architecture").value_or("");
+  if (architecture == "starcoder2") return "starcoder";
+  if (architecture == "qwen2") return "qwen2";
+  return vocabulary.find("<｜fim▁begin｜>") != kNoToken ? "deepseek-coder" : "default";
+}
+
 }  // namespace
 
 ByteBpe::ByteBpe(SpecialTokens special, TokenId bos, PreTokenizer splitter)
@@ -100,7 +109,8 @@ ByteBpe::ByteBpe(SpecialTokens special, TokenId bos, PreTokenizer splitter)
 
 Result<std::unique_ptr<Tokenizer>> ByteBpe::open(const GgufFile& file, const Vocabulary& vocabulary,
                                                  SpecialTokens special) {
-  const std::string_view name = file.string("tokenizer.ggml.pre").value_or("default");
+  const std::string_view name =
+      file.string("tokenizer.ggml.pre").value_or(unnamed_rule(file, vocabulary));
   const PreTokenizerRule* const rule = find_pre_tokenizer_rule(name);
   if (rule == nullptr)
     return fail(Fault::kUnsupported,

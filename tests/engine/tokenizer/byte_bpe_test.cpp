@@ -112,6 +112,30 @@ TEST_CASE("control tokens and ids outside the vocabulary have no bytes") {
   CHECK_FALSE(tokenizer->ends_generation(-1));
 }
 
+TEST_CASE("a file that names no rule gets its maker's, as far as that is known") {
+  const auto same = [](GgufWriter file, const char* rule) {
+    const std::string code = real_code();
+    const auto named = tokenizer_of(GgufWriter(file).text("tokenizer.ggml.pre", rule));
+    const auto unnamed = tokenizer_of(file.remove("tokenizer.ggml.pre"));
+    REQUIRE(named);
+    REQUIRE(unnamed);
+    return (*unnamed)->encode(code, Fragment::kInside) == (*named)->encode(code, Fragment::kInside);
+  };
+  const auto file_of = [](const char* architecture) {
+    return tiny_model(byte_model()).text("general.architecture", architecture);
+  };
+  CHECK(same(file_of("starcoder2"), "starcoder"));
+  CHECK(same(file_of("qwen2"), "qwen2"));
+  CHECK(same(file_of("llama"), "default"));
+  GgufWriter deepseek = file_of("llama");
+  TokenLists lists = TokenLists::of(deepseek);
+  lists.add("<｜fim▁begin｜>", 3);
+  lists.write(deepseek);
+  CHECK(same(deepseek, "deepseek-coder"));
+  for (const char* const other : {"starcoder", "qwen2", "deepseek-coder"})
+    CHECK_FALSE(same(file_of("llama"), other));  // the rules differ on this code
+}
+
 TEST_CASE("a byte-level vocabulary that cannot work is refused by name") {
   const auto refusal = [](const GgufWriter& file) {
     const auto tokenizer = tokenizer_of(file);
