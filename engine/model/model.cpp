@@ -1,6 +1,7 @@
 #include "engine/model/model.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -39,6 +40,27 @@ std::string dominant_type(const GgufFile& file) {
   return std::string(tensor_type_name(most->first));
 }
 
+/// Files that lie beside models and are none, by general.type.
+struct NoModel {
+  std::string_view type, what, remedy;
+};
+constexpr std::array kNoModels = {
+    NoModel{"adapter", "a LoRA adapter, which changes another model",
+            "name that model, with the adapter merged into it (llama-export-lora)"},
+    NoModel{"imatrix", "an importance matrix, which quantizing a model reads",
+            "name the model's file"},
+    NoModel{"mmproj", "a model's part for pictures or sound", "name the model's file"},
+};
+
+Result<void> refuse_no_model(const GgufFile& file) {
+  const auto* const found =
+      std::ranges::find(kNoModels, file.string("general.type").value_or(""), &NoModel::type);
+  if (found == kNoModels.end()) return {};
+  return fail(Fault::kUnsupported,
+              file.name() + ": is " + std::string(found->what) + " (key general.type)",
+              std::string(found->remedy));
+}
+
 }  // namespace
 
 Result<std::shared_ptr<const Model>> Model::open(const std::filesystem::path& path,
@@ -58,6 +80,7 @@ Result<std::shared_ptr<const Model>> Model::from(GgufFile read, const std::files
     return fail(Fault::kUnsupported,
                 file.name() + ": is one of several files of a model (key split.count)",
                 "join them with llama-gguf-split --merge, or use a model of one file");
+  if (auto good = refuse_no_model(file); !good) return tl::unexpected<Error>(good.error());
   if (file.tensors().empty() && file.unreadable().empty())
     return fail(Fault::kUnsupported, file.name() + ": has no weights, only a vocabulary",
                 "name a model's file");

@@ -156,6 +156,17 @@ TEST_CASE("a part of a split model says so") {
   CHECK(open(tiny_model({}).u32("split.count", 1)));
 }
 
+TEST_CASE("a file that goes with a model and is none says what it is") {
+  const auto of_type = [](const char* type) {
+    return tiny_model({}).text("general.type", type).remove("llama.block_count");
+  };
+  check_refused(of_type("adapter"), Fault::kUnsupported, "is a LoRA adapter");
+  check_refused(of_type("imatrix").remove("general.architecture"), Fault::kUnsupported,
+                "is an importance matrix");
+  check_refused(of_type("mmproj"), Fault::kUnsupported, "pictures or sound");
+  CHECK(open(tiny_model({}).text("general.type", "model")));
+}
+
 TEST_CASE("a file without weights says so") {
   GgufWriter writer = tiny_model(qwen2());
   for (const char* const name : {"token_embd.weight", "output_norm.weight"})
