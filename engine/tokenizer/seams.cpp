@@ -1,5 +1,7 @@
 #include "engine/tokenizer/seams.h"
 
+#include "base/utf8.h"
+
 namespace efimd::engine {
 namespace {
 
@@ -11,6 +13,13 @@ bool is_alphanumeric(char c) {
 bool is_symbol(char c) { return std::string_view("$+<=>^`|~").find(c) != std::string_view::npos; }
 bool is_blank(char c) { return c == ' ' || c == '\t'; }
 bool is_source(char c) { return is_visible(c) || is_blank(c) || c == '\n' || c == '\r'; }
+
+/// What \s means in the rules: Unicode's White_Space.
+bool is_white_space(char32_t c) {
+  return (c >= 0x09 && c <= 0x0D) || c == 0x20 || c == 0x85 || c == 0xA0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F ||
+         c == 0x3000;
+}
 
 bool ends_word(char left, char right) {
   if (is_blank(right)) return is_visible(left) && !is_symbol(left);
@@ -25,8 +34,15 @@ std::size_t line_cut(std::string_view text, NewlineGlue glue) {
   const std::size_t terminator = text.find_last_of("\r\n");
   if (terminator == std::string_view::npos) return 0;
   if (glue == NewlineGlue::kNone) return terminator + 1;
-  const std::size_t word = text.find_last_not_of(" \t\r\n\v\f", terminator);
-  return word == std::string_view::npos ? 0 : word + 1;
+  std::size_t cut = terminator;
+  while (cut > 0) {
+    const std::size_t begin = utf8::floor(text, cut - 1);
+    const utf8::CodePoint before = utf8::decode(text, begin);
+    const bool whole = begin + static_cast<std::size_t>(before.length) == cut;
+    if (!whole || !is_white_space(before.value)) break;
+    cut = begin;
+  }
+  return cut;
 }
 
 SeamTable::SeamTable(Holds holds) {

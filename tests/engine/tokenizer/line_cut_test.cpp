@@ -19,6 +19,15 @@ void check(std::string_view source, NewlineGlue glue) {
   CHECK(engine::line_cut(expected.text, glue) == expected.cursor);
 }
 
+/// Whether the text's cut leaves its tokens as they are without it.
+bool exact_cut(const engine::Tokenizer& tokenizer, std::string_view text) {
+  const std::size_t cut = tokenizer.line_cut(text);
+  auto parts = tokenizer.encode(text.substr(0, cut), Fragment::kInside);
+  const auto right = tokenizer.encode(text.substr(cut), Fragment::kInside);
+  parts.insert(parts.end(), right.begin(), right.end());
+  return parts == tokenizer.encode(text, Fragment::kInside);
+}
+
 /// Of `tries` cuts in real code, how many leave the tokens as they are without the cut.
 int exact_cuts(const engine::Tokenizer& tokenizer, const std::string& code, int tries) {
   constexpr std::size_t kWindow = 600;
@@ -27,11 +36,7 @@ int exact_cuts(const engine::Tokenizer& tokenizer, const std::string& code, int 
   for (int i = 0; i < tries; ++i) {
     const std::size_t begin = random() % (code.size() - kWindow);
     const std::string_view text = std::string_view(code).substr(begin, 1 + random() % kWindow);
-    const std::size_t cut = tokenizer.line_cut(text);
-    auto parts = tokenizer.encode(text.substr(0, cut), Fragment::kInside);
-    const auto right = tokenizer.encode(text.substr(cut), Fragment::kInside);
-    parts.insert(parts.end(), right.begin(), right.end());
-    exact += parts == tokenizer.encode(text, Fragment::kInside) ? 1 : 0;
+    exact += exact_cut(tokenizer, text) ? 1 : 0;
   }
   return exact;
 }
@@ -64,6 +69,10 @@ TEST_CASE("a line is cut in front of all blanks where newline and indent are one
   check("a;^\r\n  b c", NewlineGlue::kIndent);
   check("^\n\n  b", NewlineGlue::kIndent);
   check("^one line", NewlineGlue::kIndent);
+  check("a;^\u00a0\n  b", NewlineGlue::kIndent);
+  check("a;^ \u3000\u2003\r\n\u0085\n  b", NewlineGlue::kIndent);
+  check("a;\u200b^\n  b", NewlineGlue::kIndent);  // no blank, as its width is none
+  check("a\xC2\xA0\xA0^\n  b", NewlineGlue::kIndent);
 }
 
 TEST_CASE("the starcoder rule asks for a cut in front of the indent, the others do not") {
@@ -78,6 +87,13 @@ TEST_CASE("both sides of a line cut tokenize as they do together (A-2)") {
     check_cuts(name, *open_tokenizer(vocabulary_path(name)));
   check_cuts("efim-boot", *open_tokenizer(std::filesystem::path(EFIMD_SOURCE_DIR) / "models" /
                                           "efim-boot.gguf"));
+  for (const std::string& name : real_vocabularies())
+    for (const std::string blank : {"\u0085", "\u00a0", "\u2028", "\u2003", "\u3000"})
+      for (const std::string& text :
+           {"a" + blank + "\n\n's", blank + "\nb", "(" + blank + "\r\n"}) {
+        INFO(name << ": " << text);
+        CHECK(exact_cut(*open_tokenizer(vocabulary_path(name)), text));
+      }
   TinyModel model;
   model.vocab = TinyModel::Vocab::kByteBpe;
   check_cuts("tiny qwen2", *tiny_tokenizer(model));
