@@ -44,7 +44,6 @@ void Catalog::reorder(const Digest& page, Entry& entry, Change change) {
 }
 
 void Catalog::add(const Digest& page, StoredPage stored) {
-  const std::lock_guard lock(mutex_);
   if (entries_.contains(page)) return;
   for (const SourceId source : stored.sources) by_source_[source].insert(page);
   if (stored.parent) {
@@ -56,12 +55,13 @@ void Catalog::add(const Digest& page, StoredPage stored) {
   Entry entry{std::move(stored), {}};
   if (auto waiting = orphans_.extract(page); !waiting.empty())
     entry.children = std::move(waiting.mapped());
+  std::unique_lock lock(mutex_);
   const auto [added, fresh] = entries_.emplace(page, std::move(entry));
+  lock.unlock();
   if (const auto order = order_of(page, added->second)) order_.insert(*order);
 }
 
 bool Catalog::remove(const Digest& page) {
-  const std::lock_guard lock(mutex_);
   const auto found = entries_.find(page);
   if (found == entries_.end()) return false;
   Entry& entry = found->second;
@@ -82,13 +82,16 @@ bool Catalog::remove(const Digest& page) {
     }
   }
   if (!entry.children.empty()) orphans_.emplace(page, std::move(entry.children));
+  const std::lock_guard lock(mutex_);
   entries_.erase(found);
   return true;
 }
 
 void Catalog::clear() {
-  const std::lock_guard lock(mutex_);
-  entries_.clear();
+  {
+    const std::lock_guard lock(mutex_);
+    entries_.clear();
+  }
   orphans_.clear();
   by_source_.clear();
   order_.clear();
@@ -98,7 +101,6 @@ void Catalog::clear() {
 }
 
 bool Catalog::add_source(const Digest& page, SourceId source) {
-  const std::lock_guard lock(mutex_);
   const auto found = entries_.find(page);
   if (found == entries_.end()) return false;
   std::vector<SourceId>& sources = found->second.stored.sources;
@@ -119,12 +121,10 @@ void Catalog::reorder_all(SourceId source, Change change) {
 }
 
 void Catalog::use(SourceId source, std::uint64_t time) {
-  const std::lock_guard lock(mutex_);
   reorder_all(source, [&](StoredPage& stored) { stored.last_use = time; });
 }
 
 void Catalog::keep_longer(SourceId source, std::uint64_t uses) {
-  const std::lock_guard lock(mutex_);
   const auto found = longer_.find(source);
   if ((found == longer_.end() ? 0 : found->second) == uses) return;
   change_order(source, [&] {
@@ -135,15 +135,9 @@ void Catalog::keep_longer(SourceId source, std::uint64_t uses) {
   });
 }
 
-void Catalog::set_open(SourceId source, bool open) {
-  const std::lock_guard lock(mutex_);
-  set_member(open_, source, open);
-}
+void Catalog::set_open(SourceId source, bool open) { set_member(open_, source, open); }
 
-void Catalog::set_pinned(SourceId source, bool pinned) {
-  const std::lock_guard lock(mutex_);
-  set_member(pinned_, source, pinned);
-}
+void Catalog::set_pinned(SourceId source, bool pinned) { set_member(pinned_, source, pinned); }
 
 template <class Change>
 void Catalog::change_order(SourceId source, Change change) {
@@ -169,19 +163,14 @@ void Catalog::set_member(std::unordered_set<SourceId>& set, SourceId source, boo
   });
 }
 
-bool Catalog::is_open(SourceId source) const {
-  const std::lock_guard lock(mutex_);
-  return open_.contains(source);
-}
+bool Catalog::is_open(SourceId source) const { return open_.contains(source); }
 
 std::optional<Digest> Catalog::victim() const {
-  const std::lock_guard lock(mutex_);
   if (order_.empty()) return std::nullopt;
   return std::get<Digest>(*order_.begin());
 }
 
 std::vector<Digest> Catalog::pages_behind(SourceId source) const {
-  const std::lock_guard lock(mutex_);
   const auto own = by_source_.find(source);
   if (own == by_source_.end()) return {};
   std::vector<Digest> pages(own->second.begin(), own->second.end());
@@ -193,7 +182,6 @@ std::vector<Digest> Catalog::pages_behind(SourceId source) const {
 }
 
 std::vector<SourceId> Catalog::sources_of(std::span<const Digest> pages) const {
-  const std::lock_guard lock(mutex_);
   std::set<SourceId> sources;
   for (const Digest& page : pages)
     if (const auto found = entries_.find(page); found != entries_.end())
@@ -202,7 +190,6 @@ std::vector<SourceId> Catalog::sources_of(std::span<const Digest> pages) const {
 }
 
 std::map<std::pair<SourceId, int>, std::size_t> Catalog::page_counts() const {
-  const std::lock_guard lock(mutex_);
   std::map<std::pair<SourceId, int>, std::size_t> counts;
   for (const auto& [source, pages] : by_source_)
     for (const Digest& page : pages) ++counts[{source, entries_.at(page).stored.place.arena_id}];
@@ -210,14 +197,12 @@ std::map<std::pair<SourceId, int>, std::size_t> Catalog::page_counts() const {
 }
 
 std::unordered_map<SourceId, std::size_t> Catalog::source_counts() const {
-  const std::lock_guard lock(mutex_);
   std::unordered_map<SourceId, std::size_t> counts;
   for (const auto& [source, pages] : by_source_) counts.emplace(source, pages.size());
   return counts;
 }
 
 std::vector<Catalog::Row> Catalog::rows() const {
-  const std::lock_guard lock(mutex_);
   std::vector<Row> rows;
   rows.reserve(entries_.size());
   for (const auto& [page, entry] : entries_) rows.push_back({page, entry.stored});

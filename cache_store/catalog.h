@@ -45,9 +45,9 @@ struct StoredPage {
 /// among them, documents that no editor has open; among those, the longest unused, where a document
 /// may be kept longer than others. Pinned pages are never evicted.
 ///
-/// Thread: any; one (the disk thread) changes it. A lock and not a message, because a keystroke
-/// asks whether a page is there and must not wait for a write. Only look-ups and links are done
-/// under the lock.
+/// Thread: holds(), find() and size() from any; the rest from one, the disk thread. A lock and not a
+/// message, because a keystroke asks whether a page is there and must not wait for a write. Pages come
+/// and go under the lock. Their order does not need it, and a document may have many thousands.
 class Catalog {
  public:
   bool holds(const Digest& page) const;
@@ -103,6 +103,7 @@ class Catalog {
   void change_order(SourceId source, Change change);
   void set_member(std::unordered_set<SourceId>& set, SourceId source, bool member);
 
+  /// Held where entries_ gets or loses one, and where any thread looks.
   mutable std::mutex mutex_;
   std::unordered_map<Digest, Entry> entries_;
   std::unordered_map<Digest, std::unordered_set<Digest>> orphans_;  ///< by their missing parent
