@@ -135,14 +135,22 @@ Result<Purged> Store::purge(std::span<const std::string> uris) {
 }
 
 Result<void> Store::erase_arena(int id) {
-  std::vector<Digest> pages;
-  for (const Catalog::Row& row : catalog_.rows())
-    if (row.stored.place.arena_id == id) pages.push_back(row.page);
   Shelf& home = shelves_.at(id);
+  // Nobody may find a page whose slot is overwritten: it would count as damaged.
+  std::vector<std::int64_t> rows;
+  for (const Catalog::Row& row : catalog_.rows()) {
+    if (row.stored.place.arena_id != id) continue;
+    catalog_.remove(row.page);
+    rows.push_back(page_row_id(id, row.stored.place.slot));
+    home.give_back(row.stored.place.slot);
+  }
   std::vector<std::uint32_t> slots(home.arena->slots());
   std::iota(slots.begin(), slots.end(), 0U);
-  if (Result<void> erased = home.arena->erase(slots); !erased) return erased;
-  for (const Digest& page : pages) catalog_.remove(page);
+  if (Result<void> erased = home.arena->erase(slots); !erased) {
+    // The next purge erases what is left: it finds the arena's slots, not the pages.
+    static_cast<void>(metadata_.change_pages(rows, {}));
+    return erased;
+  }
   std::error_code ignored;
   std::filesystem::remove(arena_file(id), ignored);
   shelves_.erase(id);

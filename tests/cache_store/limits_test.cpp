@@ -163,6 +163,26 @@ TEST_CASE("a purge that failed is done by the next one, in every arena") {
         }) == 0);
 }
 
+TEST_CASE("a purge of everything that failed leaves no page that seems damaged") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_IGN);
+          const OpenStore store = open_store(scratch.store());
+          if (keep_chain(*store.store, kA, 0, 10) != 10) return 1;
+          const rlimit five{4096 + 5 * kSlotBytes, RLIM_INFINITY};
+          const rlimit any{RLIM_INFINITY, RLIM_INFINITY};
+          ::setrlimit(RLIMIT_FSIZE, &five);
+          if (store->purge_all()) return 2;
+          ::setrlimit(RLIMIT_FSIZE, &any);
+          for (int number = 0; number < 10; ++number)
+            if (look_up(*store.store, number) != Found::kMissing) return 3;
+          if (!store->purge_all()) return 4;
+          if (std::filesystem::exists(scratch.store() / "1.kv")) return 5;
+          if (keep_chain(*store.store, kA, 0, 10) != 10) return 6;
+          return look_up(*store.store, 9) == Found::kRight ? 0 : 7;
+        }) == 0);
+}
+
 TEST_CASE("a file system with a few megabytes is not filled to the brim") {
   const ScratchFolder scratch;
   if (::mount("none", scratch.path().c_str(), "tmpfs", 0, "size=6m") != 0) {
