@@ -117,6 +117,8 @@ Result<Purged> Store::purge(std::span<const std::string> uris) {
   if (removal.sources.empty()) return Purged{};
   // Their notes may name tokens of the documents: those that their prompts show of them.
   removal.notes = catalog_.sources_of(behind);
+  // First, as a purge that goes on after a failure does not find the pages any more. If it fails: again below.
+  static_cast<void>(metadata_.remove({.notes = removal.notes}));
   Result<std::vector<std::int64_t>> rows = erase_pages(behind);
   if (!rows) return tl::unexpected(rows.error());
   removal.pages = std::move(*rows);

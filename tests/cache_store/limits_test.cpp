@@ -163,6 +163,25 @@ TEST_CASE("a purge that failed is done by the next one, in every arena") {
         }) == 0);
 }
 
+TEST_CASE("the note of a document that shared pages goes also if their purge failed at first") {
+  const ScratchFolder scratch;
+  CHECK(in_child([&] {
+          ::signal(SIGXFSZ, SIG_IGN);
+          const OpenStore store = open_store(scratch.store());
+          const Digest model = test_arena(7).model;
+          if (keep_chain(*store.store, kA, 0, 20) != 20) return 1;
+          if (!store->set_note(kB, model, "tokens of A")) return 2;
+          if (!store->add_source(test_page(19).digest, kB)) return 3;
+          const rlimit some{4096 + 15 * kSlotBytes, RLIM_INFINITY};
+          const rlimit any{RLIM_INFINITY, RLIM_INFINITY};
+          ::setrlimit(RLIMIT_FSIZE, &some);
+          if (store->purge(kA)) return 4;
+          ::setrlimit(RLIMIT_FSIZE, &any);
+          if (!store->purge(kA)) return 5;
+          return store->notes(model).value().empty() ? 0 : 6;
+        }) == 0);
+}
+
 TEST_CASE("a purge of everything that failed leaves no page that seems damaged") {
   const ScratchFolder scratch;
   CHECK(in_child([&] {
