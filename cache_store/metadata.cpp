@@ -24,6 +24,8 @@ constexpr int kWalPages = 64;
 constexpr char kUseSource[] = "UPDATE sources SET last_use = ?, used_at_s = ? WHERE id = ?";
 constexpr char kKeepLonger[] = "INSERT OR REPLACE INTO returns (source, longer) VALUES (?, ?)";
 constexpr char kDeletePage[] = "DELETE FROM pages WHERE id = ?";
+constexpr char kDeleteNotesOfArena[] =
+    "DELETE FROM notes WHERE model = (SELECT model FROM arenas WHERE id = ?)";
 
 /// Rows of `sql`, each made by `row`, which returns nullopt for one to pass over.
 template <class Row, class Make>
@@ -221,6 +223,7 @@ Result<void> Metadata::remove_arena(int arena) {
   const auto in_arena = [&](Statement& statement) { statement.bind(1, std::int64_t{arena}); };
   if (auto done = run(database_, "DELETE FROM pages WHERE id >> 32 = ?", in_arena); !done)
     return done;
+  if (auto done = run(database_, kDeleteNotesOfArena, in_arena); !done) return done;
   if (auto done = run(database_, "DELETE FROM arenas WHERE id = ?", in_arena); !done) return done;
   return transaction->commit();
 }

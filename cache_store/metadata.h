@@ -77,6 +77,7 @@ class Metadata {
   Result<std::vector<PageRow>> pages();
 
   Result<ArenaRow> add_arena(const ArenaKey& key);
+  /// With its pages, and with the notes under its model.
   Result<void> remove_arena(int arena);
   Result<SourceRow> add_source(std::string_view uri);
   /// Writes when it was used, how long it is kept, and Visits::half_life. All or nothing.

@@ -153,7 +153,8 @@ class Store {
   /// there. Unknown documents are passed over.
   Result<Purged> purge(std::span<const std::string> uris);
   Result<Purged> purge(const std::string& uri) { return purge({&uri, 1}); }
-  /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas.
+  /// Removes the models whose name is `name`, or whose digest begins with it, with their arenas and the
+  /// notes on documents under them.
   Result<Purged> purge_model(std::string_view name);
   Result<Purged> purge_all();
 

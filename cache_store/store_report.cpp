@@ -171,6 +171,8 @@ Result<Purged> Store::purge_model(std::string_view name) {
                 "'efimd cache list' names the models in it");
   for (const int id : arenas)
     if (const auto done = erase_arena(id); !done) return tl::unexpected(done.error());
+  if (const auto done = or_start_over(metadata_.compact()); !done)
+    return tl::unexpected(done.error());
   return Purged{before - catalog_.size()};
 }
 

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <span>
 
 #include "tests/cache_store/store_fixture.h"
 
@@ -162,12 +163,23 @@ TEST_CASE("a model's purge takes its arena and leaves the others") {
   const TestPage page = test_page(50);
   const store::NewPage fresh = page.of(kA);
   REQUIRE(store->keep(*other, {&fresh, 1}).value_or(0) == 1);
+  const Digest model = test_arena(7).model;
+  REQUIRE(store->set_note(kA, model, "tokens of the heads of seven"));
+  REQUIRE(store->set_note(kA, test_arena(8).model, "of eight"));
   CHECK_FALSE(store->purge_model("no such model"));
   const auto purged = store->purge_model("model-7");
   REQUIRE(purged);
   CHECK(purged->pages == 3);
   CHECK(look_up(*store.store, 0) == Found::kMissing);
   CHECK(look_up(*store.store, 50) == Found::kRight);
+  // What their prompts showed of other files is as good as text.
+  CHECK(store->notes(model).value().empty());
+  CHECK(store->notes(test_arena(8).model).value().at(kA) == "of eight");
+  for (const char* const file : {"store.db", "store.db-wal"}) {
+    const std::vector<std::byte> bytes = file_bytes(scratch.store() / file);
+    const auto text = std::as_bytes(std::span(std::string_view("tokens of the heads of seven")));
+    CHECK(std::search(bytes.begin(), bytes.end(), text.begin(), text.end()) == bytes.end());
+  }
 }
 
 TEST_CASE("purge of everything leaves an empty store that works") {
