@@ -23,7 +23,7 @@ namespace {
 /// Whether a file of this user's could be made and written there; true if the system does not say.
 bool has_room(const fs::path& folder) {
   struct statvfs info {};
-  if (::statvfs(folder.c_str(), &info) != 0) return true;
+  if (::statvfs(folder.c_str(), &info) != 0 || info.f_blocks == 0) return true;
   const bool root = ::geteuid() == 0;  // some is kept for root
   const bool has_blocks = (root ? info.f_bfree : info.f_bavail) > 0;
   const bool counts_files = info.f_files > 0;
