@@ -101,8 +101,10 @@ Result<InitializeParams> params_of(const Json& params) {
   Reading reading;
   const Field root = root_of(reading, params);
   InitializeParams out;
-  out.processId =
-      root.member("processId").optional_integer(0, std::numeric_limits<std::int64_t>::max());
+  constexpr auto kAny = std::numeric_limits<std::int64_t>();
+  out.processId = root.member("processId").optional_integer(kAny.min(), kAny.max());
+  // Clients that have no process say so with null, 0 or -1.
+  if (out.processId.value_or(1) < 1) out.processId.reset();
   const Field client = root.member("clientInfo");
   out.clientInfo.name = client.member("name").optional_string(kNameBytesMax).value_or("");
   out.clientInfo.version = client.member("version").optional_string(kNameBytesMax).value_or("");

@@ -61,6 +61,13 @@ TEST_CASE("initialize with nulls, absent members and Lua's empty tables is read"
             .inlineCompletion);
 }
 
+TEST_CASE("a client without a process of its own may write 0 or -1 for it") {
+  for (const char* none : {"0", "-1", "-1.0"}) {
+    CAPTURE(none);
+    CHECK_FALSE(read<InitializeParams>(std::string(R"({"processId":)") + none + "}").processId);
+  }
+}
+
 TEST_CASE("bad initialization options are refused by their path") {
   const auto refused = [](const std::string& efim, const std::string& message) {
     check_refused<InitializeParams>(R"({"initializationOptions":{"efim":)" + efim + "}}", message);
