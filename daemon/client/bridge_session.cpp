@@ -42,6 +42,10 @@ void BridgeSession::on_editor_request(lsp::Message& message, std::string body) {
   if (message.method == "shutdown") {
     shut_down_ = true;
     if (link_ != Link::kUp) {
+      // No daemon is looked for any more, so nobody else would answer this.
+      if (greeting_ && !std::exchange(greeting_->answered, true))
+        to_editor(lsp::error_body(greeting_->id, lsp::ErrorCode::kServerCancelled,
+                                  "the session was shut down"));
       for (const Pending& waiting : std::exchange(pending_, {})) answer_empty(waiting);
       return to_editor(lsp::response_body(message.id, nullptr));
     }
@@ -70,6 +74,7 @@ std::optional<std::int64_t> BridgeSession::editor_process() const {
 
 void BridgeSession::on_initialize(const lsp::Message& message) {
   greeting_ = Greeting{message.id, message.params};
+  shut_down_ = false;  // one before it ended nothing
   workspace_.begin(message.params);
   if (link_ == Link::kGreeting) connected();
 }

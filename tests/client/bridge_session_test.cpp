@@ -343,6 +343,38 @@ TEST_CASE("a shutdown is answered also when the daemon is or goes away, and star
   CHECK(fresh.for_editor().at(0)["result"].is_null());
 }
 
+TEST_CASE("an initialize after a shutdown begins the session") {
+  Harness fresh;
+  fresh.session.editor_says(request(1, "shutdown", nullptr));
+  fresh.for_editor();
+  fresh.session.editor_says(request(2, "initialize"));
+  CHECK(fresh.session.wants_daemon());
+  fresh.connect();
+  CHECK(fresh.for_editor().at(0)["result"].is_object());
+}
+
+TEST_CASE("BR-1 a shutdown that comes before the answer to initialize leaves none unanswered") {
+  Harness h;
+  h.session.editor_says(request(1, "initialize"));
+  const bool greeting = GENERATE(false, true);
+  CAPTURE(greeting);
+  if (greeting) h.session.connected();
+  h.session.editor_says(request(2, "shutdown", nullptr));
+  const auto said = h.for_editor();
+  REQUIRE(said.size() == 2);
+  CHECK(said[0]["id"] == 1);
+  CHECK(said[0]["error"]["code"] == -32802);
+  CHECK(said[1]["id"] == 2);
+  CHECK(said[1]["result"].is_null());
+  CHECK_FALSE(h.session.wants_daemon());
+  if (!greeting) return;
+  h.session.daemon_says(Json{{"jsonrpc", "2.0"},
+                             {"id", h.for_daemon().at(0)["id"]},
+                             {"result", {{"capabilities", Json::object()}}}}
+                            .dump());
+  CHECK(h.for_editor().empty());
+}
+
 TEST_CASE("more unanswered requests than the limit are turned away") {
   Harness h;
   h.start();
