@@ -128,8 +128,7 @@ class Session : public std::enable_shared_from_this<Session> {
 
   Session(std::uint64_t id, SessionHost& host, Send send);
 
-  /// One message from the editor. kClose after exit. One that takes long is done in parts, so that
-  /// other sessions are served between them.
+  /// One message from the editor. kClose after exit. A long one is done in parts: others are served between.
   Next receive(std::string_view body);
   /// Thread: any. What takes long of a large message.
   static Prepared prepare(std::string_view body);
@@ -169,6 +168,7 @@ class Session : public std::enable_shared_from_this<Session> {
     std::string language_id;
     std::uint64_t number = 0;
     std::chrono::steady_clock::time_point arrived = {};
+    completion::Options options = {};  ///< as they were when it came
   };
   struct Waiting {
     Asked asked;

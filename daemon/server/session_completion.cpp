@@ -73,6 +73,7 @@ void Session::inline_completion(const lsp::Message& message) {
   if (!open.unusable.empty()) return answer_unusable(asked, open);
   asked.language_id = open.language_id;
   asked.arrived = std::chrono::steady_clock::now();
+  asked.options = options_;
   pending_[asked.uri] = {asked.id, std::stop_source(), asked.number, open.document.snapshot()};
   if (open.judged) return submit(asked, *params);
   open.waiting = {std::move(asked), *params};
@@ -97,7 +98,7 @@ void Session::submit(const Asked& asked, const lsp::InlineCompletionParams& para
   request.by_hand = params.triggerKind == lsp::InlineCompletionTriggerKind::kInvoked;
   request.ahead = params.ahead;
   request.language_id = asked.language_id;
-  request.options = options_;
+  request.options = asked.options;
   request.stop = pending.stop.get_token();
   request.arrived = asked.arrived;
   if (const auto open = documents_.find(asked.uri); open != documents_.end()) {

@@ -43,6 +43,21 @@ TEST_CASE("a request waits for what its file is") {
   CHECK(editor.answer(1).at("result").at("items").size() == 1);
 }
 
+TEST_CASE("a request that waits keeps the settings that held when it came") {
+  Waiting editor;
+  const auto set = [&](int tokens) {
+    editor.notify("workspace/didChangeConfiguration",
+                  {{"settings", {{"efim", {{"maxTokens", tokens}}}}}});
+  };
+  set(5);
+  editor.complete(1, 0, 8);
+  set(100);  // for another document, as efimd-http does
+  editor.judge(facts(Reason::kNone));
+  CHECK(editor.last_submitted().request.options.tokens_max == 5);
+  editor.complete(2, 0, 8);
+  CHECK(editor.last_submitted().request.options.tokens_max == 100);
+}
+
 TEST_CASE("a request that waits gives way to a newer one, and to the editor's cancelling") {
   Waiting editor;
   editor.complete(1, 0, 8);
