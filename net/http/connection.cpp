@@ -99,7 +99,9 @@ void Connection::check_head() {
 
 void Connection::read_body() {
   // curl waits for this before it sends a large body.
-  if (const auto expect = field(parser_->get(), "Expect"); expect == "100-continue") {
+  // A client of HTTP/1.0 would take it for the answer.
+  const auto expect = field(parser_->get(), "Expect");
+  if (expect && beast::iequals(*expect, "100-continue") && parser_->get().version() >= 11) {
     const auto go_on = std::make_shared<beast::http::response<beast::http::empty_body>>(
         beast::http::status::continue_, 11);
     stream_.expires_after(kBodyMax);
@@ -281,7 +283,10 @@ void Connection::answer(const Answer& answer) {
   if (answer.status == 503) wire->set("Retry-After", "1");
   if (!answer.allowed.empty()) wire->set("Allow", answer.allowed);
   if (!answer.ignored.empty()) wire->set("Efimd-Ignored", joined(answer.ignored));
-  wire->keep_alive(parser_->is_header_done() && asked.keep_alive() && !close_after_);
+  const bool stays = parser_->is_header_done() && asked.keep_alive() && !close_after_;
+  wire->keep_alive(stays);
+  // Without it, a client of HTTP/1.0 waits for the connection's end.
+  if (stays && asked.version() < 11) wire->set("Connection", "keep-alive");
   wire->body() = answer.body;
   wire->prepare_payload();
   const bool head_only = asked.method() == beast::http::verb::head;

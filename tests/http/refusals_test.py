@@ -101,6 +101,22 @@ class Refusals(HttpTest):
             self.assertEqual((status, headers["Allow"]), (405, wanted), (method, path))
             self.assertIn("" if method == "HEAD" else f"this path wants {wanted}", text)
 
+    def test_a_client_of_http_1_0_is_told_whether_the_connection_stays(self):
+        for said, stays in ((b"", b"close"), (b"Connection: keep-alive\r\n", b"keep-alive")):
+            client = self.connect()
+            client.sendall(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n" + said + b"\r\n")
+            self.assertIn(b"\r\nConnection: " + stays + b"\r\n", client.recv(4096))
+
+    def test_who_expects_100_gets_it_unless_it_speaks_http_1_0(self):
+        rest = f"Host: 127.0.0.1\r\nAuthorization: Bearer {self.token}\r\n" \
+               "Content-Type: application/json\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n".encode()
+        newer = self.connect()
+        newer.sendall(b"POST /infill HTTP/1.1\r\n" + rest)
+        self.assertIn(b" 100 ", newer.recv(4096))  # before the body
+        older = self.connect()
+        older.sendall(b"POST /infill HTTP/1.0\r\n" + rest + b"{}")
+        self.assertTrue(older.recv(4096).startswith(b"HTTP/1.1 400 "))
+
     def connect(self):
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=60)
         self.addCleanup(connection.close)
