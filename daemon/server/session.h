@@ -253,12 +253,13 @@ class Session : public std::enable_shared_from_this<Session> {
   /// Tells the user, once for a document, why it gets no completions.
   void tell_unusable(const std::string& uri, const OpenDocument& open);
   void add_folder(const std::string& uri);
-  /// Its documents are of other projects now.
+  /// The document is of another project now.
+  void move(const std::string& uri, OpenDocument& open, const completion::TextHome& home);
   void leave_folder(const std::string& folder);
+  void enter_folders();
   /// The project of a file that `facts` are of: a workspace folder, if one holds it.
   completion::TextHome home_of(const FileFacts& facts) const;
-  /// A client that watches no files tells of none that others change: while its user types, the project
-  /// is looked at once in kLookAgain.
+  /// While the user of a client that watches no files types, the project is looked at once in kLookAgain.
   void look_again(const completion::TextHome& home);
   static constexpr std::chrono::minutes kLookAgain{1};
   /// Files that are excluded by now leave recall.
@@ -303,8 +304,7 @@ class Session : public std::enable_shared_from_this<Session> {
   void answer(const lsp::Id& id, lsp::Json result);
   void refuse(const lsp::Id& id, lsp::ErrorCode code, std::string_view message);
   void notify(std::string_view method, lsp::Json params);
-  /// The params. nullopt if they are bad; then an error went to the sender (a request) or to the
-  /// log (a notification).
+  /// nullopt if they are bad; then an error went to the sender (a request), or to the log (a notification).
   template <class Params>
   std::optional<Params> params_of(const lsp::Message& message) {
     auto params = lsp::params_of<Params>(message.params);

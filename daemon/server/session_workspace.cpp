@@ -81,36 +81,46 @@ void Session::did_change_workspace_folders(const lsp::Message& message) {
       left.push_back(folder->string());
   for (const std::string& uri : params->added) add_folder(uri);
   for (const std::string& folder : left) leave_folder(folder);
+  if (!params->added.empty()) enter_folders();
+}
+
+void Session::move(const std::string& uri, OpenDocument& open, const completion::TextHome& home) {
+  if (open.exclusion.reason == Exclusions::Reason::kSecret || home.project == open.home.project)
+    return;
+  const completion::TextHome before = std::exchange(open.home, home);
+  if (!before.path.empty()) {
+    host_.forget_text(before);
+    host_.file_changed(before.path);  // another editor's folder has its file still
+  }
+  if (home.path.empty()) return;
+  if (open.unusable.empty()) host_.revise_document({id_, uri}, home, open.document.snapshot());
+  if (home.project != home.path) host_.look_at_project(home);
 }
 
 void Session::leave_folder(const std::string& folder) {
-  // Called while this session lives, and again where a file system answers late.
-  const auto move = [this](const std::string& uri, const FileFacts& facts, OpenDocument& open) {
-    const completion::TextHome home = home_of(facts);
-    if (open.exclusion.reason == Exclusions::Reason::kSecret || home.project == open.home.project)
-      return;
-    const completion::TextHome before = std::exchange(open.home, home);
-    if (!before.path.empty()) {
-      host_.forget_text(before);
-      host_.file_changed(before.path);  // another editor's folder has its file still
-    }
-    if (home.path.empty()) return;
-    if (open.unusable.empty()) host_.revise_document({id_, uri}, home, open.document.snapshot());
-    if (home.project != home.path) host_.look_at_project(home);
-  };
   for (const auto& [uri, open] : documents_) {
     if (open.home.project != folder) continue;
-    host_.judge({id_, uri}, [self = weak_from_this(), uri = uri, opening = open.opening, folder,
-                             move](const FileFacts& facts) {
+    // Called while this session lives, and again where a file system answers late.
+    host_.judge({id_, uri}, [self = weak_from_this(), uri = uri, opening = open.opening,
+                             folder](const FileFacts& facts) {
       const auto session = self.lock();
       if (!session) return;
       const auto found = session->documents_.find(uri);
       if (found != session->documents_.end() && found->second.opening == opening)
-        move(uri, facts, found->second);
+        session->move(uri, found->second, session->home_of(facts));
       session->host_.leave_project(folder);
     });
   }
   host_.leave_project(folder);
+}
+
+void Session::enter_folders() {
+  for (auto& [uri, open] : documents_) {
+    // A folder holds a file by its name alone: no file system is asked.
+    const auto folder = workspace_folder_of(open.home.path, folders_);
+    if (!open.home.path.empty() && folder)
+      move(uri, open, {folder->string(), open.home.path, /*in_workspace=*/true});
+  }
 }
 
 bool Session::is_in(const std::string& project) const {

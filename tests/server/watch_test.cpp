@@ -71,6 +71,27 @@ TEST_CASE("workspace folders that come and go count for the next file that is op
   CHECK(project_of_last(editor) == folder.root / "one/b.c");
 }
 
+TEST_CASE("open documents move to a workspace folder that is added and holds them") {
+  const WatchedFolder folder;
+  FakeEditor editor;
+  editor.initialize();
+  editor.open("int a;", folder.uri("one/a.c"));
+  editor.open("int b;", folder.uri("two/b.c"));
+  editor.open("int c;", "untitled:c.c");
+  CHECK(editor.host.projects.empty());
+  change_folders(editor, Json::array({folder_json(folder.uri("one"))}), Json::array());
+  CHECK(editor.session->is_in(folder.root / "one"));
+  CHECK(editor.host.projects == std::vector<std::string>{folder.root / "one"});
+  CHECK(editor.host.forgotten == std::vector<std::string>{folder.root / "one/a.c"});
+  REQUIRE(editor.host.revised.size() == 1);
+  CHECK(editor.host.revised[0].first == folder.root / "one/a.c");
+  editor.complete(1, 0, 6, folder.uri("one/a.c"));
+  CHECK(editor.last_submitted().request.home.project == folder.root / "one");
+  CHECK(editor.last_submitted().request.home.in_workspace);
+  change_folders(editor, Json::array({folder_json(folder.uri("one"))}), Json::array());  // again
+  CHECK(editor.host.forgotten.size() == 1);
+}
+
 TEST_CASE("the documents of a workspace folder that is removed move to another project") {
   const WatchedFolder folder;
   FakeEditor editor;
