@@ -83,6 +83,8 @@ void Connection::check_head() {
   // Two of them: a proxy and we might each believe another.
   for (const char* once : {"Host", "Authorization"})
     if (message.count(once) > 1) return refuse(400, std::string("more than one field ") + once);
+  take_target(head);
+  parser_->get().target(head.target);
   if (const auto why = refused(head, rules_)) return refuse(why->status, why->why);
   known_ = true;
   idle_since_.reset();

@@ -119,6 +119,16 @@ Result<std::string> read_token(const std::string& file, const UniqueFd& in) {
 
 }  // namespace
 
+void take_target(Head& head) {
+  constexpr std::string_view kScheme = "http://";
+  const std::string_view target = head.target;
+  if (lower(target.substr(0, kScheme.size())) != kScheme) return;
+  const std::string_view rest = target.substr(kScheme.size());
+  const std::size_t path = std::min(rest.find_first_of("/?"), rest.size());
+  head.host = std::string(rest.substr(0, path));
+  head.target = (rest.substr(path).starts_with('/') ? "" : "/") + std::string(rest.substr(path));
+}
+
 std::optional<Refusal> refused(const Head& head, const GuardRules& rules) {
   if (!is_our_host(head.host, rules.port))
     return Refusal{403, "the Host field must be 127.0.0.1:" + std::to_string(rules.port)};

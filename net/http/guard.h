@@ -30,6 +30,10 @@ struct Refusal {
   std::string why;
 };
 
+/// A target that is a whole URL, as clients write it to a proxy, becomes its path, and Host what it names
+/// (RFC 9112, 3.2.2).
+void take_target(Head& head);
+
 /// Why a request is refused; nullopt if it is not. Against programs of other users and against web
 /// pages in the user's own browser:
 ///

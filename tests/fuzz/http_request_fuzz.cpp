@@ -55,7 +55,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const Completed completed{insertable(request->text.after, request->text.before), nullptr, 1};
   check_answer(answer_of(*request, completed, "model"));
   static_cast<void>(route_of("POST", request->model));
-  static_cast<void>(
-      refused({"POST", body, request->model, {}, {}, body, {}, body}, {1, "0123456789abcdef"}));
+  Head head{"POST", body, request->model, {}, {}, body, {}, body};
+  take_target(head);
+  if (head.target.empty() && !body.empty()) std::abort();
+  static_cast<void>(refused(head, {1, "0123456789abcdef"}));
   return 0;
 }

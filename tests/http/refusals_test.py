@@ -107,6 +107,14 @@ class Refusals(HttpTest):
             client.sendall(b"GET /health HTTP/1.0\r\nHost: 127.0.0.1\r\n" + said + b"\r\n")
             self.assertIn(b"\r\nConnection: " + stays + b"\r\n", client.recv(4096))
 
+    def test_a_target_that_is_a_whole_url(self):
+        ours = f"127.0.0.1:{self.port}"
+        for target, status in ((f"http://{ours}/?a=b", 200), (f"HTTP://localhost:{self.port}", 200), (f"http://[::1]:{self.port}/infill", 405),
+                               ("http://evil.example/", 403), (f"http://{ours}@evil.example/", 403), ("http://", 403)):
+            client = self.connect()
+            client.sendall(f"GET {target} HTTP/1.1\r\nHost: {ours}\r\nX-Api-Key: {self.token}\r\n\r\n".encode())
+            self.assertTrue(client.recv(4096).startswith(b"HTTP/1.1 %d " % status), target)
+
     def test_who_expects_100_gets_it_unless_it_speaks_http_1_0(self):
         rest = f"Host: 127.0.0.1\r\nAuthorization: Bearer {self.token}\r\n" \
                "Content-Type: application/json\r\nExpect: 100-Continue\r\nContent-Length: 2\r\n\r\n".encode()
