@@ -262,7 +262,7 @@ class Session : public std::enable_shared_from_this<Session> {
   /// While the user of a client that watches no files types, the project is looked at once in kLookAgain.
   void look_again(const completion::TextHome& home);
   static constexpr std::chrono::minutes kLookAgain{1};
-  /// Files that are excluded by now leave recall.
+  /// Files that git ignores by now leave recall, and those that it ignored come to it.
   void judge_documents_again();
   /// After a change that brings a private key (`why`), the document is one with secrets.
   void close_if_secret(const std::string& uri, const std::string& why);

@@ -153,15 +153,22 @@ void Session::did_change_watched_files(const lsp::Message& message) {
 
 void Session::judge_documents_again() {
   for (const auto& [uri, open] : documents_) {
-    if (open.home.path.empty()) continue;
+    if (open.home.path.empty() && open.exclusion.reason != Exclusions::Reason::kGitignore) continue;
     host_.judge({id_, uri}, [self = weak_from_this(), uri = uri,
                              opening = open.opening](const FileFacts& facts) {
       const auto session = self.lock();
-      if (!session || !facts.home.path.empty()) return;
+      if (!session) return;
       const auto found = session->documents_.find(uri);
       if (found == session->documents_.end() || found->second.opening != opening) return;
+      const bool was_ignored = found->second.exclusion.reason == Exclusions::Reason::kGitignore;
+      if (!facts.home.path.empty()) {
+        if (!was_ignored) return;
+        found->second.exclusion = facts.exclusion;
+        return session->move(uri, found->second, session->home_of(facts));
+      }
       found->second.exclusion = facts.exclusion;
-      session->host_.forget_text(std::exchange(found->second.home, {}));
+      const completion::TextHome before = std::exchange(found->second.home, {});
+      if (!before.path.empty()) session->host_.forget_text(before);
     });
   }
 }

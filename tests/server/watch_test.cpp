@@ -212,3 +212,27 @@ TEST_CASE("a document that git comes to ignore leaves recall at once") {
   editor.notify("workspace/didChangeWatchedFiles", {{"changes", Json::array({change})}});
   CHECK(editor.host.forgotten == std::vector<std::string>{folder.root / "one/a.c"});
 }
+
+TEST_CASE("a document that git does not ignore any more comes to recall, and is stored") {
+  const WatchedFolder folder;
+  fs::create_directory(folder.root / ".git");
+  std::ofstream(folder.root / ".gitignore") << "one/\ntwo/\n";
+  FakeEditor editor;
+  editor.host.excluded = service::Exclusions({}, true);
+  editor.initialize();
+  editor.open("int a;\n", folder.uri("one/a.c"));
+  editor.open("int b;\n", folder.uri("two/b.c"));
+  REQUIRE(editor.host.opened.at(0).home.path.empty());
+  REQUIRE_FALSE(editor.host.opened.at(0).may_be_stored);
+  std::ofstream(folder.root / ".gitignore") << "two/\n";
+  const Json change = {{"uri", folder.uri(".gitignore")}, {"type", 2}};
+  editor.notify("workspace/didChangeWatchedFiles", {{"changes", Json::array({change})}});
+  CHECK(editor.host.forgotten.empty());
+  REQUIRE(editor.host.revised.size() == 1);
+  CHECK(editor.host.revised[0].first == folder.root / "one/a.c");
+  editor.complete(1, 0, 3, folder.uri("one/a.c"));
+  CHECK(editor.last_submitted().request.may_be_stored);
+  CHECK(editor.last_submitted().request.home.project == folder.root);
+  editor.complete(2, 0, 3, folder.uri("two/b.c"));
+  CHECK_FALSE(editor.last_submitted().request.may_be_stored);
+}
