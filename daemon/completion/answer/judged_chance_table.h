@@ -22,7 +22,7 @@ inline constexpr std::array<std::array<double, kWrittenFeatures>, 3> kWrittenWei
     {{2.318, 0.6258, -0.3501}},
     {{0.1705, 0.5046, 0.06806}},
 }};
-inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.20, 0.10}, {0.10, 0.10}}};
+inline constexpr std::array<recall::Cut, 3> kJudgedCuts = {{{0.25, 0.10}, {0.30, 0.10}, {0.10, 0.10}}};
 // clang-format on
 
 }  // namespace efimd::completion
