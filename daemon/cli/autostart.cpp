@@ -32,7 +32,7 @@ std::string command_word(const std::filesystem::path& path) {
 std::string environment_lines(const UnitEnvironment& environment) {
   std::string lines;
   for (const auto& [name, value] : environment)
-    lines += fmt::format("Environment={}\n", unit_word(name + "=" + value, "%"));
+    lines += fmt::format("Environment={}\n", unit_word(fmt::format("{}={}", name, value), "%"));
   return lines;
 }
 
