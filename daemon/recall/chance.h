@@ -44,7 +44,7 @@ struct ChanceNet {
   std::array<float, kHidden> out;
 };
 
-/// The chance that the user types a text with these features at such a place. Some 50 ns.
+/// The chance that the user types a text with these features at such a place.
 double chance_of(const Features& features, Place place);
 
 /// The same for text of another file that was edited in this session.
