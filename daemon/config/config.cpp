@@ -163,7 +163,10 @@ void take_environment(Config& config, const std::function<const char*(const char
 std::optional<std::string> read_text(const fs::path& file, Config& config) {
   std::error_code error;
   if (!fs::exists(file, error)) {
-    if (fs::is_symlink(file, error))
+    // Whether it is there may be unknown, too: then something in it may be excluded.
+    if (error)
+      warn_of_whole_file(config, 0, error.message() + "; defaults are used");
+    else if (fs::is_symlink(file, error))
       warn_of_whole_file(config, 0, "a link to nothing; defaults are used");
     return std::nullopt;
   }

@@ -219,6 +219,11 @@ TEST_CASE("what cannot be read of exclusions is never taken for none") {
   const test::TempDir folder;
   CHECK(loaded(folder / "none.toml").exclusions_known);
   CHECK_FALSE(loaded(folder.path()).exclusions_known);
+  // As in a folder that may not be entered: whether there is a file is not known.
+  constexpr std::size_t kTooLong = 300;
+  const Config unknown = loaded(folder / std::string(kTooLong, 'a'));
+  CHECK_FALSE(unknown.exclusions_known);
+  CHECK(unknown.warnings.size() == 1);
 }
 
 TEST_CASE("an absent file is no reason for a warning; a folder in its place is") {
