@@ -8,7 +8,10 @@
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
+#include <numeric>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "daemon/config/config_keys.h"
 #include "daemon/config/this_system.h"
@@ -27,6 +30,8 @@ constexpr std::size_t kAutoDiskShare = 10;
 constexpr std::size_t kAutoMemoryMin = std::size_t{64} << 20;
 /// More warnings would only hide the first.
 constexpr std::size_t kWarningsMax = 50;
+/// No known name is half as long.
+constexpr std::size_t kNameBytesMax = 100;
 
 /// toml++ 3.3 calls itself for each part of a dotted key, without a limit.
 constexpr std::size_t kKeyPartsMax = 64;
@@ -110,6 +115,48 @@ bool excludes(std::string_view name) {
   return name == "cache" || name == "cache.exclude" || name == "cache.gitignore";
 }
 
+/// Letters to insert, delete, replace or swap with their neighbour until `a` is `b` (optimal string
+/// alignment). Both are short.
+std::size_t letters_apart(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last, last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] =
+          std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last = std::exchange(last, row);
+  }
+  return last[b.size()];
+}
+
+/// The key or table that an unknown name is likely to mean; "" if there is none.
+std::string_view meant_by(std::string_view name) {
+  constexpr std::size_t kLettersApart = 2;
+  std::size_t least = std::min(kLettersApart, name.size() / 3) + 1;
+  std::string_view meant;
+  if (name.size() > kNameBytesMax) return meant;
+  const auto compare = [&](std::string_view known) {
+    const std::size_t apart = letters_apart(name, known);
+    if (apart < least) std::tie(least, meant) = std::pair(apart, known);
+  };
+  for (const ConfigKey& key : config_keys()) {
+    compare(key.name);
+    compare(key.name.substr(0, key.name.rfind('.')));
+  }
+  return meant;
+}
+
+/// A key of another table, or of none, may mean what cache excludes, too.
+bool may_exclude(std::string_view name, std::string_view meant) {
+  const std::string_view last = name.substr(name.rfind('.') + 1);
+  return excludes(meant) || excludes("cache." + std::string(last)) ||
+         excludes(meant_by("cache." + std::string(last)));
+}
+
 void warn_of_whole_file(Config& config, int line, std::string message) {
   config.exclusions_known = false;
   warn(config, line, std::move(message) + std::string(kNothingKept));
@@ -123,13 +170,17 @@ void take(Config& config, const std::string& name, const toml::node& node) {
     config = std::move(changed);
     return;
   }
-  const std::string_view end = excludes(name) ? kNothingKept : "";
+  const bool is_table = is_config_table(name);
+  const std::string_view meant = key == nullptr && !is_table ? meant_by(name) : name;
+  const std::string_view end = may_exclude(name, meant) ? kNothingKept : "";
   config.exclusions_known &= end.empty();
+  if (is_table)
+    return warn(config, line_of(node),
+                fmt::format("{} is a table, as in [{}]; it is ignored{}", name, name, end));
   if (key == nullptr)
     return warn(config, line_of(node),
-                is_config_table(name)
-                    ? fmt::format("{} is a table, as in [{}]; it is ignored{}", name, name, end)
-                    : fmt::format("unknown key {}; it is ignored", name));
+                fmt::format("unknown key {}{}; it is ignored{}", name,
+                            meant.empty() ? "" : fmt::format(" (is {} meant?)", meant), end));
   warn(config, line_of(node),
        fmt::format("{} must be {}; {} is used{}", name, key->type,
                    key->default_value.empty() ? "the default" : key->default_value, end));

@@ -226,6 +226,30 @@ TEST_CASE("what cannot be read of exclusions is never taken for none") {
   CHECK(unknown.warnings.size() == 1);
 }
 
+TEST_CASE("a misspelled exclusion is never taken for none") {
+  for (const char* text : {"cache.exlude = [\"*.sql\"]\n", "[cahce]\nexclude = [\"*.sql\"]\n",
+                           "exclude = [\"*.sql\"]\n", "[cache]\nexcludes = []\n",
+                           "completion.exclude = [\"*.sql\"]\n", "cache.git_ignore = true\n"}) {
+    INFO(text);
+    const Config config = parsed(std::string("engine.url = \"https://example.com\"\n") + text);
+    CHECK_FALSE(config.exclusions_known);
+    CHECK(config.remote.url.empty());
+    REQUIRE(config.warnings.size() == 1);
+    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk or sent elsewhere"));
+  }
+  CHECK(parsed("[colour]\nred = 1\n[cache]\nmemory = 3\n").exclusions_known);
+}
+
+TEST_CASE("an unknown key's warning names the key that is likely meant") {
+  const auto warning = [](const std::string& text) { return parsed(text).warnings.at(0).message; };
+  CHECK(warning("completion.max_tokns = 5\n") ==
+        "unknown key completion.max_tokns (is completion.max_tokens meant?); it is ignored");
+  CHECK(warning("[devcie]\nkind = \"cpu\"\n") ==
+        "unknown key devcie (is device meant?); it is ignored");
+  CHECK(warning("colour = 1\n") == "unknown key colour; it is ignored");
+  CHECK(warning(std::string(10000, 'a') + " = 1\n").ends_with("a; it is ignored"));
+}
+
 TEST_CASE("an absent file is no reason for a warning; a folder in its place is") {
   const test::TempDir folder;
   CHECK(loaded(folder / "none.toml").warnings.empty());
