@@ -3,11 +3,11 @@
 import contextlib
 import json
 import pathlib
-import socket
 import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+from neovim_rpc import NeovimApi, RemoteError  # noqa: E402
 from polling import looks  # noqa: E402
 
 kPatienceS = 120  # what a busy machine may take; a good run needs milliseconds
@@ -57,7 +57,7 @@ class Neovim:
         configuration = self.home / ".config" / "nvim" / "init.lua"
         configuration.parent.mkdir(parents=True, exist_ok=True)
         configuration.write_text(init, encoding="utf-8")
-        self.program, self.environment, self.address = program, environment, str(self.home / "nvim.sock")
+        self.environment, self.address, self.api = environment, str(self.home / "nvim.sock"), None
         # Where a file of Python is opened Neovim looks for a Python with a module for it, and starts several: no subject here.
         self.child = subprocess.Popen([program, "--headless", "--cmd", "let g:loaded_python3_provider = 0", "--listen", self.address, file],
                                       env=environment, stdin=subprocess.DEVNULL,
@@ -67,26 +67,18 @@ class Neovim:
 
     def listens(self):
         """Whether the socket takes connections: its name is there a moment before."""
-        with socket.socket(socket.AF_UNIX) as connection, contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
-            connection.connect(self.address)
+        with contextlib.suppress(FileNotFoundError, ConnectionRefusedError):
+            self.api = NeovimApi(self.address, kPatienceS)
             return True
         return False
 
-    def remote(self, option, text):
-        done = subprocess.run([self.program, "--server", self.address, option, text], check=True,
-                              env=self.environment, stdin=subprocess.DEVNULL, capture_output=True,
-                              text=True, timeout=kPatienceS)
-        return done.stdout + done.stderr  # --remote-expr prints to stderr in some versions
-
     def type(self, keys):
-        self.remote("--remote-send", keys)
+        self.api.call("nvim_input", keys)
 
     def lua(self, expression):
-        """The value of a Lua expression. It comes through a file: 0.7 cuts what --remote-expr prints."""
-        file = self.home / "value.json"
-        text = f"vim.fn.writefile({{ vim.fn.json_encode({{ {expression} }}) }}, {json.dumps(str(file))})"
-        self.remote("--remote-expr", f"luaeval({json.dumps(text)})")
-        values = json.loads(file.read_text(encoding="utf-8"))
+        """The value of a Lua expression, as JSON can say it."""
+        # A list, because an expression may have no value. nil alone would be no JSON text in 0.7.
+        values = json.loads(self.api.call("nvim_exec_lua", f"return vim.fn.json_encode({{ {expression} }})", []))
         return values[0] if values else None
 
     def state(self):
@@ -129,8 +121,9 @@ class Neovim:
     def close(self):
         try:
             self.type("<C-\\><C-n>:qa!<CR>")
-        except subprocess.CalledProcessError:
-            pass  # 0.7 may be gone before it has answered
+        except RemoteError:
+            pass  # it may be gone before it has answered
+        self.api.close()
         try:
             self.child.wait(kPatienceS)
         except subprocess.TimeoutExpired:
