@@ -95,6 +95,27 @@ TEST_CASE("A-13: an empty head, and one for a closed document, change nothing") 
   CHECK(person.questions.back().snapshot == nullptr);
 }
 
+TEST_CASE("A-13: a file that is opened again gets its head before its first request") {
+  test::Person person(200);
+  person.ask();
+  person.rest();
+  person.show("int area(int);\n");
+  person.rest();
+  person.worker.close({1, "file:///p/a.c"});
+  person.text_a = text::Document(person.text_a.snapshot()->bytes());
+  OpenedDocument opened{{1, "file:///p/a.c"}, person.text_a.snapshot(), false, {"p", "a.c"}};
+  opened.home = {"/p", "/p/a.c"};
+  person.worker.open(opened);
+  CHECK(person.worker.documents().rows().at(0).file.open);
+  REQUIRE(person.questions.back().snapshot == person.text_a.snapshot());
+  person.show("int area(long);\n");
+  person.ask();
+  person.rest();
+  person.type(" ");
+  CHECK(person.ask().head_files == 1);
+  CHECK(person.seen.head.find("int area(long);\n") != std::string::npos);
+}
+
 TEST_CASE("A-13: whatever changes a head, the next prompts are right and no keystroke waits") {
   const std::vector<std::string> heads = {"", "int area(int);\n", "int area(long);\n",
                                           "struct Shape { int sides; };\nint area(long);\n"};

@@ -53,8 +53,10 @@ void Worker::close(const DocumentKey& document) {
 
 void Worker::open(const OpenedDocument& opened) {
   idle_.wake();
-  memory_.open(opened);
   DocumentState& document = documents_.use(opened.document, opened.file);
+  // One that was closed and is open again counts as open before anybody asks for it.
+  if (!document.open) documents_.follow(document, *opened.snapshot);
+  memory_.open(opened);
   document.snapshot = opened.snapshot;
   document.windows = windows_for({}, document);
   document.home = opened.home;

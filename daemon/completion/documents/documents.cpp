@@ -87,6 +87,7 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
     state.suggestions.clear();
     state.asked.reset();
     state.edited = {};
+    state.head_asked = 0;
   }
   state.open = true;
   drop_lost(state);
