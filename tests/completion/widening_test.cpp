@@ -352,6 +352,19 @@ TEST_CASE("I-5: other documents make room for the one in use") {
   }
 }
 
+TEST_CASE(
+    "A-5: a file that is opened again keeps its window, so that a jump costs only its after") {
+  Person person(lines(350));
+  person.ask();
+  person.rest();
+  person.worker.close({1, person.uri});
+  person.document = text::Document(person.document.snapshot()->bytes());
+  person.jump(person.cursor / 2);
+  const Receipt receipt = person.ask();
+  CHECK(receipt.view == "short after");
+  CHECK(receipt.evaluated_tokens <= 110);
+}
+
 TEST_CASE("edits anywhere while the window widens: prompts are the text, and nobody waits") {
   const unsigned seed = GENERATE(range(1U, 1U + kSeeds));
   CAPTURE(seed);

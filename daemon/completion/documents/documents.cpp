@@ -81,7 +81,9 @@ void Documents::follow(DocumentState& state, const text::Snapshot& snapshot) {
   }
   // A text that was closed is another one when it is opened again; its versions count from 1.
   if (!state.open) {
+    const std::size_t begin = state.spine.begin(), end = state.spine.end();
     state.spine = prompt::Spine(tokenizer, state.newest_path());
+    if (end > begin) state.spine.start(snapshot, begin, end);  // its pages may still be there
     state.first_spine = prompt::Spine(tokenizer, state.first_spine.path());
     state.coming.reset();
     state.suggestions.clear();
