@@ -263,10 +263,13 @@ tl::expected<Plan, AnchorChange> continued(const Anchor& anchor, const text::Sna
   const std::string_view text = snapshot.bytes();
   if (!only_closers_and_blanks(text.substr(cursor, anchor.resume - cursor)))
     return tl::unexpected(AnchorChange::kTail);
+  // What was pasted may be far too long, and tokenizing 1 MB only to know takes half a second.
+  const auto most = static_cast<std::size_t>(windows.increment_max_of(anchor.view));
+  if (cursor - anchor.cut > 2 * most * kBytesPerTokenGuess)
+    return tl::unexpected(AnchorChange::kHoleTooLong);
   Anchor next = anchor;
   next.increment = cover(text.substr(anchor.cut, cursor - anchor.cut), anchor, tokenizer);
-  if (next.increment.size() > static_cast<std::size_t>(windows.increment_max_of(next.view)))
-    return tl::unexpected(AnchorChange::kHoleTooLong);
+  if (next.increment.size() > most) return tl::unexpected(AnchorChange::kHoleTooLong);
   return plan_for(std::move(next), snapshot, cursor, tokenizer);
 }
 

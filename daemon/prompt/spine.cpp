@@ -24,7 +24,7 @@ Spine::Spine(const engine::Tokenizer& tokenizer, PathHead path)
 
 void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, Limits limits) {
   const auto most = static_cast<std::size_t>(std::max(limits.before_max, 1));
-  const bool carried = carry(snapshot);
+  const bool carried = carry(snapshot, limits);
   serial_ = snapshot.serial();
   whole_ = whole_ && carried && end_ == snapshot.bytes().size();
   if (carried && fits(limits)) return;
@@ -45,7 +45,7 @@ void Spine::follow(const text::Snapshot& snapshot, std::size_t cut, Limits limit
 
 bool Spine::follow_edits(const text::Snapshot& snapshot, std::size_t cut, Limits limits) {
   if (!serial_ || tokens_.tokens().empty()) return false;
-  if (!carry(snapshot)) {
+  if (!carry(snapshot, limits)) {
     serial_.reset();
     return false;
   }
@@ -94,7 +94,7 @@ std::size_t Spine::border_at_or_before(std::string_view text, std::size_t byte) 
   return begin_ + tokens_.begin_of(token);
 }
 
-bool Spine::carry(const text::Snapshot& snapshot) {
+bool Spine::carry(const text::Snapshot& snapshot, Limits limits) {
   if (!serial_) return false;
   const text::Snapshot::Since since = snapshot.edits_since(*serial_);
   if (!since.complete) return false;
@@ -110,6 +110,8 @@ bool Spine::carry(const text::Snapshot& snapshot) {
     return true;
   }
   if (change.begin < begin_ || removed_end > end_) return false;
+  const auto most = static_cast<std::size_t>(std::max({limits.before_max, limits.whole_max, 1}));
+  if (inserted > most * kBytesPerTokenGuess) return false;
   end_ += growth;
   tokens_.replace(snapshot.bytes().substr(begin_, end_ - begin_), change.begin - begin_,
                   change.removed, inserted);

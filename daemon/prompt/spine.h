@@ -59,8 +59,9 @@ class Spine {
   std::size_t border_at_or_before(std::string_view text, std::size_t byte) const;
 
  private:
-  /// Follows the edits; false if the window's place was edited away.
-  bool carry(const text::Snapshot& snapshot);
+  /// Follows the edits; false if the window's place was edited away, or more was inserted than a
+  /// window shows: tokenizing a paste of 1 MB takes half a second.
+  bool carry(const text::Snapshot& snapshot, Limits limits);
   bool shows_enough(std::size_t cut, std::size_t tokens_max) const;
   bool fits(Limits limits) const;
   /// Tokenizes the whole text, if it is no more than `tokens_max`.
