@@ -12,16 +12,27 @@ namespace efimd::completion {
 
 namespace {
 
+using Tokens = std::span<const engine::TokenId>;
+
+/// How many leading tokens are the same. In blocks, because every document is looked at before each
+/// answer, and one by one nine sequences of a GPU's window took 0.3 ms.
+std::size_t shared_tokens(Tokens a, Tokens b) {
+  constexpr std::size_t kBlock = 64;
+  const std::size_t most = std::min(a.size(), b.size());
+  std::size_t same = 0;
+  while (same + kBlock <= most && std::equal(&a[same], &a[same] + kBlock, &b[same])) same += kBlock;
+  while (same < most && a[same] == b[same]) ++same;
+  return same;
+}
+
 /// Tokens of KV that a document's sequences hold; what they share counts once. Sequences share whole
 /// leading parts, so that a token is new from where it differs from every sequence before it.
-int tokens_of(const std::vector<std::span<const engine::TokenId>>& sequences) {
+int tokens_of(const std::vector<Tokens>& sequences) {
   std::size_t total = 0;
   for (std::size_t at = 0; at < sequences.size(); ++at) {
     std::size_t shared = 0;
-    for (std::size_t other = 0; other < at; ++other) {
-      const auto same = std::ranges::mismatch(sequences[at], sequences[other]).in1;
-      shared = std::max(shared, static_cast<std::size_t>(same - sequences[at].begin()));
-    }
+    for (std::size_t other = 0; other < at; ++other)
+      shared = std::max(shared, shared_tokens(sequences[at], sequences[other]));
     total += sequences[at].size() - shared;
   }
   return static_cast<int>(total);
@@ -307,7 +318,7 @@ bool Documents::make_room(const KeptAnchor& but, const DocumentState* spare) {
 }
 
 int Documents::tokens_held(const DocumentState& state) const {
-  std::vector<std::span<const engine::TokenId>> sequences;
+  std::vector<Tokens> sequences;
   for (const KeptAnchor& kept : state.anchors)
     if (kept.sequence) sequences.push_back(engine_.held(*kept.sequence));
   if (state.spine_sequence) sequences.push_back(engine_.held(*state.spine_sequence));
