@@ -273,6 +273,19 @@ TEST_CASE("a document that is closed and opened again unchanged keeps its anchor
   CHECK(harness.service->status().files.at(0).hits == 1);
 }
 
+TEST_CASE("the text of a document that is closed is let go of") {
+  Harness harness(says("f();"));
+  harness.set(kFile);
+  harness.ask();
+  const std::weak_ptr<const text::Snapshot> text = harness.documents.at("file:///a").snapshot();
+  harness.service->close({1, "file:///a"});
+  harness.documents.erase("file:///a");
+  harness.set(kFile, "file:///b");
+  harness.ask("file:///b");
+  CHECK(text.expired());
+  CHECK(harness.service->status().files.at(0).anchors > 0);
+}
+
 TEST_CASE("a document that was changed while it was closed gets its own text") {
   auto script = says("");
   std::string seen;

@@ -140,11 +140,15 @@ Documents::States::iterator Documents::first_out(const DocumentState& but) {
 void Documents::close(const DocumentKey& document) {
   const auto found = states_.find(document);
   if (found == states_.end()) return;
-  found->second.open = false;
-  found->second.closed_at = std::chrono::steady_clock::now();
-  found->second.last.reset();
-  found->second.rejections = {};
-  found->second.suggestions.clear();
+  DocumentState& state = found->second;
+  state.open = false;
+  state.closed_at = std::chrono::steady_clock::now();
+  state.last.reset();
+  state.rejections = {};
+  state.suggestions.clear();
+  // Its anchors and pages are kept for when it is opened again, but not its text.
+  state.snapshot.reset();
+  state.asked.reset();
 }
 
 void Documents::focus(const DocumentKey& document) {
