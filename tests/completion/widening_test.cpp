@@ -87,6 +87,17 @@ class Person {
     cursor = std::min(to, document.snapshot()->bytes().size());
     to_line_end();
   }
+  /// Closes the file and opens it again, with `more` in front.
+  void open_again(const std::string& more) {
+    worker.close({1, uri});
+    const text::SnapshotPtr old = document.snapshot();
+    document = text::Document(more + std::string(old->bytes()));
+    cursor += more.size();
+    OpenedDocument opened;
+    opened.document = {1, uri};
+    opened.snapshot = document.snapshot();
+    worker.open(opened);
+  }
   /// Idle time of so many steps of the engine, then a keystroke comes.
   void idle_for(int steps) {
     std::stop_source stop;
@@ -357,8 +368,7 @@ TEST_CASE(
   Person person(lines(350));
   person.ask();
   person.rest();
-  person.worker.close({1, person.uri});
-  person.document = text::Document(person.document.snapshot()->bytes());
+  person.open_again("");
   person.jump(person.cursor / 2);
   const Receipt receipt = person.ask();
   CHECK(receipt.view == "short after");
@@ -374,7 +384,7 @@ TEST_CASE("edits anywhere while the window widens: prompts are the text, and nob
   for (int event = 0; event < 60; ++event) {
     const std::size_t size = person.document.snapshot()->bytes().size();
     CAPTURE(event);
-    switch (pick(6)) {
+    switch (pick(7)) {
       case 0: {
         const std::string_view text = person.document.snapshot()->bytes();
         const std::size_t line = text.find('\n', pick(size));
@@ -383,6 +393,9 @@ TEST_CASE("edits anywhere while the window widens: prompts are the text, and nob
       }
       case 1:
         person.jump(pick(size));
+        break;
+      case 2:
+        person.open_again(pick(2) == 0 ? "" : "int other = 2;\n");
         break;
       default:
         person.type(pick(4) == 0 ? "\n  " : "x");
