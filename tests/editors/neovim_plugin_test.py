@@ -23,6 +23,7 @@ from lsp_recorder import is_offered, offset_of  # noqa: E402
 from neovim_bridge import Bridge  # noqa: E402, F401
 from neovim_buffers import Buffers  # noqa: E402, F401
 from neovim_ghost import Drawing, Leaving, Undo  # noqa: E402, F401
+from neovim_keys import Keys  # noqa: E402, F401
 from neovim import kPatienceS, kRepeated, kSettings, kTyped  # noqa: E402
 from neovim_plugin import Plugin, kPlugin, kSkipped, kTypist, lua_string, neovim_for, read_only  # noqa: E402
 from terminal_picture import svg  # noqa: E402
@@ -95,13 +96,6 @@ class Typing(Plugin):
         self.neovim.type("<Tab>")
         after = self.neovim.wait_for("a tab", lambda now: now["lines"] != state["lines"])
         self.assertRegex(after["lines"][state["row"]], r"name +$")
-
-    def test_tab_ends_an_abbreviation_where_it_did_without_efimd(self):
-        if self.mode != "old":
-            self.skipTest("Neovim's own <Tab> ends none from 0.11 on")
-        self.start(options="enabled = false")
-        self.neovim.type(":iabbrev nam name<CR>Gonam<Tab>x")
-        self.neovim.wait_for("the long form", lambda state: state["lines"][-1].split() == ["name", "x"])
 
     def test_a_dismissed_suggestion_does_not_come_again(self):
         dismissed = self.begin()["ghost"]

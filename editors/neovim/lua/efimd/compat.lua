@@ -26,6 +26,18 @@ function M.attach(config, buf, client_id)
   return id
 end
 
+--- What `key` is mapped to in insert mode, as maparg() says it; nil if to nothing.
+function M.mapping(key)
+  local found = vim.fn.maparg(key, 'i', false, true)
+  if vim.tbl_isempty(found) then return nil end
+  if found.rhs then found.rhs = found.rhs:gsub('<SID>', ('<SNR>%d_'):format(found.sid)) end
+  if type(found.callback) ~= 'number' then return found end
+  for _, each in ipairs(vim.api.nvim_get_keymap('i')) do -- 0.7's maparg() has no functions of Lua
+    if each.lhs == found.lhs then found.callback = each.callback end
+  end
+  return found
+end
+
 local queued = {}
 
 --- Calls `change` before the keys that were typed already. A key that is an expression may not change text itself, and

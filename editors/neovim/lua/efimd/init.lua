@@ -88,25 +88,34 @@ function M.statusline(options)
   return ('%%#%s#%s%%*'):format(now.name == 'failed' and 'EfimdStatusError' or 'EfimdStatus', text)
 end
 
---- What `key` does without efimd, as a function that gives keys; nil where a mapping of the user's is not to be touched.
-local function fallback_of(key)
-  local mapped = vim.fn.maparg(key, 'i', false, true)
-  if vim.tbl_isempty(mapped) then
-    -- A mapped <Tab> ends no abbreviation; <C-]> does, and inserts nothing.
-    local keys = key:lower() == '<tab>' and '<C-]><Tab>' or key
-    return function() return keys end
-  end
-  -- Neovim's own <Tab>, for snippets, is such a mapping.
-  if mapped.callback and mapped.expr == 1 then return function() return mapped.callback() or '' end end
-  return nil
+--- The name of a mapping that does what `key` does without efimd: what the user mapped it to, or Neovim its own <Tab>.
+local function name_without_efimd(key)
+  local name = '<Plug>(efimd-without-' .. key:gsub('[<>|]', '_') .. ')'
+  local was = compat.mapping(key)
+  local options = {
+    expr = was and was.expr == 1, silent = was and was.silent == 1, noremap = not was or was.noremap == 1,
+    callback = was and was.callback, replace_keycodes = was and was.replace_keycodes == 1 or nil,
+  }
+  -- A mapped <Tab> ends no abbreviation; <C-]> does, and inserts nothing.
+  local rhs = not was and (key:lower() == '<tab>' and '<C-]><Tab>' or key) or was and was.rhs or ''
+  vim.api.nvim_set_keymap('i', name, rhs, options)
+  return name
 end
 
+local without = {} -- key -> name_without_efimd(); a second setup() finds efimd's own mappings
+
+--- `call` returns false where it does nothing; then the key does what it did before.
 local function map(key, desc, call)
-  local fallback = key and fallback_of(key)
-  if not fallback then return end
+  if not key then return end
+  without[key] = without[key] or name_without_efimd(key)
   vim.keymap.set('i', key, function()
-    return call() == false and fallback() or ''
-  end, { expr = true, desc = 'efimd: ' .. desc })
+    return call() == false and without[key] or ''
+  end, { expr = true, remap = true, desc = 'efimd: ' .. desc })
+end
+
+--- `call` always does something, so a mapping of the user's is left alone.
+local function map_if_free(key, desc, call)
+  if key and (without[key] or not compat.mapping(key)) then map(key, desc, call) end
 end
 
 local function map_keys(keys)
@@ -117,9 +126,9 @@ local function map_keys(keys)
     if not M.visible() then return false end
     M.dismiss()
   end)
-  map(keys.next, 'next suggestion', function() M.select(1) end)
-  map(keys.previous, 'previous suggestion', function() M.select(-1) end)
-  map(keys.trigger, 'ask for a suggestion', function() M.trigger() end)
+  map_if_free(keys.next, 'next suggestion', function() M.select(1) end)
+  map_if_free(keys.previous, 'previous suggestion', function() M.select(-1) end)
+  map_if_free(keys.trigger, 'ask for a suggestion', function() M.trigger() end)
 end
 
 local offered = false
