@@ -1,5 +1,6 @@
 """How the plugin draws a suggestion, and takes it into the text, for neovim_plugin_test.py."""
 
+from neovim import kRepeated
 from neovim_plugin import Plugin
 
 
@@ -61,6 +62,23 @@ class Leaving(Plugin):
         self.neovim.type("a, v")
         self.neovim.wait_for("the typed text", lambda state: state["lines"][-1] == before["lines"][-1] + ", v")
         self.neovim.ghost_at_cursor()
+
+
+class Replacing(Plugin):
+    def test_in_replace_mode_a_key_finds_nothing_to_dismiss(self):
+        self.start_ready(text=f"{kRepeated.rstrip()} = rea\n")
+        self.neovim.type("GAd")
+        self.neovim.ghost_at_cursor()
+        asked = len(self.recorded().requests)
+        self.neovim.type("<BS><Esc>A <Esc>Rd")
+        if self.mode == "new-native":  # Neovim asks there, and draws nothing of the answer
+            self.neovim.wait_for("a question", state=None, holds=lambda: len(self.recorded().requests) > asked)
+        self.neovim.wait_for("every answer", state=None, holds=lambda: not self.recorded().unanswered())
+        self.neovim.wait_for("replace mode", lambda state: state["mode"] == "R" and not state["ghosts"])
+        self.assertFalse(self.neovim.lua("require('efimd').visible()"))
+        self.neovim.type("<C-]><Esc>")
+        self.neovim.wait_for("normal mode", lambda state: state["mode"] == "n")
+        self.assertEqual(self.recorded().shows("efim/didDismiss"), [])
 
 
 class Undo(Plugin):

@@ -22,7 +22,7 @@ sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors
 from lsp_recorder import is_offered, offset_of  # noqa: E402
 from neovim_bridge import Bridge  # noqa: E402, F401
 from neovim_buffers import Buffers  # noqa: E402, F401
-from neovim_ghost import Drawing, Leaving, Undo  # noqa: E402, F401
+from neovim_ghost import Drawing, Leaving, Replacing, Undo  # noqa: E402, F401
 from neovim_keys import Keys  # noqa: E402, F401
 from neovim import kPatienceS, kRepeated, kSettings, kTyped  # noqa: E402
 from neovim_plugin import Plugin, kPlugin, kSkipped, kTypist, lua_string, neovim_for, read_only  # noqa: E402

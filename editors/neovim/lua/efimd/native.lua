@@ -18,7 +18,7 @@ local kServerBusy = { [-32800] = true, [-32801] = true, [-32802] = true } -- can
 local function menu_hides() return config.values.menu == 'hide' and vim.fn.pumvisible() == 1 end
 
 function M.rest(buf)
-  if menu_hides() then return nil end
+  if not again.inserting(buf) or menu_hides() then return nil end -- in replace mode Neovim draws nothing
   return suggestion.rest(buf)
 end
 
