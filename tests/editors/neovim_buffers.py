@@ -92,3 +92,17 @@ class Buffers(Plugin):
         self.neovim.wait_for("its end", state=None, holds=lambda: self.closed() == self.opened()[1:])
         self.assertEqual(self.attached(), [1])
         self.assertEqual(self.neovim.state()["messages"].strip(), "")
+
+
+class Folders(Plugin):
+    def test_the_repository_of_the_folder_and_folders_that_cd_enters_are_projects(self):
+        for folder in ("work/.git", "work/src", "notes"):
+            (self.home / folder).mkdir(parents=True)
+        self.start_ready(name="work/src/settings.py", init=f"vim.cmd('cd {self.home}/work/src')\n" + self.setup_lua())
+        self.assertEqual(self.neovim.lua("require('efimd.client').get().config.root_dir"), f"{self.home}/work")
+        self.neovim.type("".join(f":silent cd {self.home}/{folder}<CR>" for folder in ("work", "notes", "work/src", "notes")) + ":new<CR>")
+        self.neovim.wait_for("the new buffer", state=None, holds=lambda: len(self.recorded().shows("textDocument/didOpen")) == 2)
+        added = [params["event"] for params in self.recorded().shows("workspace/didChangeWorkspaceFolders")]
+        notes = f"{self.home}/notes"
+        self.assertEqual(added, [{"added": [{"uri": f"file://{notes}", "name": notes}], "removed": []}])
+        self.assertEqual(self.neovim.log_errors(), [])

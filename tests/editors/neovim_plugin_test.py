@@ -21,7 +21,7 @@ kRoot = pathlib.Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(kRoot / "tests" / "support"), str(kRoot / "tests" / "editors")]
 from lsp_recorder import is_offered, offset_of  # noqa: E402
 from neovim_bridge import Bridge  # noqa: E402, F401
-from neovim_buffers import Buffers  # noqa: E402, F401
+from neovim_buffers import Buffers, Folders  # noqa: E402, F401
 from neovim_ghost import Drawing, Leaving, Replacing, Undo  # noqa: E402, F401
 from neovim_keys import Keys  # noqa: E402, F401
 from neovim import kPatienceS, kRepeated, kSettings, kTyped  # noqa: E402

@@ -49,6 +49,7 @@ end
 local function on_init(client)
   if client.id ~= client_id then return end
   serves = true
+  M.follow_folder() -- it may have changed meanwhile
   local capabilities = client.server_capabilities or {}
   if not capabilities.inlineCompletionProvider then
     state.set('failed', 'no inline completion')
@@ -83,13 +84,29 @@ end
 
 local languages = {} -- buf -> the language that its document was opened with
 
+local folders = {} -- path -> true: those that the bridge was told of
+
+--- The folder whose files are one project with those of the current folder: its git repository, else itself. A repository of
+--- all of the home folder is none.
+local function project_folder()
+  local here = compat.uv.cwd()
+  local folder = here
+  while folder and folder ~= compat.uv.os_homedir() and folder ~= vim.fn.fnamemodify(folder, ':h') do
+    if compat.uv.fs_stat(folder .. '/.git') then return folder end
+    folder = vim.fn.fnamemodify(folder, ':h')
+  end
+  return here
+end
+
 local function client_config()
   local capabilities = vim.lsp.protocol.make_client_capabilities()
   capabilities.textDocument.inlineCompletion = { dynamicRegistration = false }
+  local folder = project_folder()
+  folders = { [folder or ''] = true }
   return {
     name = 'efimd',
     cmd = config.values.cmd,
-    root_dir = compat.uv.cwd(),
+    root_dir = folder,
     capabilities = capabilities,
     init_options = { efim = vim.tbl_extend('keep', { receipts = true, state = true }, config.values.server) },
     handlers = state.handlers,
@@ -135,6 +152,15 @@ end
 function M.notify(method, params)
   local client = M.get()
   if client and client.initialized then compat.call(client, 'notify', method, params) end
+end
+
+--- `:cd` went to another folder. The one before stays: buffers of it may be open.
+function M.follow_folder()
+  local client, folder = M.get(), project_folder()
+  if not client or not client.initialized or not folder or folders[folder] then return end
+  folders[folder] = true
+  M.notify('workspace/didChangeWorkspaceFolders',
+    { event = { added = { { uri = vim.uri_from_fname(folder), name = folder } }, removed = {} } })
 end
 
 function M.document(buf) return { uri = vim.uri_from_bufnr(buf) } end

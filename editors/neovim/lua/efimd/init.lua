@@ -190,6 +190,7 @@ function M.setup(options)
   vim.api.nvim_create_autocmd('BufWritePost', { group = group, callback = function(event) client.written(event.buf) end })
   vim.api.nvim_create_autocmd('BufFilePre', { group = group, callback = function(event) client.before_rename(event.buf) end })
   vim.api.nvim_create_autocmd('BufFilePost', { group = group, callback = function(event) client.after_rename(event.buf) end })
+  vim.api.nvim_create_autocmd('DirChanged', { group = group, pattern = { 'global', 'tabpage', 'window' }, callback = client.follow_folder })
   vim.api.nvim_create_autocmd('BufWipeout', { group = group, callback = function(event) off.buffers[event.buf] = nil end })
   apply()
 end
