@@ -35,6 +35,7 @@ constexpr auto kBlocks = std::to_array<std::string_view>({"preproc_if",
                                                           "impl_item",
                                                           "lexical_declaration",
                                                           "variable_declaration",
+                                                          "export_statement",
                                                           "statement_block",
                                                           "ERROR"});
 
@@ -226,9 +227,11 @@ class ImportReader {
       return true;
     }
     if (type != "variable_declarator") return false;
-    const TSNode call = call_in(field_of(node, "value"));
+    const TSNode value = field_of(node, "value");
+    const TSNode call = call_in(value);
     const TSNode function = field_of(call, "function");
     if (ts_node_is_null(function)) return true;
+    if (tree_.text_of(value).size() <= kLazyBytesMax && add_lazy(call, 0)) return true;
     if (const auto name = tree_.text_of(function); name != "require" && name != "import")
       return true;
     const TSNode source = child_of_type(field_of(call, "arguments"), "string");
@@ -241,6 +244,25 @@ class ImportReader {
     });
     add(std::move(import));
     return true;
+  }
+
+  /// That of `lazy(() => import("a"))` and of `dynamic(() => import("a").then(...))`; false if
+  /// there is none.
+  bool add_lazy(TSNode node, int depth) {
+    if (depth > kLazyDepthMax) return false;
+    bool found = false;
+    for_each_child(node, [&](TSNode child) {
+      const TSNode function = field_of(child, "function");
+      if (!ts_node_is_null(function) && type_of(function) == "import") {
+        const TSNode source = child_of_type(field_of(child, "arguments"), "string");
+        if (!ts_node_is_null(source)) add({Import::Kind::kQuoted, unquoted(tree_.text_of(source))});
+        found = true;
+      } else {
+        found = add_lazy(child, depth + 1);
+      }
+      return !found;
+    });
+    return found;
   }
 
   /// That of `require("a").b` and of `await import("a")`; a null node if there is none.
@@ -280,6 +302,9 @@ class ImportReader {
   }
 
   static constexpr std::string_view kColons = "::";
+  /// Of a call that may have an import in its arguments, and of nodes in it.
+  static constexpr std::size_t kLazyBytesMax = 1024;
+  static constexpr int kLazyDepthMax = 8;
 
   const Grammar grammar_;
   const Tree& tree_;

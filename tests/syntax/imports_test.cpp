@@ -87,6 +87,13 @@ TEST_CASE("modules that are loaded in other ways are read, too") {
       std::vector<Import>{{Kind::kQuoted, "./cd", {"c", "d"}}, {Kind::kQuoted, "./e"}});
 }
 
+TEST_CASE("a module that is loaded when it is first drawn is an import") {
+  CHECK(imports_of(Grammar::kTsx,
+                   "export const A = dynamic(\n  () => import('./A').then((m) => m.A),\n);\n"
+                   "const B = lazy(() => import('./B'));\nconst n = f(() => g('./C'));\n") ==
+        std::vector<Import>{{Kind::kQuoted, "./A"}, {Kind::kQuoted, "./B"}});
+}
+
 TEST_CASE("imports in functions are imports") {
   CHECK(
       imports_of(
