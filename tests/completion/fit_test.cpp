@@ -137,7 +137,7 @@ TEST_CASE("F-5: the rest of the line is not repeated") {
   CHECK(accepted("x = ^ + tail;", "head + tail;") == "x = head| + tail;");
   CHECK(accepted("return ^x + y;", "x + y;") == silent(completion::silence::kRepeats));
   CHECK(accepted("foo(^a, b);\n", "x, \nbar();") == "foo(x, |a, b);\n");
-  CHECK(accepted("foo(^end);", "send") == "foo(send|end);");
+  CHECK(accepted("foo(^end);", "send") == "foo(s|end);");
 }
 
 TEST_CASE("F-4: lines that follow are not repeated") {
@@ -248,7 +248,7 @@ TEST_CASE("F-7: no comment hides the rest of the line") {
   CHECK(accepted("int a = ^ + 1;", "b; // the base", "c") == "int a = b;| + 1;");
   CHECK(accepted("int a = ^ + 1;", "b /* the base", "c") == "int a = b| + 1;");
   CHECK(accepted("x = ^  # why", "1  # one", "python") == "x = 1|  # why");
-  CHECK(accepted("x = 1; ^int y;", "// two", "c") == silent(completion::silence::kUnbalanced));
+  CHECK(accepted("x = 1; ^int y;", "// two,", "c") == silent(completion::silence::kUnbalanced));
   CHECK(accepted("f(^)", "a) # all", "python") == "f(a) # all|");
   CHECK(accepted("a = [^]", "1, # one\n2", "python") == "a = [1, # one\n2|]");
   CHECK(accepted("x = 1 # ^ and", "one # two", "python") == "x = 1 # one # two| and");
@@ -366,6 +366,32 @@ TEST_CASE("F-5: the word that the cursor stands in is not typed again") {
   CHECK(accepted("get^Value()", "Current") == "getCurrent|Value()");
   CHECK(accepted("f(^a, b);", "a + 1, ") == "f(a + 1, |a, b);");
   CHECK(accepted("f(^a, b);", "ab, ") == "f(ab, |a, b);");
+}
+
+TEST_CASE("F-5: a word's second half is not typed again") {
+  CHECK(accepted("r^turn cp;", "eturn 1;") == "re|turn cp;");
+  CHECK(accepted("  fi^st++;", "rst--;") == "  fir|st++;");
+  CHECK(accepted("x = fal^e", "se") == "x = fals|e");
+  CHECK(accepted("x = fal^se", "se") == silent(completion::silence::kRepeats));
+}
+
+TEST_CASE("F-5: words that grow together make a known one") {
+  CHECK(accepted("f(request^l)\nurl = 1\n", ".url") == "f(request.ur|l)\nurl = 1\n");
+  CHECK(accepted("a = (^tions)\noptions = 1\n", "name, options") ==
+        "a = (name, op|tions)\noptions = 1\n");
+  CHECK(accepted("x = ^code;\nencode = 1;\n", "en") == "x = en|code;\nencode = 1;\n");
+  CHECK(accepted("impo^s\n", "rt typing as t") == silent(completion::silence::kRepeats));
+  CHECK(accepted("onErrorR^meNext()\n", "esu") == "onErrorResu|meNext()\n");
+  CHECK(accepted("f(^5)\n", "-4, 1.23") == "f(-4, 1.23|5)\n");
+  CHECK(accepted("#^if\n", "endif") == "#end|if\n");
+  CHECK(accepted("get^Data()", "ID") == "getID|Data()");
+  CHECK(accepted("f(^\xE6\x97\xA5)", "\xE6\x9C\xAC") == "f(\xE6\x9C\xAC|\xE6\x97\xA5)");
+}
+
+TEST_CASE("F-5: no sign that ends a statement stands before a word") {
+  CHECK(accepted("retu^err;\n", "rn Z_BUF_ERROR;", "c") == silent(completion::silence::kRepeats));
+  CHECK(accepted("for (i = 0; i < n^i++) {\n", ";", "c") == "for (i = 0; i < n;|i++) {\n");
+  CHECK(accepted("x = \"a^b\"", "c;", "c") == "x = \"ac;|b\"");
 }
 
 TEST_CASE("F-7: labels and a preprocessor's lines end no block below") {

@@ -5,6 +5,7 @@
 
 #include "daemon/completion/fit/balance.h"
 #include "daemon/completion/fit/fit_lines.h"
+#include "daemon/completion/fit/line_rest.h"
 #include "daemon/completion/fit/parses.h"
 #include "daemon/completion/fit/repeats.h"
 #include "daemon/completion/fit/tail_match.h"
@@ -14,43 +15,6 @@
 namespace efimd::completion {
 
 namespace {
-
-/// Longer ends of a line are not compared in the near sense.
-constexpr std::size_t kRestBytesMax = 256;
-
-/// F-5 for a rest of the line that is more than a tail: what the completion's first line repeats of
-/// it at its end is cut. A repetition begins at a word's border and is the whole rest, exactly or
-/// but for its form, or at least 3 bytes of it with a word.
-std::string_view without_rest(std::string_view line, const CursorContext& place) {
-  constexpr std::size_t kRepeatedBytesMin = 3;
-  const std::string_view rest = trim_end(place.rest);
-  const bool may_be_near = rest.size() <= kRestBytesMax && has_word(rest);
-  const std::size_t longest =
-      std::min(line.size(), may_be_near ? 2 * rest.size() + 1 : rest.size());
-  for (std::size_t size = longest; size > 0; --size) {
-    const std::size_t at = line.size() - size;
-    const std::string_view repeated = line.substr(at);
-    if (at > 0 && is_word(line[at - 1]) && is_word(line[at])) continue;
-    if (may_be_near && same_but_for_form(repeated, rest, place.language)) return line.substr(0, at);
-    if (!rest.starts_with(repeated)) continue;
-    if (size == rest.size() || (size >= kRepeatedBytesMin && has_word(repeated)))
-      return line.substr(0, at);
-  }
-  return line;
-}
-
-/// F-5 for a rest of the line that begins with a word: whether the completion's first line begins with
-/// the same word and does not go before it. It does not if the cursor is in the word, or if its end
-/// would make one word with it.
-bool types_word_again(std::string_view line, const CursorContext& place) {
-  constexpr std::size_t kTypedAgainMin = 2;
-  const auto end = std::ranges::find_if_not(place.rest, is_word);
-  const std::string_view word =
-      place.rest.substr(0, static_cast<std::size_t>(end - place.rest.begin()));
-  if (word.size() < kTypedAgainMin || !line.starts_with(word)) return false;
-  if (line.size() > word.size() && is_word(line[word.size()])) return false;
-  return is_word(line.back()) || (!place.line_before.empty() && is_word(place.line_before.back()));
-}
 
 /// Whether `blanks` are whole levels of what the text around the cursor indents by.
 bool is_whole_levels(std::string_view blanks, const CursorContext& place) {
@@ -77,8 +41,7 @@ std::string shaped(std::string text, const CursorContext& place) {
   if (const std::string_view kept = without_following_lines(text, place); kept.size() < text.size())
     text.resize(trim_end(kept).size());
   if (place.rest_is_tail) return text;
-  text.resize(without_rest(split_lines(text).front(), place).size());
-  if (types_word_again(text, place)) text.clear();
+  text.resize(before_rest(split_lines(text).front(), place).size());
   return text;
 }
 

@@ -29,8 +29,8 @@ struct Fitted {
 ///   F-5  The rest of the cursor's line. If it is a tail (closers), the item covers it as far as
 ///        the completion closes the same brackets and has the same signs in the same place
 ///        (tail_match.h). The completion is cut before a bracket that the tail would leave
-///        unbalanced. A rest that is more than a tail is not repeated, nor its first word if that
-///        would come to stand twice in one word, and no line of the completion comes below it.
+///        unbalanced. A rest that is more than a tail is not repeated, its first word does not grow
+///        together with another (line_rest.h), and no line of the completion comes below it.
 ///   F-6  A text that is now empty, blank, or equal to what it would replace is not shown.
 ///   F-7  Brackets and strings stay at least as balanced as they are (balance.h): cut before the
 ///        first that would not.
