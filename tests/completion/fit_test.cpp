@@ -394,6 +394,14 @@ TEST_CASE("F-5: no sign that ends a statement stands before a word") {
   CHECK(accepted("x = \"a^b\"", "c;", "c") == "x = \"ac;|b\"");
 }
 
+TEST_CASE("F-7: at the file's end a block may begin") {
+  CHECK(accepted("fn f(^", "a: u8) {", "rust") == "fn f(a: u8) {|");
+  CHECK(accepted("fn f(^\n\n", "a: u8) {", "rust") == "fn f(a: u8) {|\n\n");
+  CHECK(accepted("fn f(^\nfn g() {}\n", "a: u8) {", "rust") == "fn f(a: u8)|\nfn g() {}\n");
+  CHECK(accepted("x = ^", "f(", "c") == "x = f|");
+  CHECK(accepted("x = f(^", "a, g(b", "c") == "x = f(a, g|");
+}
+
 TEST_CASE("F-7: labels and a preprocessor's lines end no block below") {
   CHECK(accepted("switch x {\ncase 1:\n\tf()^\ncase 2:\n\tg()\n}\n", "\n}", "go") ==
         silent(completion::silence::kUnbalanced));

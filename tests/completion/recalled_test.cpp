@@ -151,7 +151,7 @@ TEST_CASE("A-12: the lines under a recalled line come with it, as far as the blo
     request.options.stop = StopRule::kLine;
     const auto outcome = harness.submit(std::move(request)).get();
     REQUIRE(outcome.item);
-    CHECK(outcome.item->text == "if (registry.is_full())");
+    CHECK(outcome.item->text == "if (registry.is_full()) {");
   }
 }
 

@@ -166,11 +166,13 @@ class Check {
     const std::size_t line_end = std::min(whole_.find('\n', bracket.at), whole_.size());
     const bool goes_on =
         line_end < end_ && !is_blank(std::string_view(whole_).substr(line_end, end_ - line_end));
-    if (!goes_on) return closed_below(place_, indentation_of(bracket), bracket.c);
     // With the line's last bracket, those around it on its line are open for the block, too.
     const std::size_t last = trim_end(std::string_view(whole_).substr(0, line_end)).size() - 1;
-    return std::ranges::any_of(undone_.open,
-                               [&](const Bracket& other) { return other.at == last; });
+    const bool ends_line =
+        std::ranges::any_of(undone_.open, [&](const Bracket& other) { return other.at == last; });
+    if (goes_on) return ends_line;
+    if (ends_line && whole_[last] == '{' && place_.next_line.empty()) return true;
+    return closed_below(place_, indentation_of(bracket), bracket.c);
   }
 
   /// The text's last quote, where the rest of the line has a string more than it had without the

@@ -11,7 +11,8 @@ namespace efimd::completion {
 /// Every bracket and string stays at least as balanced as without it. An offence is
 ///
 ///   - a bracket that opens and is never closed; but it may end its line if the text goes on below
-///     (a block that was cut short), or if the lines after the cursor close it;
+///     (a block that was cut short), if the lines after the cursor close it, or if there are none and
+///     the line ends with "{" (a block that is being written at the file's end);
 ///   - a bracket that closes nothing, or one that the lines after the cursor close already, unless the
 ///     text opens another for them: "} else {";
 ///   - a bracket with which one in the rest of the line closes nothing any more;
