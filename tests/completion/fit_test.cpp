@@ -394,6 +394,21 @@ TEST_CASE("F-5: no sign that ends a statement stands before a word") {
   CHECK(accepted("x = \"a^b\"", "c;", "c") == "x = \"ac;|b\"");
 }
 
+TEST_CASE("F-4: a line that only begins the next one is not shown") {
+  CHECK(accepted("\ta();\n\t^\n\tif (b)\n", "if", "c") == silent(completion::silence::kRepeats));
+  CHECK(accepted("^\nlet a = b[c];\n", "let a = b") == silent(completion::silence::kRepeats));
+  CHECK(accepted("^\nx = 10\n", "x = 1") == "x = 1|\nx = 10\n");
+  CHECK(accepted("// a\n^\n// b\n", "//", "c") == "// a\n//|\n// b\n");
+  CHECK(accepted("\ta();\n\tr^\n\treturn 1;\n", "eturn", "c") ==
+        "\ta();\n\treturn|\n\treturn 1;\n");
+}
+
+TEST_CASE("F-4: the next line is not begun behind the cursor's line") {
+  CHECK(accepted("void^\nlog_toggle(char *name)\n{\n}\n", " log_toggle(char *name)", "c") ==
+        silent(completion::silence::kRepeats));
+  CHECK(accepted("f(^\n  A{\n  });\n", "A{\n  B", "go") == silent(completion::silence::kRepeats));
+}
+
 TEST_CASE("F-7: at the file's end a block may begin") {
   CHECK(accepted("fn f(^", "a: u8) {", "rust") == "fn f(a: u8) {|");
   CHECK(accepted("fn f(^\n\n", "a: u8) {", "rust") == "fn f(a: u8) {|\n\n");

@@ -74,6 +74,15 @@ bool repeats(const std::vector<std::string_view>& ours, const std::vector<std::s
   return trim(last).starts_with(trim(ours.back())) || same(ours.back(), last, language);
 }
 
+/// Whether `ours` is one line that the first of `theirs` goes on, with another word or sign.
+bool begins(const std::vector<std::string_view>& ours,
+            const std::vector<std::string_view>& theirs) {
+  if (ours.size() != 1 || theirs.empty() || !has_word(ours[0])) return false;
+  const std::string_view line = ours[0], next = theirs[0];
+  return next.size() > line.size() && next.starts_with(line) &&
+         !(is_word(line.back()) && is_word(next[line.size()]));
+}
+
 }  // namespace
 
 std::string_view trim_end(std::string_view text) {
@@ -143,6 +152,9 @@ std::string_view without_following_lines(std::string_view text, const CursorCont
   const std::string_view line_before = place.line_before;
   std::vector<std::string_view> lines = split_lines(text);
   const std::vector<std::string_view> theirs = following_lines(place, lines.size());
+  const std::string_view behind = trim(lines[0]);
+  if (!is_blank(line_before) && has_word(behind) && !theirs.empty() && behind == trim(theirs[0]))
+    return {};
   const std::string first = std::string(line_before) + std::string(lines[0]);
   lines[0] = first;
   for (std::size_t begin = is_blank(line_before) ? 0 : 1; begin < lines.size(); ++begin) {
@@ -150,7 +162,7 @@ std::string_view without_following_lines(std::string_view text, const CursorCont
     std::vector<std::string_view> ours;
     std::copy_if(lines.begin() + static_cast<std::ptrdiff_t>(begin), lines.end(),
                  std::back_inserter(ours), [](std::string_view line) { return !is_blank(line); });
-    if (!repeats(ours, theirs, place.language)) continue;
+    if (!repeats(ours, theirs, place.language) && !(begin == 0 && begins(ours, theirs))) continue;
     if (begin == 0) return {};
     return text.substr(0, static_cast<std::size_t>(lines[begin].data() - text.data()));
   }
