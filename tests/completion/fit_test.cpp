@@ -409,6 +409,14 @@ TEST_CASE("F-4: the next line is not begun behind the cursor's line") {
   CHECK(accepted("f(^\n  A{\n  });\n", "A{\n  B", "go") == silent(completion::silence::kRepeats));
 }
 
+TEST_CASE("F-4: the line above is not repeated") {
+  CHECK(accepted("  \"Mara\",\n  \"Ma^\n  \"Maria\",\n", "ra\",") ==
+        silent(completion::silence::kRepeatsAbove));
+  CHECK(accepted("  f(a);\n  f(^)\n", "a);") == silent(completion::silence::kRepeatsAbove));
+  CHECK(accepted("  f(a);\n\n  f(^)\n", "a);") == "  f(a);\n\n  f(a);|\n");
+  CHECK(accepted("---\n^\n", "---", "markdown") == "---\n---|\n");
+}
+
 TEST_CASE("F-7: at the file's end a block may begin") {
   CHECK(accepted("fn f(^", "a: u8) {", "rust") == "fn f(a: u8) {|");
   CHECK(accepted("fn f(^\n\n", "a: u8) {", "rust") == "fn f(a: u8) {|\n\n");

@@ -69,6 +69,7 @@ Fitted fit(std::string_view generated, const CursorContext& place) {
     if (shown.text.size() < size) shown.text.resize(trim_end(shown.text).size());
     if (is_blank(shown.text)) return silent(silence::kParsesWorse);
   }
+  if (repeats_line_above(shown.text, place, shown.consumed)) return silent(silence::kRepeatsAbove);
   return {std::move(shown.text), place.cursor + shown.consumed, {}};
 }
 

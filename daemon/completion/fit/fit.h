@@ -26,7 +26,7 @@ struct Fitted {
 ///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly
 ///        (repeats.h). The completion is cut if its rest equals the next lines that are not blank.
 ///        Leading blanks may differ if two lines or more agree. A single line that the next one goes
-///        on, and the next one behind the cursor's line, are not shown either.
+///        on, the next one behind the cursor's line, and the line just above are not shown either.
 ///   F-5  The rest of the cursor's line. If it is a tail (closers), the item covers it as far as
 ///        the completion closes the same brackets and has the same signs in the same place
 ///        (tail_match.h). The completion is cut before a bracket that the tail would leave

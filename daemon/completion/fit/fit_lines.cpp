@@ -148,6 +148,15 @@ std::string with_indentation_of(std::string_view text, const CursorContext& plac
   return shaped;
 }
 
+bool repeats_line_above(std::string_view text, const CursorContext& place, std::size_t replaced) {
+  const std::size_t line = place.snapshot.lines().line_of(place.cursor);
+  if (line == 0 || !place.line_is_short) return false;
+  const std::string_view first = split_lines(text).front();
+  std::string ours = place.line_before + std::string(first);
+  if (first.size() == text.size()) ours += place.rest.substr(std::min(replaced, place.rest.size()));
+  return has_word(ours) && trim_end(ours) == trim_end(place.snapshot.line(line - 1));
+}
+
 std::string_view without_following_lines(std::string_view text, const CursorContext& place) {
   const std::string_view line_before = place.line_before;
   std::vector<std::string_view> lines = split_lines(text);

@@ -15,6 +15,10 @@ std::string readable(std::string_view generated);
 /// F-3.
 std::string with_indentation_of(std::string_view text, const CursorContext& place);
 
+/// F-4: whether the cursor's line would be the one above it again. `text` covers `replaced` bytes of
+/// the line's rest.
+bool repeats_line_above(std::string_view text, const CursorContext& place, std::size_t replaced);
+
 /// F-4: `text` without the lines that follow the cursor's line already.
 std::string_view without_following_lines(std::string_view text, const CursorContext& place);
 
