@@ -28,6 +28,7 @@ inline constexpr std::string_view kNothingOnLine = "the model proposes nothing o
 inline constexpr std::string_view kOnlyBlanks = "only white space";
 inline constexpr std::string_view kRepeats = "it would repeat the text after the cursor";
 inline constexpr std::string_view kRepeatsAbove = "it would repeat the line above";
+inline constexpr std::string_view kIndented = "it would be indented where no block begins";
 inline constexpr std::string_view kUnbalanced = "it would leave brackets or strings unbalanced";
 inline constexpr std::string_view kParsesWorse = "the statement would parse worse with it";
 inline constexpr std::string_view kUnsure = "the model is not sure";

@@ -417,6 +417,17 @@ TEST_CASE("F-4: the line above is not repeated") {
   CHECK(accepted("---\n^\n", "---", "markdown") == "---\n---|\n");
 }
 
+TEST_CASE("F-2: nothing is indented where no block begins") {
+  CHECK(accepted("def f():\n    a()\n    ^\n", "    b()", "python") ==
+        silent(completion::silence::kIndented));
+  CHECK(accepted("if x:\n    if a:\n    ^\n", "    b()", "python") ==
+        "if x:\n    if a:\n        b()|\n");
+  CHECK(accepted("  if (a)\n  ^\n", "  b();", "c") == "  if (a)\n    b();|\n");
+  CHECK(accepted("- a\n  ^\n", "  b", "markdown") == "- a\n    b|\n");
+  CHECK(accepted("  x = \"\"\"\n  a\n  ^\n\"\"\"\n", "    b", "python") ==
+        "  x = \"\"\"\n  a\n      b|\n\"\"\"\n");
+}
+
 TEST_CASE("F-7: at the file's end a block may begin") {
   CHECK(accepted("fn f(^", "a: u8) {", "rust") == "fn f(a: u8) {|");
   CHECK(accepted("fn f(^\n\n", "a: u8) {", "rust") == "fn f(a: u8) {|\n\n");

@@ -52,6 +52,7 @@ Fitted fit(std::string_view generated, const CursorContext& place) {
   const std::string text = readable(generated);
   if (text.empty()) return silent(generated.empty() ? silence::kNothing : silence::kUnreadable);
   if (is_blank(text)) return silent(silence::kOnlyBlanks);
+  if (indents_more(trim_begin(text, place), place)) return silent(silence::kIndented);
   TailMatched shown{shaped(text, place)};
   if (is_blank(shown.text)) return silent(silence::kRepeats);
   // What is cut for a bracket covers less of the tail, which may leave another one over.

@@ -20,7 +20,8 @@ struct Fitted {
 ///        code point at the end is one). Line ends become "\n".
 ///   F-2  Blanks: none at the end if nothing follows the cursor on its line; none at the beginning
 ///        after a blank. After an indentation of whole levels, no single one either, because in
-///        many vocabularies words begin with a blank.
+///        many vocabularies words begin with a blank. Text that is indented deeper than the editor
+///        did, though the line above opens nothing, is not shown.
 ///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
 ///        cursor is indented, or many are either way, the model's indentation stays.
 ///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly

@@ -1,6 +1,7 @@
 #include "daemon/completion/fit/fit_lines.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 
 #include "base/utf8.h"
@@ -83,6 +84,22 @@ bool begins(const std::vector<std::string_view>& ours,
          !(is_word(line.back()) && is_word(next[line.size()]));
 }
 
+/// Whether what stands below the line may well be indented deeper.
+bool opens_below(std::string_view line) {
+  constexpr auto kLast =
+      std::to_array<std::string_view>({"then", "do", "else", "where", "begin", "repeat", "try"});
+  constexpr auto kFirst =
+      std::to_array<std::string_view>({"if", "for", "while", "else", "elif", "switch", "foreach"});
+  constexpr std::string_view kLetters = "abcdefghijklmnopqrstuvwxyz";
+  line = trim(line);
+  if (line.empty() || std::string_view("([{:=>,&|+-*/?.\\").find(line.back()) != line.npos)
+    return true;
+  const std::string_view last = line.substr(line.find_last_not_of(kLetters) + 1);
+  const std::string_view first = line.substr(0, line.find_first_not_of(kLetters));
+  return std::ranges::find(kLast, last) != kLast.end() ||
+         std::ranges::find(kFirst, first) != kFirst.end();
+}
+
 }  // namespace
 
 std::string_view trim_end(std::string_view text) {
@@ -146,6 +163,17 @@ std::string with_indentation_of(std::string_view text, const CursorContext& plac
     shaped += lines[i].substr(blanks.size());
   }
   return shaped;
+}
+
+bool indents_more(std::string_view text, const CursorContext& place) {
+  if (place.language.name.empty() || place.language.prose) return false;
+  const std::string_view before = place.line_before, own = text::leading_blanks(text);
+  if (before.empty() || !is_blank(before) || place.state.in != Lexical::In::kCode) return false;
+  if (own.empty() || own == " ") return false;
+  std::size_t line = place.snapshot.lines().line_of(place.cursor);
+  std::string_view above;
+  while (line > 0 && is_blank(above)) above = trim_end(place.snapshot.line(--line));
+  return !opens_below(above);
 }
 
 bool repeats_line_above(std::string_view text, const CursorContext& place, std::size_t replaced) {
