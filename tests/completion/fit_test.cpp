@@ -428,6 +428,17 @@ TEST_CASE("F-2: nothing is indented where no block begins") {
         "  x = \"\"\"\n  a\n      b|\n\"\"\"\n");
 }
 
+TEST_CASE("F-3: where statements end with their lines, they have no semicolon") {
+  std::string lines;
+  for (int i = 0; i < 10; ++i) lines += "f(" + std::to_string(i) + ")\n";
+  CHECK(accepted(lines + "g(^)\n", "a);", "typescript") == lines + "g(a)|\n");
+  CHECK(accepted(lines + "g(^)\n", "\"a;\");", "typescript") == lines + "g(\"a;\")|\n");
+  CHECK(accepted(lines + "// g(^)\n", "a);", "typescript") == lines + "// g(a);|\n");
+  CHECK(accepted(lines + "g(^)\n", "a);", "java") == lines + "g(a);|\n");
+  CHECK(accepted(lines + "h();\ni();\ng(^)\n", "a);", "typescript") ==
+        lines + "h();\ni();\ng(a);|\n");
+}
+
 TEST_CASE("F-7: at the file's end a block may begin") {
   CHECK(accepted("fn f(^", "a: u8) {", "rust") == "fn f(a: u8) {|");
   CHECK(accepted("fn f(^\n\n", "a: u8) {", "rust") == "fn f(a: u8) {|\n\n");

@@ -37,7 +37,7 @@ std::string_view trim_begin(std::string_view text, const CursorContext& place) {
 std::string shaped(std::string text, const CursorContext& place) {
   text = trim_begin(text, place);
   if (place.rest_is_tail || is_space(place.rest.front())) text.resize(trim_end(text).size());
-  text = with_indentation_of(text, place);
+  text = without_semicolons(with_indentation_of(text, place), place);
   if (const std::string_view kept = without_following_lines(text, place); kept.size() < text.size())
     text.resize(trim_end(kept).size());
   if (place.rest_is_tail) return text;

@@ -23,7 +23,8 @@ struct Fitted {
 ///        many vocabularies words begin with a blank. Text that is indented deeper than the editor
 ///        did, though the line above opens nothing, is not shown.
 ///   F-3  New lines are indented as the buffer is, with tabs or spaces. If no line around the
-///        cursor is indented, or many are either way, the model's indentation stays.
+///        cursor is indented, or many are either way, the model's indentation stays. Where JavaScript
+///        ends its statements with their lines, so do new lines, without ";".
 ///   F-4  Lines that follow the cursor's line already are not repeated, exactly or nearly
 ///        (repeats.h). The completion is cut if its rest equals the next lines that are not blank.
 ///        Leading blanks may differ if two lines or more agree. A single line that the next one goes

@@ -100,6 +100,22 @@ bool opens_below(std::string_view line) {
          std::ranges::find(kFirst, first) != kFirst.end();
 }
 
+/// Whether the code around the cursor ends its statements with their lines, not with ";".
+bool leaves_semicolons_out(const CursorContext& place) {
+  constexpr std::size_t kBytesMax = 32 * 1024;
+  constexpr int kWithoutMin = 10, kShare = 10;
+  const std::string_view all = place.snapshot.bytes();
+  const std::size_t begin = place.cursor - std::min(place.cursor, kBytesMax);
+  int with = 0, without = 0;
+  for (std::string_view line : split_lines(all.substr(begin, 2 * kBytesMax))) {
+    line = trim(line);
+    if (line.empty() || line[0] == '*' || line.starts_with("//")) continue;
+    with += line.ends_with(';') ? 1 : 0;
+    without += is_word(line.back()) || is_quote(line.back()) || line.ends_with(')') ? 1 : 0;
+  }
+  return without >= kWithoutMin && kShare * with < without;
+}
+
 }  // namespace
 
 std::string_view trim_end(std::string_view text) {
@@ -174,6 +190,20 @@ bool indents_more(std::string_view text, const CursorContext& place) {
   std::string_view above;
   while (line > 0 && is_blank(above)) above = trim_end(place.snapshot.line(--line));
   return !opens_below(above);
+}
+
+std::string without_semicolons(std::string text, const CursorContext& place) {
+  if (!place.language.javascript || text.find(';') == std::string::npos) return text;
+  if (!leaves_semicolons_out(place)) return text;
+  std::string kept;
+  for (const std::string_view line : split_lines(text)) {
+    if (line.data() != text.data()) kept += '\n';
+    kept += line;
+    if (!line.ends_with(';') || trim(line).size() == 1) continue;
+    const Scan read = scan(place.line_before + kept, place.language, place.state);
+    if (read.end.in == Lexical::In::kCode) kept.pop_back();
+  }
+  return kept;
 }
 
 bool repeats_line_above(std::string_view text, const CursorContext& place, std::size_t replaced) {

@@ -18,6 +18,9 @@ std::string with_indentation_of(std::string_view text, const CursorContext& plac
 /// F-2: whether `text`, on a line of blanks, is indented deeper though the line above opens nothing.
 bool indents_more(std::string_view text, const CursorContext& place);
 
+/// F-3.
+std::string without_semicolons(std::string text, const CursorContext& place);
+
 /// F-4: whether the cursor's line would be the one above it again. `text` covers `replaced` bytes of
 /// the line's rest.
 bool repeats_line_above(std::string_view text, const CursorContext& place, std::size_t replaced);
