@@ -33,6 +33,15 @@ std::string defaults_written_out() {
   return text;
 }
 
+void check_that_nothing_is_kept(const char* text) {
+  INFO(text);
+  const Config config = parsed(std::string("engine.url = \"https://example.com\"\n") + text);
+  CHECK_FALSE(config.exclusions_known);
+  CHECK(config.remote.url.empty());
+  REQUIRE(config.warnings.size() == 1);
+  CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk or sent elsewhere"));
+}
+
 }  // namespace
 
 TEST_CASE("the defaults in the table are those of the code") {
@@ -206,16 +215,10 @@ TEST_CASE("malformed TOML is one warning with its line, and all defaults") {
 
 TEST_CASE("what cannot be read of exclusions is never taken for none") {
   CHECK(parsed("cache.exclude = [\"a\"]\ncompletion.stop = 1\nunknown = 1\n").exclusions_known);
-  for (const char* text : {"cache.exclude = [\"a\"]\n[log\n", "cache.exclude = \"*.sql\"\n",
-                           "cache.exclude = [\"*.sql\", 1]\n", "cache.gitignore = \"yes\"\n",
-                           "cache = [\"*.sql\"]\n"}) {
-    INFO(text);
-    const Config config = parsed(std::string("engine.url = \"https://example.com\"\n") + text);
-    CHECK_FALSE(config.exclusions_known);
-    CHECK(config.remote.url.empty());
-    REQUIRE(config.warnings.size() == 1);
-    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk or sent elsewhere"));
-  }
+  for (const char* text :
+       {"cache.exclude = [\"a\"]\n[log\n", "cache.exclude = \"*.sql\"\n",
+        "cache.exclude = [\"*.sql\", 1]\n", "cache.gitignore = \"yes\"\n", "cache = [\"*.sql\"]\n"})
+    check_that_nothing_is_kept(text);
   const test::TempDir folder;
   CHECK(loaded(folder / "none.toml").exclusions_known);
   CHECK_FALSE(loaded(folder.path()).exclusions_known);
@@ -229,14 +232,8 @@ TEST_CASE("what cannot be read of exclusions is never taken for none") {
 TEST_CASE("a misspelled exclusion is never taken for none") {
   for (const char* text : {"cache.exlude = [\"*.sql\"]\n", "[cahce]\nexclude = [\"*.sql\"]\n",
                            "exclude = [\"*.sql\"]\n", "[cache]\nexcludes = []\n",
-                           "completion.exclude = [\"*.sql\"]\n", "cache.git_ignore = true\n"}) {
-    INFO(text);
-    const Config config = parsed(std::string("engine.url = \"https://example.com\"\n") + text);
-    CHECK_FALSE(config.exclusions_known);
-    CHECK(config.remote.url.empty());
-    REQUIRE(config.warnings.size() == 1);
-    CHECK(config.warnings[0].message.ends_with(", and nothing is kept on disk or sent elsewhere"));
-  }
+                           "completion.exclude = [\"*.sql\"]\n", "cache.git_ignore = true\n"})
+    check_that_nothing_is_kept(text);
   CHECK(parsed("[colour]\nred = 1\n[cache]\nmemory = 3\n").exclusions_known);
 }
 
