@@ -4,11 +4,13 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
+#include <array>
 #include <cctype>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
 #include <numeric>
+#include <span>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -30,8 +32,6 @@ constexpr std::size_t kAutoDiskShare = 10;
 constexpr std::size_t kAutoMemoryMin = std::size_t{64} << 20;
 /// More warnings would only hide the first.
 constexpr std::size_t kWarningsMax = 50;
-/// No known name is half as long.
-constexpr std::size_t kNameBytesMax = 100;
 
 /// toml++ 3.3 calls itself for each part of a dotted key, without a limit.
 constexpr std::size_t kKeyPartsMax = 64;
@@ -111,10 +111,6 @@ int line_of(const toml::node& node) { return static_cast<int>(node.source().begi
 /// What is excluded is never guessed: a default would write it to the disk, or send it to engine.url.
 constexpr std::string_view kNothingKept = ", and nothing is kept on disk or sent elsewhere";
 
-bool excludes(std::string_view name) {
-  return name == "cache" || name == "cache.exclude" || name == "cache.gitignore";
-}
-
 /// Letters to insert, delete, replace or swap with their neighbour until `a` is `b` (optimal string
 /// alignment). Both are short.
 std::size_t letters_apart(std::string_view a, std::string_view b) {
@@ -133,28 +129,35 @@ std::size_t letters_apart(std::string_view a, std::string_view b) {
   return last[b.size()];
 }
 
-/// The key or table that an unknown name is likely to mean; "" if there is none.
-std::string_view meant_by(std::string_view name) {
-  constexpr std::size_t kLettersApart = 2;
-  std::size_t least = std::min(kLettersApart, name.size() / 3) + 1;
+/// The one of `known` that `name` is likely to mean; "" if there is none.
+std::string_view meant_by(std::string_view name, std::span<const std::string_view> known) {
+  constexpr std::size_t kLettersApartMax = 2;
   std::string_view meant;
-  if (name.size() > kNameBytesMax) return meant;
-  const auto compare = [&](std::string_view known) {
-    const std::size_t apart = letters_apart(name, known);
-    if (apart < least) std::tie(least, meant) = std::pair(apart, known);
-  };
-  for (const ConfigKey& key : config_keys()) {
-    compare(key.name);
-    compare(key.name.substr(0, key.name.rfind('.')));
+  std::size_t least = std::min(kLettersApartMax, name.size() / 3) + 1;
+  for (const std::string_view each : known) {
+    // A file may have 100,000 names.
+    if (each.size() >= name.size() + least || name.size() >= each.size() + least) continue;
+    const std::size_t apart = letters_apart(name, each);
+    if (apart < least) std::tie(least, meant) = std::pair(apart, each);
   }
   return meant;
 }
 
-/// A key of another table, or of none, may mean what cache excludes, too.
-bool may_exclude(std::string_view name, std::string_view meant) {
-  const std::string_view last = name.substr(name.rfind('.') + 1);
-  return excludes(meant) || excludes("cache." + std::string(last)) ||
-         excludes(meant_by("cache." + std::string(last)));
+std::string_view key_meant_by(std::string_view name) {
+  std::vector<std::string_view> known;
+  for (const ConfigKey& key : config_keys()) {
+    known.push_back(key.name);
+    known.push_back(key.name.substr(0, key.name.rfind('.')));
+  }
+  return meant_by(name, known);
+}
+
+/// Whether the name, misspelled or in another table, says what is excluded.
+bool may_exclude(std::string_view name) {
+  constexpr auto kTable = std::to_array<std::string_view>({"cache"});
+  constexpr auto kKeys = std::to_array<std::string_view>({"exclude", "gitignore"});
+  return !meant_by(name, kTable).empty() ||
+         !meant_by(name.substr(name.rfind('.') + 1), kKeys).empty();
 }
 
 void warn_of_whole_file(Config& config, int line, std::string message) {
@@ -170,17 +173,18 @@ void take(Config& config, const std::string& name, const toml::node& node) {
     config = std::move(changed);
     return;
   }
-  const bool is_table = is_config_table(name);
-  const std::string_view meant = key == nullptr && !is_table ? meant_by(name) : name;
-  const std::string_view end = may_exclude(name, meant) ? kNothingKept : "";
+  const std::string_view end = may_exclude(name) ? kNothingKept : "";
   config.exclusions_known &= end.empty();
-  if (is_table)
+  if (config.warnings.size() == kWarningsMax) return;
+  if (is_config_table(name))
     return warn(config, line_of(node),
                 fmt::format("{} is a table, as in [{}]; it is ignored{}", name, name, end));
-  if (key == nullptr)
+  if (key == nullptr) {
+    const std::string_view meant = key_meant_by(name);
     return warn(config, line_of(node),
                 fmt::format("unknown key {}{}; it is ignored{}", name,
                             meant.empty() ? "" : fmt::format(" (is {} meant?)", meant), end));
+  }
   warn(config, line_of(node),
        fmt::format("{} must be {}; {} is used{}", name, key->type,
                    key->default_value.empty() ? "the default" : key->default_value, end));
