@@ -102,12 +102,9 @@ bool opens_below(std::string_view line) {
 
 /// Whether the code around the cursor ends its statements with their lines, not with ";".
 bool leaves_semicolons_out(const CursorContext& place) {
-  constexpr std::size_t kBytesMax = 32 * 1024;
   constexpr int kWithoutMin = 10, kShare = 10;
-  const std::string_view all = place.snapshot.bytes();
-  const std::size_t begin = place.cursor - std::min(place.cursor, kBytesMax);
   int with = 0, without = 0;
-  for (std::string_view line : split_lines(all.substr(begin, 2 * kBytesMax))) {
+  for (std::string_view line : split_lines(text_around(place))) {
     line = trim(line);
     if (line.empty() || line[0] == '*' || line.starts_with("//")) continue;
     with += line.ends_with(';') ? 1 : 0;
@@ -179,6 +176,12 @@ std::string with_indentation_of(std::string_view text, const CursorContext& plac
     shaped += lines[i].substr(blanks.size());
   }
   return shaped;
+}
+
+std::string_view text_around(const CursorContext& place) {
+  constexpr std::size_t kBytesMax = 32 * 1024;
+  const std::size_t begin = place.cursor - std::min(place.cursor, kBytesMax);
+  return place.snapshot.bytes().substr(begin, 2 * kBytesMax);
 }
 
 bool indents_more(std::string_view text, const CursorContext& place) {

@@ -15,6 +15,9 @@ std::string readable(std::string_view generated);
 /// F-3.
 std::string with_indentation_of(std::string_view text, const CursorContext& place);
 
+/// The text around the cursor of which a habit is read, 64 KiB at most: a file may have 64 MiB.
+std::string_view text_around(const CursorContext& place);
+
 /// F-2: whether `text`, on a line of blanks, is indented deeper though the line above opens nothing.
 bool indents_more(std::string_view text, const CursorContext& place);
 

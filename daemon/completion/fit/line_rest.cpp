@@ -94,7 +94,7 @@ std::string_view joined(std::string_view line, const CursorContext& place) {
   const bool only_word = last.size() == line.size();
   std::string whole(last);
   if (only_word) whole.insert(0, last_word_of(place.line_before));
-  if (is_known(whole + std::string(behind), place.snapshot.bytes())) return line;
+  if (is_known(whole + std::string(behind), text_around(place))) return line;
   const bool is_name = is_part_of_name(behind);
   for (std::size_t size = std::min(last.size(), behind.size()); size > 0; --size) {
     if (is_name && size < kSharedByNamesMin && size < behind.size()) break;

@@ -14,7 +14,7 @@ namespace efimd::completion {
 ///   - Nothing is left if it begins with the rest's first word and does not go before it. It does not
 ///     if the cursor is in the word, or if its end would make one word with it.
 ///   - In a word, the word's second half is not typed again: "r^turn x" takes "e" of "eturn y;".
-///   - Words that grow together make one that the text has already, or are parts of a name
+///   - Words that grow together make one that the text around has, or are parts of a name
 ///     ("get^Value"), or fill a word ("pa^e"). Otherwise what both have is there once ("f(^l)" takes "ur"
 ///     of "url"), or nothing is left, if they have nothing in common. Numbers, and scripts without
 ///     blanks, are left alone.
